@@ -5,9 +5,10 @@
 //! `AT_NO_AUTOMOUNT`. A path is therefore followed by its components, each opened with `O_PATH`, and
 //! none is looked up in a directory of autofs.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::{self, File};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,6 +20,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::roots::SysPaths;
 
 /// `f_type` of autofs and procfs (statfs(2)).
 const AUTOFS_SUPER_MAGIC: u64 = 0x187;
@@ -231,6 +233,20 @@ impl ForeignFile {
         Ok(place)
     }
 
+    /// Opens this file for reading, if it is a regular one. That breaks a write lease.
+    ///
+    /// # Errors
+    /// The kernel's error; `EINVAL` for anything but a regular file.
+    pub fn open_regular(&self) -> Result<File> {
+        if !self.status.is_regular() {
+            return Err(Errno::INVAL);
+        }
+        // The file that was examined: to open another one, such as a watchdog, may have an effect.
+        let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        openat(CWD, link, flags, Mode::empty()).map(File::from)
+    }
+
     /// Opens this directory, not to list it.
     ///
     /// # Errors
@@ -243,6 +259,18 @@ impl ForeignFile {
         self.check_automount()?;
         let flags = flags | OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         openat(&self.handle, ".", flags, Mode::empty())
+    }
+
+    /// The descriptor that holds this directory, for lookups below it.
+    ///
+    /// # Errors
+    /// `EXDEV` for an automount, `ENOTDIR` for what is no directory.
+    pub fn into_directory(self) -> Result<OwnedFd> {
+        self.check_automount()?;
+        match self.status.is_directory() {
+            true => Ok(self.handle),
+            false => Err(Errno::NOTDIR),
+        }
     }
 
     /// The descriptor that holds it.
@@ -267,6 +295,39 @@ impl ForeignFile {
             })
         }))
     }
+}
+
+/// The files on which anybody has a lease that another one breaks by opening them for reading (proc_locks(5)): for
+/// files that are not looked at by the descriptor of their user. By the number of the inode alone, because the kernel
+/// lists another device number than stat(2) for btrfs.
+#[derive(Debug, Clone, Default)]
+pub struct WriteLeases(HashSet<u64>);
+
+impl WriteLeases {
+    /// All leases of now. With tens of thousands of locks the kernel takes seconds to list them.
+    #[must_use]
+    pub fn read(roots: &SysPaths) -> Self {
+        let table = fs::read(roots.proc.join("locks")).unwrap_or_default();
+        let lines = table.split(|byte| *byte == b'\n');
+        Self(lines.filter_map(leased_inode).collect())
+    }
+
+    /// Whether there is one on a file with this number.
+    #[must_use]
+    pub fn include(&self, inode: u64) -> bool {
+        self.0.contains(&inode)
+    }
+}
+
+/// Inode of a line such as `3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF`.
+fn leased_inode(line: &[u8]) -> Option<u64> {
+    let words = line.split(|byte| *byte == b' ');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    let [_, b"LEASE" | b"DELEG", _, b"WRITE", _, file, ..] = words.as_slice() else {
+        return None;
+    };
+    let inode = file.rsplit(|byte| *byte == b':').next()?;
+    std::str::from_utf8(inode).ok()?.parse().ok()
 }
 
 fn is_on(file: impl AsFd, magic: u64) -> bool {
@@ -303,7 +364,21 @@ impl ForeignTree {
     /// The kernel's error; `EXDEV` where following it could mount something, `ELOOP` also where it leads
     /// through a link of procfs, as with `RESOLVE_NO_MAGICLINKS` of openat2(2).
     pub fn find(&self, path: &Path) -> Result<ForeignFile> {
-        self.follow(path, true).map(|(_, found)| found)
+        self.find_if(path, |_, _| true)
+    }
+
+    /// The same as long as `may_look_up`: it is asked for each path, without links, before that is looked up in
+    /// the directory that it is in.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; `EXDEV` also for a path that may not be looked up.
+    pub fn find_if(
+        &self,
+        path: &Path,
+        may_look_up: impl Fn(&Path, &ForeignFile) -> bool,
+    ) -> Result<ForeignFile> {
+        let found = self.follow(path, true, &may_look_up);
+        found.map(|(_, found)| found)
     }
 
     /// The same without following a link at the end of the path.
@@ -311,14 +386,15 @@ impl ForeignTree {
     /// # Errors
     /// As [`Self::find`].
     pub fn find_entry(&self, path: &Path) -> Result<ForeignFile> {
-        self.follow(path, false).map(|(_, found)| found)
+        self.follow(path, false, &|_, _| true)
+            .map(|(_, found)| found)
     }
 
     /// The path without links of what a path leads to, if neither the way there nor what is below it
     /// contains an automount; `None` also where the mount table cannot be read.
     #[must_use]
     pub fn path_without_automounts(&self, path: &Path) -> Option<PathBuf> {
-        let (path, found) = self.follow(path, true).ok()?;
+        let (path, found) = self.follow(path, true, &|_, _| true).ok()?;
         found.check_automount().ok()?;
         let is_below = |mount: &MountinfoLine<'_>| {
             mount.file_system == b"autofs" && mount_point(mount).starts_with(&path)
@@ -328,7 +404,12 @@ impl ForeignTree {
         (!has_automounts).then_some(path)
     }
 
-    fn follow(&self, path: &Path, follows_last: bool) -> Result<(PathBuf, ForeignFile)> {
+    fn follow(
+        &self,
+        path: &Path,
+        follows_last: bool,
+        may_look_up: &dyn Fn(&Path, &ForeignFile) -> bool,
+    ) -> Result<(PathBuf, ForeignFile)> {
         let root = ForeignFile::hold(CWD, &self.root, OFlags::empty())?;
         let mut place = root.held_entry(OsStr::new("."))?;
         let mut place_path = PathBuf::from("/");
@@ -349,6 +430,9 @@ impl ForeignTree {
                 && !self.is_mounted(&entry_path)
             {
                 return Err(error);
+            }
+            if !may_look_up(&entry_path, &place) {
+                return Err(Errno::XDEV);
             }
             let entry = place.held_entry(&name)?;
             let is_link = entry.status.file_type() == FileType::Symlink;
@@ -429,6 +513,39 @@ mod tests {
         }
         let link = tree.find_entry(Path::new("/absolute")).unwrap();
         assert_eq!(link.status().file_type(), FileType::Symlink);
+    }
+
+    #[test]
+    fn write_lease_of_anybody_is_found_by_the_inode() {
+        let table = "1: POSIX  ADVISORY  WRITE 709 fe:00:11 0 EOF\n\
+                     2: LEASE  ACTIVE    READ 709 fe:00:12 0 EOF\n\
+                     3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF\n";
+        let (_root, roots) = SysPaths::with_files(&[("proc/locks", table)]);
+        let leases = WriteLeases::read(&roots);
+        let leased = [3, 11, 12, 13, 113].map(|inode| leases.include(inode));
+        assert_eq!(leased, [false, false, false, true, false]);
+    }
+
+    #[test]
+    fn path_is_looked_up_only_where_it_may_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("dev/disk")).unwrap();
+        fs::create_dir(root.join("home")).unwrap();
+        fs::write(root.join("dev/sda"), "x").unwrap();
+        fs::write(root.join("home/file"), "x").unwrap();
+        symlink("../sda", root.join("dev/disk/name")).unwrap();
+        symlink("/home/file", root.join("dev/disk/foreign")).unwrap();
+        let tree = tree_below(root);
+        let find = |path: &str| {
+            let is_node = |path: &Path, _: &ForeignFile| path.starts_with("/dev");
+            tree.find_if(Path::new(path), is_node).map(drop)
+        };
+        assert_eq!(find("/dev/disk/name"), Ok(()));
+        for path in ["/dev/disk/foreign", "/dev/../home/file", "/home/file"] {
+            assert_eq!(find(path), Err(Errno::XDEV), "{path}");
+            assert!(tree.find(Path::new(path)).is_ok(), "{path}");
+        }
     }
 
     #[test]

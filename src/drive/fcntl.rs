@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+use crate::foreign_tree::ForeignTree;
+
 /// The signal sent when a lease is broken. Its default action is to be ignored. The kernel would
 /// otherwise send SIGIO, which terminates the process.
 const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
@@ -88,10 +90,11 @@ fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether the file is on a file system in memory; `None` if that is not known.
+/// Whether the file at an absolute path is on a file system in memory; `None` if that is not known.
 #[must_use]
 pub fn is_in_memory(path: &std::path::Path) -> Option<bool> {
-    let found = rustix::fs::statfs(path).ok()?;
+    let file = ForeignTree::own().find(path).ok()?.into_handle();
+    let found = rustix::fs::fstatfs(file).ok()?;
     Some(IN_MEMORY.contains(&(found.f_type as u32)))
 }
 

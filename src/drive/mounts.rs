@@ -8,10 +8,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::drive::io_error::is_gone;
+use crate::foreign_tree::{FileStatus, ForeignTree};
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::roots::SysPaths;
 
@@ -242,14 +243,18 @@ pub fn parse_device_number(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Number of the block device that a path below `/dev` names.
+/// Number of the block device that a path below `/dev` names. Any user can mount something with any path as its
+/// source: nothing is looked up outside the file system of `/dev`.
 fn device_number(roots: &SysPaths, path: &str) -> Option<(u32, u32)> {
-    let below = Path::new(path).strip_prefix("/dev").ok()?;
-    let metadata = fs::metadata(roots.dev.join(below)).ok()?;
-    metadata
-        .file_type()
-        .is_block_device()
-        .then(|| split_device_number(metadata.rdev()))
+    let path = Path::new(path);
+    let nodes = Path::new("/dev");
+    path.strip_prefix(nodes).ok()?;
+    let tree = ForeignTree::with_root(roots.dev.parent()?, &roots.proc.join("thread-self"));
+    let device = FileStatus::of_path(&roots.dev).ok()?.device();
+    let found = tree.find_if(path, |path, directory| {
+        path == nodes || path.starts_with(nodes) && directory.status().device() == device
+    });
+    found.ok()?.status().block_device()
 }
 
 /// Major and minor number of a device number as `stat` reports it.

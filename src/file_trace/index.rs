@@ -7,6 +7,7 @@ use std::time::Duration;
 use foldhash::{HashMap, HashSet};
 
 use super::volumes::Volumes;
+use crate::foreign_tree::WriteLeases;
 use crate::model::hot_files::{ExtentIndex, FileHint, FileId, FileSystemHint};
 use crate::model::requests::RequestActor;
 use crate::probe::files::extents::extents_on_device;
@@ -50,6 +51,8 @@ pub(super) struct FileIndex {
     by_identity: HashMap<FileIdentity, FileId>,
     extents: ExtentIndex,
     refreshed: HashSet<FileId>,
+    /// The write leases of this round, once they are needed.
+    leases: Option<WriteLeases>,
 }
 
 impl FileIndex {
@@ -245,7 +248,8 @@ impl FileIndex {
             return;
         };
         let found = self.find(volumes, id);
-        let opened = found.and_then(|file| file.open_regular(roots).ok());
+        let leases = self.leases.get_or_insert_with(|| WriteLeases::read(roots));
+        let opened = found.and_then(|file| file.open_regular(leases).ok());
         let extents = opened.and_then(|file| extents_on_device(&file).ok());
         let places = volumes.all[volume].places_of(&extents.unwrap_or_default());
         self.extents.replace(id, places);
@@ -300,6 +304,7 @@ impl FileIndex {
     /// Begins a round: extents may be read again.
     pub(super) fn start_round(&mut self) {
         self.refreshed.clear();
+        self.leases = None;
     }
 }
 

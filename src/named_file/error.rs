@@ -90,7 +90,7 @@ impl OutputError {
                 "name a regular file, a new one or one to replace; - is stdout".to_owned()
             }
             Self::InUse { .. } => {
-                "name another file; to overwrite this one, detach, unmount or swapoff it first"
+                "name another file; to overwrite this one, detach, unmount or swapoff it, or end the process that has it open"
                     .to_owned()
             }
             Self::UntrustedPath { .. } => {

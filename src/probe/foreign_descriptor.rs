@@ -7,8 +7,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result};
 
-use super::text::{nonempty_lines, split_fields};
-use crate::roots::SysPaths;
+use super::text::nonempty_lines;
 
 /// Opens for reading what a process has open: neither a lease nor a FIFO delays the caller (open(2),
 /// `O_NONBLOCK`), and a write lease of the process is not broken. Only the process itself can have one, because a
@@ -44,20 +43,6 @@ pub fn has_write_lease(descriptor: &Path) -> bool {
         && information().is_some_and(|text| nonempty_lines(&text).any(is_write_lease))
 }
 
-/// Whether anybody has a lease on a file that another one breaks by opening it for reading (proc_locks(5)): for a
-/// file that is not looked at by the descriptor of its user. Compared by the number of the inode alone, because the
-/// kernel lists another device number than stat(2) for btrfs.
-pub fn has_write_lease_of_anybody(roots: &SysPaths, inode: u64) -> bool {
-    let Ok(text) = fs::read(roots.proc.join("locks")) else {
-        return false;
-    };
-    let end = format!(":{inode}");
-    nonempty_lines(&text).any(|line| {
-        let words: Vec<_> = split_fields(line).collect();
-        matches!(words.as_slice(), [_, b"LEASE" | b"DELEG", _, b"WRITE", _, file, ..] if file.ends_with(end.as_bytes()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,16 +55,6 @@ mod tests {
         let kind = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(CWD, &path, kind, Mode::RUSR, 0).unwrap();
         assert!(open_foreign_descriptor(&path, OFlags::empty()).is_ok());
-    }
-
-    #[test]
-    fn write_lease_of_anybody_is_found_by_the_inode() {
-        let table = "1: POSIX  ADVISORY  WRITE 709 fe:00:11 0 EOF\n\
-                     2: LEASE  ACTIVE    READ 709 fe:00:12 0 EOF\n\
-                     3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF\n";
-        let (_root, roots) = SysPaths::with_files(&[("proc/locks", table)]);
-        let leased = [3, 11, 12, 13, 113].map(|inode| has_write_lease_of_anybody(&roots, inode));
-        assert_eq!(leased, [false, false, false, true, false]);
     }
 
     #[test]

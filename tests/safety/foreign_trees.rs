@@ -225,6 +225,32 @@ fn search_for_paths_does_not_mount_tracefs_below_debugfs() {
     });
 }
 
+/// Runs the program in that directory, and ends it when it triggers the automount. Its messages, if it failed.
+fn run_beside(automount: &Automount, directory: &Path, arguments: &[&str]) -> Result<(), String> {
+    let messages = directory.join("messages");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    command.args(arguments).current_dir(directory);
+    command.env("XDG_STATE_HOME", directory.join("state"));
+    let file = std::fs::File::create(&messages).unwrap();
+    command.stdout(Stdio::null()).stderr(file);
+    let mut program = command.spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut status = None;
+    while status.is_none() && !automount.was_triggered() && Instant::now() < end {
+        status = program.try_wait().unwrap();
+        thread::sleep(Duration::from_millis(20));
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let messages = std::fs::read_to_string(messages).unwrap();
+    match (automount.was_triggered(), status) {
+        (false, Some(status)) if status.success() => Ok(()),
+        (is_triggered, _) => Err(format!(
+            "{arguments:?}: triggered {is_triggered}, {status:?}, {messages}"
+        )),
+    }
+}
+
 #[test]
 fn source_of_a_mount_mounts_no_automount() {
     run_with_own_mounts(|| {
@@ -239,27 +265,60 @@ fn source_of_a_mount_mounts_no_automount() {
             return skip(Requirement::Kernel, "no autofs");
         };
         let source = point.join("disk.img");
-        mount(&source, &mounted, "tmpfs", MountFlags::empty(), None).unwrap();
-        for arguments in [&["files"][..], &["config", "-o", "existing"]] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
-            command.args(arguments).current_dir(root);
-            command.env("XDG_STATE_HOME", root.join("state"));
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            let mut program = command.spawn().unwrap();
-            let end = Instant::now() + Duration::from_secs(30);
-            let mut status = None;
-            while status.is_none() && !automount.was_triggered() && Instant::now() < end {
-                status = program.try_wait().unwrap();
-                thread::sleep(Duration::from_millis(20));
+        let as_node = Path::new("/dev/..").join(source.strip_prefix("/").unwrap());
+        for source in [source, as_node] {
+            mount(&source, &mounted, "tmpfs", MountFlags::empty(), None).unwrap();
+            for arguments in [&["files"][..], &["config", "-o", "existing"]] {
+                assert_eq!(run_beside(&automount, root, arguments), Ok(()));
             }
-            program.kill().unwrap();
-            program.wait().unwrap();
-            assert!(!automount.was_triggered(), "{arguments:?}");
-            assert!(status.is_some_and(|it| it.success()), "{arguments:?}");
+            unmount(&mounted, UnmountFlags::DETACH).unwrap();
         }
-        unmount(&mounted, UnmountFlags::DETACH).unwrap();
         unmount(&point, UnmountFlags::DETACH).unwrap();
     });
+}
+
+#[test]
+fn image_below_a_scratch_file_mounts_no_automount() {
+    run_with_own_mounts(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let (point, mounted) = (root.join("media"), root.join("mounted"));
+        for path in [&point, &mounted] {
+            std::fs::create_dir(path).unwrap();
+        }
+        let image = point.join("image");
+        std::fs::File::create(&image)
+            .and_then(|file| file.set_len(4 << 30))
+            .unwrap();
+        let Some(device) = LoopDevice::attach(&image, &[]) else {
+            return;
+        };
+        if !make_ext4(&device) {
+            return;
+        }
+        mount(device.path(), &mounted, "ext4", MountFlags::empty(), None).unwrap();
+        let Some(automount) = Automount::at(&point) else {
+            return skip(Requirement::Kernel, "no autofs");
+        };
+        let path = mounted.to_str().unwrap();
+        let run = ["run", "random-read", path, "--scratch-size", "16MiB"];
+        let run = [&run[..], &["--duration", "1s"]].concat();
+        let ended = run_beside(&automount, root, &run);
+        unmount(&point, UnmountFlags::DETACH).unwrap();
+        unmount(&mounted, UnmountFlags::DETACH).unwrap();
+        assert_eq!(ended, Ok(()));
+    });
+}
+
+fn make_ext4(device: &LoopDevice) -> bool {
+    let made = Command::new("mkfs.ext4")
+        .args(["-q", device.path()])
+        .status();
+    let made = made.is_ok_and(|status| status.success());
+    if !made {
+        skip(Requirement::Ext4, "no mkfs.ext4");
+    }
+    made
 }
 
 #[test]
@@ -270,11 +329,8 @@ fn list_of_targets_mounts_no_automount_over_a_mount() {
         let Some(device) = LoopDevice::sparse(4 << 30) else {
             return;
         };
-        let made = Command::new("mkfs.ext4")
-            .args(["-q", device.path()])
-            .status();
-        if !made.is_ok_and(|status| status.success()) {
-            return skip(Requirement::Ext4, "no mkfs.ext4");
+        if !make_ext4(&device) {
+            return;
         }
         let points = ["free", "covered"].map(|name| root.join(name));
         for point in &points {

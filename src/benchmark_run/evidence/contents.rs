@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
+use crate::foreign_tree::ForeignTree;
 use crate::session::document::{BlockSample, FileAllocation};
 
 /// Number of blocks that are sampled.
@@ -24,10 +26,15 @@ pub fn allocated_extents(
     window: &Range<u64>,
 ) -> Option<FileAllocation> {
     let backing = stack.iter().find(|drive| drive.kind == DriveKind::Loop);
-    let (path, range) = match (target.kind, backing) {
-        (TargetKind::File, _) => (target.name.clone(), window.clone()),
+    let (path, file, range) = match (target.kind, backing) {
+        (TargetKind::File, _) => {
+            let path = target.name.clone();
+            let file = File::open(&path).ok()?;
+            (path, file, window.clone())
+        }
         (TargetKind::BlockDevice, Some(drive)) => {
-            let file = drive.backing_file.clone()?;
+            let path = drive.backing_file.clone()?;
+            let found = ForeignTree::own().find(Path::new(&path)).ok()?;
             let direct = stack.first().is_some_and(|top| top.name == drive.name);
             // Addresses differ through a partition or a volume.
             let range = if direct {
@@ -35,11 +42,10 @@ pub fn allocated_extents(
             } else {
                 0..drive.size_bytes
             };
-            (file, range)
+            (path, found.open_regular().ok()?, range)
         }
         _ => return None,
     };
-    let file = File::open(&path).ok()?;
     let found = extents::allocated_extents(&file, range).ok()?;
     Some(FileAllocation {
         file: path.into(),

@@ -4,12 +4,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::drive::free_space::memory_device::MemoryDevice;
 use crate::drive::free_space::new_blocks::new_block_bytes;
@@ -21,10 +20,9 @@ use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::identity::{block_device_name, sanitized};
 use crate::drive::ioctl;
 use crate::drive::ioctl::LoopBacking;
-use crate::drive::medium::open_medium::reopen_inode;
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, split_device_number};
-use crate::foreign_tree::ForeignTree;
+use crate::foreign_tree::{ForeignFile, ForeignTree, WriteLeases};
 use crate::roots::SysPaths;
 
 /// Bytes of a sector in sysfs.
@@ -82,7 +80,8 @@ impl DeviceOfFile {
             return Self::Known(number);
         }
         match mount.file_system.as_str() {
-            "overlay" => match upper_directory(&mount).and_then(|it| open_path(Path::new(it))) {
+            "overlay" => match upper_directory(&mount).and_then(|it| hold_directory(Path::new(it)))
+            {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
             },
@@ -190,12 +189,17 @@ pub(super) fn image_of_server(roots: &SysPaths, file: &File) -> Option<BackingIm
     }
     // Any user may give any path as the source of such a mount. No server is asked for it.
     let mounts = mounts::mounts(roots).ok()?;
-    if !has_local_storage(roots, innermost_mount(&mounts, path)?) {
+    let is_local = |path: &Path, _: &ForeignFile| {
+        let mount = innermost_mount(&mounts, path);
+        mount.is_some_and(|mount| has_local_storage(roots, mount))
+    };
+    let found = ForeignTree::own().find_if(path, is_local).ok()?;
+    if WriteLeases::read(roots).include(found.status().identity().1) {
         return None;
     }
     Some(BackingImage {
         path: sanitized(&mount.source),
-        place: open_image(path, None)?,
+        place: open_image(&found, None)?,
         unread_bytes: None,
     })
 }
@@ -286,7 +290,8 @@ pub(super) fn backing_image(roots: &SysPaths, name: &str) -> Option<BackingImage
     if backing.as_ref().is_some_and(|backing| backing.rdev != 0) {
         return None;
     }
-    if let Some(place) = open_image(path, backing.as_ref()) {
+    let found = ForeignTree::own().find(path).ok();
+    if let Some(place) = found.and_then(|found| open_image(&found, backing.as_ref())) {
         return Some(BackingImage {
             path: shown,
             place,
@@ -345,20 +350,14 @@ fn number_of_file_system(mounts: &[MountEntry], mount: &MountEntry) -> (u32, u32
     mount_of_upper.unwrap_or(mount).device_id
 }
 
-/// Opens the image of a loop device for reading, if that path still leads to it.
-fn open_image(path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
-    let found = open_path(path)?;
-    let facts = found.metadata().ok()?;
+/// Opens an image for reading, if it is the one that a loop device is attached to.
+fn open_image(found: &ForeignFile, backing: Option<&LoopBacking>) -> Option<File> {
     let is_it = |backing: &LoopBacking| {
-        backing.inode == facts.ino()
-            && split_device_number(backing.device) == split_device_number(facts.dev())
+        found.status().identity() == (split_device_number(backing.device), backing.inode)
     };
-    if !facts.is_file() || !backing.is_none_or(is_it) {
-        return None;
-    }
-    // The file that was examined: to open another one, such as a watchdog, may have an effect.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    reopen_inode(found.as_fd(), flags).ok().map(File::from)
+    backing
+        .is_none_or(is_it)
+        .then(|| found.open_regular().ok())?
 }
 
 /// Opens a directory on the file system that holds an image whose path leads nowhere, or that may not
@@ -376,12 +375,15 @@ fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>
         number.ok().map(split_device_number) == wanted
     };
     let candidates = mounts.iter().filter(may_have_it);
-    let mut opened = candidates.filter_map(|mount| open_path(&mount.path));
+    let mut opened = candidates.filter_map(|mount| hold_directory(&mount.path));
     let by_number = opened.find(has_it);
     // The path may be one of another mount namespace.
-    let may_exist = |directory: &Path| directory.try_exists().unwrap_or(true);
-    let exists_here = || path.parent().is_some_and(may_exist);
-    let innermost = || open_path(&innermost_mount(&mounts, path)?.path);
+    let is_missing = |directory: &Path| {
+        let found = ForeignTree::own().find(directory);
+        found.is_err_and(|error| error == Errno::NOENT)
+    };
+    let exists_here = || path.parent().is_some_and(|it| !is_missing(it));
+    let innermost = || hold_directory(&innermost_mount(&mounts, path)?.path);
     by_number.or_else(|| exists_here().then(innermost)?)
 }
 
@@ -401,13 +403,10 @@ fn members_of_file_system(roots: &SysPaths, name: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn open_path(path: &Path) -> Option<File> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    Some(
-        rustix::fs::openat(CWD, path, flags, Mode::empty())
-            .ok()?
-            .into(),
-    )
+/// A directory that is held, not opened.
+fn hold_directory(path: &Path) -> Option<File> {
+    let found = ForeignTree::own().find(path).ok()?;
+    found.into_directory().ok().map(File::from)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::ops::Range;
 
-use super::upper_directory::overlay_upper_directory;
+use super::upper_directory::{open_upper_directory, overlay_upper_directory};
 use crate::drive::extents::AllocatedExtents;
 use crate::drive::{extents, ioctl};
 use crate::roots::SysPaths;
@@ -89,7 +89,9 @@ pub(in crate::drive) fn is_on_nfs(roots: &SysPaths, file: &File) -> bool {
 pub(super) fn file_system_magic(roots: &SysPaths, file: &File) -> Option<u32> {
     let magic = |found: rustix::fs::StatFs| found.f_type as u32;
     match overlay_upper_directory(roots, file) {
-        Some(upper) => rustix::fs::statfs(upper).ok().map(magic),
+        Some(_) => open_upper_directory(roots, file)
+            .and_then(|upper| rustix::fs::fstatfs(upper).ok())
+            .map(magic),
         None => rustix::fs::fstatfs(file).ok().map(magic),
     }
 }

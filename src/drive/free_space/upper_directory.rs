@@ -1,9 +1,11 @@
 //! The directory in which an overlay stores what is written.
 
 use std::fs::File;
+use std::path::Path;
 
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// File system type, as statfs(2) reports it.
@@ -21,7 +23,9 @@ pub(super) fn overlay_upper_directory(roots: &SysPaths, file: &File) -> Option<S
 
 /// That directory, opened; `None` also where it cannot be.
 pub(super) fn open_upper_directory(roots: &SysPaths, file: &File) -> Option<File> {
-    File::open(overlay_upper_directory(roots, file)?).ok()
+    let path = overlay_upper_directory(roots, file)?;
+    let found = ForeignTree::own().find(Path::new(&path)).ok()?;
+    found.open_directory().ok().map(File::from)
 }
 
 /// Upper directory in the options of a mount.

@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::drive::mounts::split_device_number;
-use crate::foreign_tree::FileStatus;
-use crate::probe::foreign_descriptor::{has_write_lease_of_anybody, open_foreign_descriptor};
-use crate::roots::SysPaths;
+use crate::foreign_tree::{FileStatus, WriteLeases};
+use crate::probe::foreign_descriptor::open_foreign_descriptor;
 
 /// `MAX_HANDLE_SZ`.
 const MAX_HANDLE_BYTES: usize = 128;
@@ -188,11 +187,11 @@ impl FoundFile {
     ///
     /// # Errors
     /// The kernel's error; `InvalidInput` for anything but a regular file, `WouldBlock` with a lease.
-    pub fn open_regular(&self, roots: &SysPaths) -> io::Result<File> {
+    pub fn open_regular(&self, leases: &WriteLeases) -> io::Result<File> {
         use std::os::unix::fs::MetadataExt;
         let about = self.metadata().filter(std::fs::Metadata::is_file);
         let about = about.ok_or(io::ErrorKind::InvalidInput)?;
-        if has_write_lease_of_anybody(roots, about.ino()) {
+        if leases.include(about.ino()) {
             return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         Ok(open_foreign_descriptor(&self.link, OFlags::NOATIME)?)

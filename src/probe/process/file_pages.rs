@@ -3,6 +3,7 @@
 //! A file is opened for each look and closed at once: an open descriptor keeps a file system
 //! mounted.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -18,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::MountedFileSystem;
 use crate::drive::page_cache::{CachedBytes, cached_bytes};
-use crate::foreign_tree::ForeignTree;
+use crate::foreign_tree::{ForeignTree, WriteLeases};
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::probe::foreign_descriptor::{has_write_lease, has_write_lease_of_anybody};
+use crate::probe::foreign_descriptor::has_write_lease;
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -126,12 +127,13 @@ impl FilePageReader {
         at: Duration,
     ) -> Vec<FilePages> {
         let mut found = Vec::with_capacity(self.files.len());
+        let leases = OnceCell::new();
         for (file, last) in &mut self.files {
             let look = match *last {
                 Some(look) if at < look.due => look,
                 _ => {
                     let begin = Instant::now();
-                    let unwritten = look_at(roots, file_systems, file);
+                    let unwritten = look_at(roots, file_systems, file, &leases);
                     Look {
                         due: at + begin.elapsed() * PAUSE_PER_LOOK,
                         unwritten,
@@ -152,6 +154,7 @@ fn look_at(
     roots: &SysPaths,
     file_systems: &[MountedFileSystem],
     file: &FollowedFile,
+    leases: &OnceCell<WriteLeases>,
 ) -> Result<UnwrittenBytes, PagesUnknown> {
     let on_page_cache = |it: &&MountedFileSystem| {
         it.device_id == file.id.0
@@ -162,7 +165,7 @@ fn look_at(
         .iter()
         .find(on_page_cache)
         .ok_or(PagesUnknown::FileSystem)?;
-    let handle = find_file(roots, file)?;
+    let handle = find_file(roots, file, leases)?;
     let opened = reopen(&handle).map_err(|error| reason(&error))?;
     let bytes = cached_bytes(&opened).map_err(|error| reason(&error))?;
     Ok(unwritten_of(bytes))
@@ -185,7 +188,11 @@ fn unwritten_of(bytes: CachedBytes) -> UnwrittenBytes {
 /// The file through its descriptor while it is open, otherwise at its path or its final path.
 ///
 /// A descriptor without access (O_PATH) has no effect on a device or a pipe that has taken its place.
-fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnknown> {
+fn find_file(
+    roots: &SysPaths,
+    file: &FollowedFile,
+    leases: &OnceCell<WriteLeases>,
+) -> Result<OwnedFd, PagesUnknown> {
     let by_descriptor = file
         .descriptor
         .map(|(pid, descriptor)| roots.proc.join(format!("{pid}/fd/{descriptor}")));
@@ -197,7 +204,8 @@ fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnkn
             false => Ok(found),
         };
     }
-    if has_write_lease_of_anybody(roots, file.id.1) {
+    let leases = leases.get_or_init(|| WriteLeases::read(roots));
+    if leases.include(file.id.1) {
         return Err(PagesUnknown::Failed);
     }
     let tree = ForeignTree::own();
@@ -294,7 +302,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let wanted = followed(file.path(), None);
         let look = |systems: &[MountedFileSystem]| {
-            look_at(&SysPaths::default(), systems, &wanted).unwrap_err()
+            look_at(&SysPaths::default(), systems, &wanted, &OnceCell::new()).unwrap_err()
         };
         let device = wanted.id.0;
         for (kind, option) in [
@@ -320,7 +328,7 @@ mod tests {
         let other = directory.path().join("other");
         std::fs::write(&other, b"two").unwrap();
         std::fs::rename(&other, &path).unwrap();
-        let unwritten = look_at(&SysPaths::default(), &systems, &wanted);
+        let unwritten = look_at(&SysPaths::default(), &systems, &wanted, &OnceCell::new());
         assert_eq!(unwritten, Err(PagesUnknown::NotFound));
     }
 

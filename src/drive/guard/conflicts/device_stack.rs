@@ -137,10 +137,8 @@ impl<'a> StackSearch<'a> {
         self.loops.retain(|one| {
             one.may_be_deleted() || one.backing.as_ref().is_ok_and(|id| *id == deleted)
         });
-        self.swaps.retain(|swap| {
-            let facts = fs::metadata(&swap.path);
-            facts.is_ok_and(|facts| FileId::of_metadata(&facts) == deleted)
-        });
+        self.swaps
+            .retain(|swap| file_at(&ForeignTree::own(), &swap.path) == Some(deleted));
     }
 
     /// Searches everything that leads to the bytes of the target with that identity.
@@ -570,14 +568,13 @@ impl<'a> StackSearch<'a> {
 
     /// Opens the file with that identity at a path of this or another mount namespace.
     fn open_by_identity(&self, path: &Path, id: FileId) -> Option<File> {
-        let inner = path.strip_prefix("/").ok()?;
         let elsewhere = self.mount_namespace_processes.iter().map(|process| {
-            let root = self.sys_paths.proc.join(format!("{process}/root"));
-            root.join(inner)
+            let process = self.sys_paths.proc.join(process.to_string());
+            ForeignTree::with_root(process.join("root"), &process)
         });
-        std::iter::once(path.to_owned())
+        std::iter::once(ForeignTree::own())
             .chain(elsewhere)
-            .find_map(|path| same_file::open_identified_path(&path, id))
+            .find_map(|tree| same_file::open_identified_path(&tree, path, id))
     }
 
     /// A device that the target consists of, or that the target is a part of.
@@ -1026,7 +1023,7 @@ impl<'a> StackSearch<'a> {
             self.compare_with_shared(id, &stamp, &known)
         };
         let swaps = self.swaps.iter().filter_map(|swap| {
-            let id = FileId::of_metadata(&fs::metadata(&swap.path).ok()?);
+            let id = file_at(&ForeignTree::own(), &swap.path)?;
             let device = known.name.clone();
             let conflict = UseConflict::UsedAsSwap { device };
             Some((compare(id, &swap.path), conflict))

@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, CWD, Statx, StatxAttributes, StatxFlags};
 
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// The kernel follows no more symbolic links on one path (path_resolution(7)).
@@ -50,7 +51,8 @@ pub(super) fn configured_at(paths: &[PathBuf]) -> Option<Timestamp> {
 /// What a path leads to, if it led there at that time too. `None` if it is relative, if it cannot be
 /// followed, or if any entry on it may have been changed since.
 pub(super) fn file_since(roots: &SysPaths, path: &Path, configured: Timestamp) -> Option<FileId> {
-    if !path.is_absolute() {
+    // Nothing is to be mounted by following it below.
+    if !path.is_absolute() || ForeignTree::own().find(path).is_err() {
         return None;
     }
     let mut names = names_of(path);

@@ -92,10 +92,10 @@ pub(super) fn find_medium_usage(
 }
 
 /// Uses of a file as a medium: it backs a loop device or file system, it is swap or exported, or a process that
-/// serves a file system, a block device or a virtual machine has it open. Of a file that is written in place most unresolved uses do not count, either: it was
-/// named as an output. An unresolved file system mounted from a file counts unless no one else has
-/// this file open, because no table lists all of its files. A loop device that may not be queried
-/// counts only if someone else has the file open.
+/// serves a file system, a block device or a virtual machine has it open. Of a file that is written in place
+/// most unresolved uses do not count, either: it was named as an output. An unresolved file system mounted from
+/// a file counts unless no one else has this file open, because no table lists all of its files. A loop device
+/// that may not be queried counts only if someone else has the file open.
 pub(super) fn find_file_usage(
     roots: &SysPaths,
     id: FileId,
@@ -108,18 +108,15 @@ pub(super) fn find_file_usage(
     }
     search.search_target(id, name, change.descriptor())?;
     search.collect_loops_by_path(name);
-    let is_wanted: &IsWanted<'_> = &|id, path| search.compare_with_all(id, path);
-    for server in persistent(
-        || open_users::find_storage_servers(roots, is_wanted),
-        Vec::is_empty,
-    ) {
-        let device = search.shared_name(server.id, name);
-        search.usage.conflicts.extend(server.into_conflict(device));
-    }
     let written = match change {
-        FileChange::InPlace(written) => written,
+        FileChange::InPlace(written) => {
+            collect_servers(roots, name, &mut search);
+            written
+        }
+        // It is a log: no server has its data in one.
         FileChange::Emptied => return Ok(search.into_usage()),
         FileChange::Replaced => {
+            collect_servers(roots, name, &mut search);
             search.usage.unresolved.clear();
             return Ok(search.into_usage());
         }
@@ -215,6 +212,19 @@ fn collect_openers(
             questions.extend(found.unseen.map(UnresolvedUse::OpenDescriptors));
             search.usage.unresolved.extend(questions);
         }
+    }
+}
+
+/// Collects the servers that may have their data in a file.
+fn collect_servers(roots: &SysPaths, name: &str, search: &mut StackSearch<'_>) {
+    let is_wanted: &IsWanted<'_> = &|id, path| search.compare_with_all(id, path);
+    let servers = persistent(
+        || open_users::find_storage_servers(roots, is_wanted),
+        Vec::is_empty,
+    );
+    for server in servers {
+        let device = search.shared_name(server.id, name);
+        search.usage.conflicts.extend(server.into_conflict(device));
     }
 }
 

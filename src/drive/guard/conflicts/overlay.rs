@@ -14,6 +14,7 @@ use crate::drive::guard::conflicts::use_conflict::UnresolvedUse;
 use crate::drive::identity::sanitized;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
+use crate::foreign_tree::{ForeignFile, ForeignTree};
 use crate::roots::SysPaths;
 
 /// `f_type` of an overlay in statfs(2) (include/uapi/linux/magic.h).
@@ -173,8 +174,9 @@ fn open_in_layer(directory: &str, inside: &Path) -> Result<File, MissingLayerFil
     if !directory.starts_with('/') {
         return Err(MissingLayerFile::NotExaminable);
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(directory, flags, Mode::empty())
+    let directory = ForeignTree::own()
+        .find(Path::new(directory))
+        .and_then(ForeignFile::into_directory)
         .map_err(|_| MissingLayerFile::NotExaminable)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;

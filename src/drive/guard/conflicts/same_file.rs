@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, StatxFlags};
 
 use crate::drive::medium::FileId;
+use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 
 /// Maximum number of attempts to compare a file that is being written.
@@ -95,9 +96,8 @@ pub(super) fn path_of(roots: &SysPaths, file: &File) -> Option<PathBuf> {
 
 /// Opens the file at a path if it has that identity, with `O_PATH`, so that it does not count as an
 /// opener.
-pub(super) fn open_identified_path(path: &Path, id: FileId) -> Option<File> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+pub(super) fn open_identified_path(tree: &ForeignTree, path: &Path, id: FileId) -> Option<File> {
+    let file = File::from(tree.find(path).ok()?.into_handle());
     (FileId::of_metadata(&file.metadata().ok()?) == id).then_some(file)
 }
 
