@@ -200,7 +200,7 @@ pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
         .map(path_field)
         .filter(|field| !field.is_empty())
         .map(|field| SwapEntry {
-            number: device_number(roots, &plain_text(&field)),
+            number: device_number(roots, &plain_path(&field)),
             path: plain_path(&field),
         })
         .collect())
@@ -230,7 +230,7 @@ fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry>
         mount_point: plain_text(line.mount_point),
         path: plain_path(line.mount_point),
         file_system: String::from_utf8_lossy(line.file_system).into_owned(),
-        source_number: device_number(roots, &source),
+        source_number: device_number(roots, Path::new(&source)),
         source,
         options,
     })
@@ -244,9 +244,9 @@ pub fn parse_device_number(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Number of the block device that a path below `/dev` names. Any user can mount something with any path as its
-/// source: nothing is looked up outside the file system of `/dev`.
-fn device_number(roots: &SysPaths, path: &str) -> Option<(u32, u32)> {
-    let path = Path::new(path);
+/// source, or start a program with any argument: nothing is looked up outside the file system of `/dev`.
+#[must_use]
+pub fn device_number(roots: &SysPaths, path: &Path) -> Option<(u32, u32)> {
     let nodes = Path::new("/dev");
     path.strip_prefix(nodes).ok()?;
     let tree = ForeignTree::with_root(roots.dev.parent()?, &roots.proc.join("thread-self"));
@@ -278,6 +278,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     #[test]
     fn options_of_a_mount_are_plain_text() {
@@ -285,6 +286,38 @@ mod tests {
         let line = br"36 35 0:40 / /merged rw - overlay overlay rw,lowerdir=/a\134:b,upperdir=/my\040\054\075disk/up";
         let options = parse_mount(&roots, line).unwrap().options;
         assert_eq!(options, ["rw", r"lowerdir=/a\:b", "upperdir=/my ,=disk/up"]);
+    }
+
+    #[test]
+    fn device_is_looked_up_in_the_file_system_of_dev_only() {
+        let (root, roots) = SysPaths::with_files(&[("dev/disk/file", "")]);
+        let place = |name: &str| root.path().join(name);
+        for name in ["dev/node", "outside"] {
+            let number = rustix::fs::makedev(7, 99);
+            let (kind, mode) = (rustix::fs::FileType::BlockDevice, rustix::fs::Mode::RUSR);
+            let made = rustix::fs::mknodat(rustix::fs::CWD, place(name), kind, mode, number);
+            if let Err(error) = made {
+                return skip(Requirement::Root, error);
+            }
+        }
+        for (name, target) in [
+            ("dev/disk/name", "../node"),
+            ("dev/disk/foreign", "/outside"),
+        ] {
+            std::os::unix::fs::symlink(target, place(name)).unwrap();
+        }
+        let number = |path: &str| device_number(&roots, Path::new(path));
+        assert_eq!(number("/dev/node"), Some((7, 99)));
+        assert_eq!(number("/dev/disk/name"), Some((7, 99)));
+        for path in [
+            "/outside",
+            "/dev/../outside",
+            "/dev/disk/foreign",
+            "/dev/disk/file",
+            "/dev",
+        ] {
+            assert_eq!(number(path), None, "{path}");
+        }
     }
 
     #[test]

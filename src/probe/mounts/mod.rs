@@ -15,6 +15,7 @@ use std::time::Duration;
 use self::nfs::{NfsMount, NfsOperation};
 use crate::drive::MountedFileSystem;
 use crate::drive::btrfs::{self, BtrfsErrors};
+use crate::foreign_tree::ForeignTree;
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::system::fuse::waiting_requests;
 use crate::probe::text::{parse_number, read_file};
@@ -130,9 +131,12 @@ impl MountReader {
 }
 
 fn device_errors(sample: &MountSample) -> DeviceErrors {
-    let Ok(directory) = File::open(Path::new(OsStr::from_bytes(&sample.mount_point))) else {
+    let mount_point = Path::new(OsStr::from_bytes(&sample.mount_point));
+    let found = ForeignTree::own().find(mount_point);
+    let Ok(directory) = found.and_then(|found| found.open_directory()) else {
         return Vec::new();
     };
+    let directory = File::from(directory);
     let devices = btrfs::devices(&directory).unwrap_or_default();
     devices
         .into_iter()

@@ -1,18 +1,17 @@
 //! Operations that a program performs or waits for: swapoff, fstrim, blkdiscard, fsck.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::operation::{OperationKind, OperationProgress, OperationSample};
 use super::sources::OperationSources;
 use super::{fsck, swap};
-use crate::drive::mounts::split_device_number;
+use crate::drive::mounts::device_number;
 use crate::foreign_tree::ForeignTree;
 use crate::probe::sample::ProcessSample;
 use crate::probe::text::read_file;
+use crate::roots::SysPaths;
 
 /// Bytes of a sector in `/proc/diskstats`.
 const SECTOR: u64 = 512;
@@ -79,7 +78,7 @@ fn swapoff(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<Op
     let used = counted.iter().map(|area| area.used_bytes);
     let left = used.fold(0, u64::saturating_add);
     let (subject, device) = match counted.as_slice() {
-        [area] => (area.path.clone(), device_of(&area.path)),
+        [area] => (area.path.clone(), device_of(sources.roots, &area.path)),
         [] => return None,
         _ => (b"all swap areas".to_vec(), None),
     };
@@ -119,7 +118,7 @@ fn blkdiscard(sources: &OperationSources<'_>, process: &ProcessSample) -> Option
         .iter()
         .any(|it| it.starts_with(b"-o") || it.starts_with(b"-l") || it.starts_with(b"--"));
     let path = arguments.last()?.clone();
-    let device = block_device(&path)?;
+    let device = device_number(sources.roots, Path::new(OsStr::from_bytes(&path)))?;
     let sectors = super::super::text::read_word(
         &sources
             .roots
@@ -161,7 +160,7 @@ fn check(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<Oper
             at_most: None,
         })
     })?;
-    let device = block_device(&path);
+    let device = device_number(sources.roots, Path::new(OsStr::from_bytes(&path)));
     Some(operation(
         process,
         OperationKind::Fsck,
@@ -171,22 +170,11 @@ fn check(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<Oper
     ))
 }
 
-/// Number of the block device at a path below /dev. Others, which come from arguments of any user, may
-/// be on a file system that does not answer.
-fn block_device(path: &[u8]) -> Option<(u32, u32)> {
-    let is_below_dev = path.starts_with(b"/dev/") && !path.windows(3).any(|it| it == b"/..");
-    if !is_below_dev {
-        return None;
-    }
-    let tree = ForeignTree::own();
-    let found = tree.find(Path::new(OsStr::from_bytes(path))).ok()?;
-    found.status().block_device()
-}
-
-/// Number of the device that a file is or is on.
-fn device_of(path: &[u8]) -> Option<(u32, u32)> {
-    block_device(path).or_else(|| {
-        let metadata = fs::metadata(Path::new(OsStr::from_bytes(path))).ok()?;
-        Some(split_device_number(metadata.dev()))
+/// Number of the device that a swap area is or is on.
+fn device_of(roots: &SysPaths, path: &[u8]) -> Option<(u32, u32)> {
+    let path = Path::new(OsStr::from_bytes(path));
+    device_number(roots, path).or_else(|| {
+        let found = ForeignTree::own().find(path).ok()?;
+        Some(found.status().device())
     })
 }
