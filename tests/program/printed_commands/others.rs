@@ -186,15 +186,19 @@ fn idle_class_command_sets_all_threads() {
             .parse::<u32>()
             .ok()
     };
-    let tasks = || -> Vec<String> {
-        let tasks = fs::read_dir(format!("/proc/{}/task", worker().unwrap())).unwrap();
-        let names = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+    let tasks_of = |pid: u32| -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+        let names = tasks.into_iter().flatten().flatten();
+        let names = names.map(|task| task.file_name().into_string().unwrap());
         names.collect()
     };
+    // At its start it has another child for a moment.
+    let found = std::cell::Cell::new(0);
     wait_until("a second thread", || {
-        worker().is_some() && tasks().len() > 1
+        found.set(worker().unwrap_or(0));
+        tasks_of(found.get()).len() > 1
     });
-    let pid = worker().unwrap();
+    let pid = found.get();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let start_ticks = stat.split(' ').nth(21).unwrap().parse().unwrap();
     let remedy = Remedy::IdleClass {
@@ -204,7 +208,7 @@ fn idle_class_command_sets_all_threads() {
     let command = remedy_text(&remedy).command.unwrap();
     let output = run_pasted_command(&command, Path::new("/"));
     assert!(output.status.success(), "{command}: {output:?}");
-    for task in tasks() {
+    for task in tasks_of(pid) {
         let class = Command::new("ionice").args(["-p", &task]).output().unwrap();
         assert_eq!(class.stdout, b"idle\n", "{task}");
     }
