@@ -277,6 +277,7 @@ pub fn main() -> ExitCode {
         && let ProcessRole::Supervisor(code) = supervisor::split_process(
             leave_screen_sequences,
             cleanup::report_changed_settings,
+            print_status_line,
             cleanup::clean_up_leftovers,
         )
     {

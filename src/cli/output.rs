@@ -142,8 +142,8 @@ pub(super) struct StreamFile {
     path: PathBuf,
     file: File,
     space: OutputSpace,
-    /// Whether a result was written, even an empty one.
-    has_result: bool,
+    /// Bytes of whole results; `None` before the first one, which may be empty.
+    whole_bytes: Option<u64>,
 }
 
 impl StreamOutput {
@@ -173,17 +173,19 @@ impl StreamFile {
             path: path.to_owned(),
             space: OutputSpace::below_file(&file),
             file,
-            has_result: false,
+            whole_bytes: None,
         }
     }
 
-    /// Appends all of the bytes, or none of them where a file system would become full by them.
+    /// Appends all of the bytes, or none of them: what was written of them before an error is cut off.
     fn write(&mut self, bytes: &[u8]) -> Result<(), CommandFailure> {
-        let written = self.write_within_space(bytes);
-        written.map_err(|error| {
+        self.write_within_space(bytes).map_err(|error| {
             let path = self.path.display();
-            CommandFailure::failed(format!("cannot write to {path}: {error}"))
-                .with_advice("what was written until then is kept")
+            let failure = CommandFailure::failed(format!("cannot write to {path}: {error}"));
+            match self.whole_bytes {
+                None => failure,
+                Some(_) => failure.with_advice("what was written until then is kept"),
+            }
         })
     }
 
@@ -192,8 +194,13 @@ impl StreamFile {
         if next > 0 && !self.space.has_room_for_next(&self.file, next)? {
             return Err(io::Error::other(NO_ROOM));
         }
-        self.has_result = true;
-        self.file.write_all(bytes)
+        let whole = self.whole_bytes.unwrap_or(0);
+        self.file.write_all(bytes).inspect_err(|_| {
+            // The error of the write is reported.
+            let _ = self.file.set_len(whole);
+        })?;
+        self.whole_bytes = Some(whole + next);
+        Ok(())
     }
 }
 
@@ -201,7 +208,7 @@ impl StreamFile {
 /// it.
 impl Drop for StreamFile {
     fn drop(&mut self) {
-        if !self.has_result {
+        if self.whole_bytes.is_none() {
             named_file::remove_created(&self.path, &self.file);
         }
     }
@@ -225,5 +232,19 @@ mod unit_tests {
             assert_eq!(path.exists(), stays, "{results:?}");
             let _ = std::fs::remove_file(&path);
         }
+    }
+
+    #[test]
+    fn stream_whose_first_result_cannot_be_written_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stream");
+        drop(named_file::create_private(&path).unwrap());
+        // Writing to a descriptor that only reads fails.
+        let file = File::open(&path).unwrap();
+        let mut output = StreamOutput::File(Box::new(StreamFile::new(&path, file)));
+        let failure = output.write("line\n").unwrap_err();
+        assert!(!format!("{failure:?}").contains("is kept"), "{failure:?}");
+        drop(output);
+        assert!(!path.exists());
     }
 }

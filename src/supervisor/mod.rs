@@ -53,11 +53,13 @@ static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The supervisor restores the terminal, with the bytes of `leave_screen`, and calls `clean_up`, when the
 /// worker ended before it could restore what it had changed, for example because the kernel killed it
 /// when the memory ran out. It calls `report_stop` with the worker when job control has stopped the worker,
-/// before it stops itself. Both have to return in bounded time.
+/// before it stops itself. Both have to return in bounded time. What the supervisor has to say goes to `print_line`,
+/// which makes it safe for the terminal: it contains the name of the target.
 #[must_use]
 pub fn split_process(
     leave_screen: fn() -> Vec<u8>,
     report_stop: fn(Pid),
+    print_line: fn(&str),
     clean_up: impl FnOnce(),
 ) -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
@@ -82,7 +84,11 @@ pub fn split_process(
         }
         Ok(Some(worker)) => {
             drop(to_supervisor);
-            let end = self::parent::supervise(worker, messages, &signals, terminal, report_stop);
+            let reports = self::parent::SupervisorReports {
+                report_stop,
+                print_line,
+            };
+            let end = self::parent::supervise(worker, messages, &signals, terminal, reports);
             if end.needs_clean_up {
                 clean_up();
             }

@@ -1,14 +1,13 @@
 //! The supervisor's loop.
 
 use std::fs;
-use std::io::{PipeReader, Read, Write};
+use std::io::{PipeReader, Read};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
 use crate::named_file;
-use crate::safe_text::printable::printable_str;
 use crate::supervisor::system;
 use crate::supervisor::system::SignalDescriptor;
 use crate::supervisor::terminal::SavedTerminal;
@@ -83,8 +82,16 @@ struct Supervisor<'a> {
     asked_twice: bool,
     /// When this process was last continued after a stop.
     continued_at: Option<Instant>,
-    /// Tells the user what the stopped worker has changed.
-    report_stop: fn(Pid),
+    reports: SupervisorReports,
+}
+
+/// How the supervisor tells the user something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SupervisorReports {
+    /// Tells what the stopped worker has changed.
+    pub(crate) report_stop: fn(Pid),
+    /// Prints one line, which may contain names from outside.
+    pub(crate) print_line: fn(&str),
 }
 
 /// Since when the worker's end is waited for, and what it waits for itself. The time in which both processes
@@ -159,7 +166,7 @@ pub(crate) fn supervise(
     messages: PipeReader,
     signals: &SignalDescriptor,
     terminal: Option<SavedTerminal>,
-    report_stop: fn(Pid),
+    reports: SupervisorReports,
 ) -> WorkerEnd {
     let mut supervisor = Supervisor {
         worker,
@@ -173,7 +180,7 @@ pub(crate) fn supervise(
         delivered_status: None,
         asked_twice: false,
         continued_at: None,
-        report_stop,
+        reports,
     };
     loop {
         supervisor.wait_for_event();
@@ -322,7 +329,7 @@ impl Supervisor<'_> {
         match status.stopping_signal() {
             Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
                 // The shell prompts as soon as this process is stopped.
-                (self.report_stop)(self.worker);
+                (self.reports.report_stop)(self.worker);
                 // Continued by the shell together with the worker, which may have happened already.
                 if self.first_thread_state() == Some(b'T') {
                     let _ = kill_process(getpid(), Signal::STOP);
@@ -383,7 +390,7 @@ impl Supervisor<'_> {
     /// Whether a worker that writes an output has time left for it; tells the user that it does.
     fn may_write_on(&mut self) -> bool {
         if self.timers.writing_since.is_none() && self.screen == ScreenUse::None {
-            print_line(&format!(
+            (self.reports.print_line)(&format!(
                 "diskscope: an output is being written: the program ends when it is complete, in {} s at the latest",
                 WRITE_TIMEOUT.as_secs()
             ));
@@ -431,7 +438,7 @@ impl Supervisor<'_> {
             lines.push(self.abandoned_message());
         }
         for line in lines {
-            print_line(&line);
+            (self.reports.print_line)(&line);
         }
         WorkerEnd {
             status: self.delivered_status.unwrap_or(INTERRUPTED_STATUS),
@@ -489,11 +496,6 @@ impl Supervisor<'_> {
             .filter(|stat| system::process_state(stat) == Some(b'D'))
             .count()
     }
-}
-
-fn print_line(line: &str) {
-    // A closed stderr is no error.
-    let _ = writeln!(std::io::stderr(), "{}", printable_str(line));
 }
 
 #[cfg(test)]

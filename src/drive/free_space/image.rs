@@ -80,7 +80,7 @@ impl DeviceOfFile {
             return Self::Known(number);
         }
         match mount.file_system.as_str() {
-            "overlay" => match upper_directory(&mount).and_then(|it| hold_directory(Path::new(it)))
+            "overlay" => match upper_directory(&mount).and_then(|it| hold_place(Path::new(it)))
             {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
@@ -360,8 +360,9 @@ fn open_image(found: &ForeignFile, backing: Option<&LoopBacking>) -> Option<File
         .then(|| found.open_regular().ok())?
 }
 
-/// Opens a directory on the file system that holds an image whose path leads nowhere, or that may not
-/// be read: a mount point with the device number of the image, or else the one of its path.
+/// A place on the file system that holds an image whose path leads nowhere, or that may not be read: a mount
+/// point with the device number of the image, or else the one of its path. In a container it may be the
+/// mount point of a file (`/etc/hosts`).
 fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>) -> Option<File> {
     let mounts = mounts::mounts(roots).ok()?;
     let wanted = backing.map(|backing| split_device_number(backing.device));
@@ -375,7 +376,7 @@ fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>
         number.ok().map(split_device_number) == wanted
     };
     let candidates = mounts.iter().filter(may_have_it);
-    let mut opened = candidates.filter_map(|mount| hold_directory(&mount.path));
+    let mut opened = candidates.filter_map(|mount| hold_place(&mount.path));
     let by_number = opened.find(has_it);
     // The path may be one of another mount namespace.
     let is_missing = |directory: &Path| {
@@ -383,7 +384,7 @@ fn open_file_system(roots: &SysPaths, path: &Path, backing: Option<&LoopBacking>
         found.is_err_and(|error| error == Errno::NOENT)
     };
     let exists_here = || path.parent().is_some_and(|it| !is_missing(it));
-    let innermost = || hold_directory(&innermost_mount(&mounts, path)?.path);
+    let innermost = || hold_place(&innermost_mount(&mounts, path)?.path);
     by_number.or_else(|| exists_here().then(innermost)?)
 }
 
@@ -404,9 +405,13 @@ fn members_of_file_system(roots: &SysPaths, name: &str) -> Vec<String> {
 }
 
 /// A directory that is held, not opened.
-fn hold_directory(path: &Path) -> Option<File> {
+fn hold_place(path: &Path) -> Option<File> {
     let found = ForeignTree::own().find(path).ok()?;
-    found.into_directory().ok().map(File::from)
+    let handle = match found.status().is_directory() {
+        true => found.into_directory().ok()?,
+        false => found.into_handle(),
+    };
+    Some(handle.into())
 }
 
 #[cfg(test)]

@@ -28,8 +28,10 @@ pub(super) fn open_upper_directory(roots: &SysPaths, file: &File) -> Option<File
     found.open_directory().ok().map(File::from)
 }
 
-/// Upper directory in the options of a mount.
+/// Upper directory in the options of a mount. A relative path cannot be followed: it began where the process was that
+/// mounted.
 pub(super) fn upper_directory(mount: &MountEntry) -> Option<&str> {
     let mut options = mount.options.iter();
-    options.find_map(|option| option.strip_prefix("upperdir="))
+    let upper = options.find_map(|option| option.strip_prefix("upperdir="));
+    upper.filter(|path| path.starts_with('/'))
 }
