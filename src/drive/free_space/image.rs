@@ -80,8 +80,7 @@ impl DeviceOfFile {
             return Self::Known(number);
         }
         match mount.file_system.as_str() {
-            "overlay" => match upper_directory(&mount).and_then(|it| hold_place(Path::new(it)))
-            {
+            "overlay" => match upper_directory(&mount).and_then(|it| hold_place(Path::new(it))) {
                 Some(upper) => Self::of(roots, &upper),
                 None => Self::NotTold,
             },

@@ -288,6 +288,31 @@ fn output_in_memory_ends_before_the_memory_is_used_up() {
 }
 
 #[test]
+fn output_of_lines_beyond_a_limit_on_the_file_size_ends_with_whole_lines() {
+    let sandbox = RunSandbox::new();
+    let directory = sandbox.path();
+    let watch = |limit: u64, output: &str| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--fsize={limit}"));
+        command.arg(env!("CARGO_BIN_EXE_diskscope"));
+        command.args(["watch", "--json", "--interval", "0.1", "--count", "5"]);
+        command.args(["-o", output]).current_dir(directory);
+        command.env("XDG_STATE_HOME", directory).output().unwrap()
+    };
+    let output = watch(1 << 30, "all");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let all = std::fs::read_to_string(directory.join("all")).unwrap();
+    let mean = all.len() as u64 / 5;
+    let output = watch(mean / 2, "none");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!directory.join("none").exists());
+    let output = watch(mean * 5 / 2, "some");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let some = std::fs::read_to_string(directory.join("some")).unwrap();
+    assert!(some.ends_with('\n'), "{some:?}");
+}
+
+#[test]
 fn recording_that_has_no_room_for_its_first_snapshot_leaves_no_file() {
     let sandbox = RunSandbox::new();
     let Some(small) = Small::with_size(sandbox.path().join("small"), "64k") else {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::file_system::LoopFileSystem;
 use crate::guard::sandbox::{
-    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_command,
-    run_overwrite,
+    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_arguments,
+    overwrite_command, run_overwrite,
 };
 use crate::loop_device::LoopDevice;
 use crate::process::wait_until;
@@ -401,6 +401,33 @@ fn device_whose_image_was_deleted_is_refused_without_room_below() {
     };
     std::fs::remove_file(&image).unwrap();
     assert_refused(&run_overwrite(device.path()), "space below the image");
+}
+
+/// In a container the only mount of the host's file system may be that of a file, such as `/etc/hosts`.
+#[test]
+fn device_whose_image_is_below_a_mounted_file_is_refused_without_room_below() {
+    let mut sandbox = GuardSandbox::exclusive();
+    let Some((_lower, directory)) = mount_small_file_system(&mut sandbox) else {
+        return;
+    };
+    let Some((_image, device)) = attach_sparse_image(&directory, 1 << 30) else {
+        return;
+    };
+    let (inner, outer) = (directory.join("hosts"), sandbox.path("hosts"));
+    File::create(&inner).unwrap();
+    File::create(&outer).unwrap();
+    let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none \"$3\" || exit 127; shift 3; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    command.args(["sh", "-c", script, "sh"]);
+    command.arg(&inner).arg(&outer).arg(&directory);
+    command.arg(env!("CARGO_BIN_EXE_diskscope"));
+    overwrite_arguments(&mut command, device.path().as_ref(), &["--requests", "20"]);
+    let output = command.output().unwrap();
+    if matches!(output.status.code(), Some(125..=127)) {
+        return skip(Requirement::Namespaces, "no mount namespace");
+    }
+    assert_refused(&output, "space below the image");
 }
 
 #[test]
