@@ -11,7 +11,7 @@ mod overlay;
 mod partition_tables;
 mod planted;
 mod privileges;
-mod sandbox;
+pub mod sandbox;
 mod sparse_images;
 mod stale_cache;
 mod users;
