@@ -266,11 +266,21 @@ impl ForeignFile {
     /// # Errors
     /// `EXDEV` for an automount, `ENOTDIR` for what is no directory.
     pub fn into_directory(self) -> Result<OwnedFd> {
-        self.check_automount()?;
-        match self.status.is_directory() {
-            true => Ok(self.handle),
+        let is_directory = self.status.is_directory();
+        let place = self.into_place()?;
+        match is_directory {
+            true => Ok(place),
             false => Err(Errno::NOTDIR),
         }
+    }
+
+    /// The descriptor that holds it, for facts of its file system.
+    ///
+    /// # Errors
+    /// `EXDEV` for an automount.
+    pub fn into_place(self) -> Result<OwnedFd> {
+        self.check_automount()?;
+        Ok(self.handle)
     }
 
     /// The descriptor that holds it.

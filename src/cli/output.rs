@@ -195,10 +195,7 @@ impl StreamFile {
             return Err(io::Error::other(NO_ROOM));
         }
         let whole = self.whole_bytes.unwrap_or(0);
-        self.file.write_all(bytes).inspect_err(|_| {
-            // The error of the write is reported.
-            let _ = self.file.set_len(whole);
-        })?;
+        named_file::append_whole(&self.file, bytes, whole)?;
         self.whole_bytes = Some(whole + next);
         Ok(())
     }

@@ -420,6 +420,17 @@ pub fn has_owner_of_new_files(path: &Path, file: &File) -> Result<bool, OutputEr
     Ok(new.owner == found)
 }
 
+/// Appends all of the bytes to a file of `complete_bytes`, or none of them: what was written before an error is cut off
+/// again.
+///
+/// # Errors
+/// That of the write.
+pub fn append_whole(mut file: &File, bytes: &[u8], complete_bytes: u64) -> io::Result<()> {
+    file.write_all(bytes).inspect_err(|_| {
+        let _ = file.set_len(complete_bytes);
+    })
+}
+
 /// Removes a file that was created under this name, unless the name belongs to another file by now.
 pub fn remove_created(path: &Path, file: &File) {
     if let Ok(ResolvedPath::DirectoryEntry {

@@ -1,7 +1,7 @@
 //! Writes a recording.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use flate2::{Compress, Compression, FlushCompress, Status};
@@ -254,9 +254,9 @@ impl RecordingWriter {
 
     /// Appends a whole frame, or nothing: a partial frame would be damage.
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), RecordingWriteError> {
-        self.file.write_all(bytes).map_err(|source| {
-            // Report the error of the write. Later frames must not refer to the lost data.
-            let _ = self.file.set_len(self.written_bytes);
+        let appended = named_file::append_whole(&self.file, bytes, self.written_bytes);
+        appended.map_err(|source| {
+            // Later frames must not refer to the lost data.
             self.since_restart = 0;
             RecordingWriteError::Io {
                 tried: "write to",

@@ -403,14 +403,10 @@ fn members_of_file_system(roots: &SysPaths, name: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// A directory that is held, not opened.
+/// A directory or file that is held, not opened: for facts of its file system.
 fn hold_place(path: &Path) -> Option<File> {
     let found = ForeignTree::own().find(path).ok()?;
-    let handle = match found.status().is_directory() {
-        true => found.into_directory().ok()?,
-        false => found.into_handle(),
-    };
-    Some(handle.into())
+    found.into_place().ok().map(File::from)
 }
 
 #[cfg(test)]

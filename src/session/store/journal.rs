@@ -17,6 +17,7 @@ use super::directory::{
 use super::error::{StoreError, io_error};
 use super::serialize::serialize_session;
 use crate::exclusive_rename::rename_exclusively;
+use crate::named_file;
 use crate::private_directory::{self, PrivateDirectory, PrivateDirectoryError, file_lock};
 use crate::session::document::{BenchmarkRun, Session};
 
@@ -118,18 +119,11 @@ impl Journal {
     fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         // A reader that looks at the lock holds it for that moment: the next line tries again.
         self.is_locked = self.is_locked || file_lock::acquire(&self.file);
-        match self.file.write_all(line) {
-            Ok(()) => {
-                self.complete_bytes += line.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // A partial line would hide complete lines that may follow once there is space
-                // again.
-                let _ = self.file.set_len(self.complete_bytes);
-                Err(io_error("append to", &self.path)(error))
-            }
-        }
+        // A partial line would hide complete lines that may follow once there is space again.
+        named_file::append_whole(&self.file, line, self.complete_bytes)
+            .map_err(io_error("append to", &self.path))?;
+        self.complete_bytes += line.len() as u64;
+        Ok(())
     }
 
     /// Appends the current state of the run.

@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::guard::sandbox::{
     Background, GuardSandbox, assert_refused, command_output, is_locked, is_root,
-    overwrite_arguments, overwrite_command, run_overwrite, test_content, wait_until,
+    overwrite_command, run_overwrite, run_overwrite_in_mount_namespace, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -108,20 +108,8 @@ fn mounted_file_is_refused_in_chroot_hiding_mount() {
                   for d in proc sys dev usr lib lib64 bin; do mount --rbind /$d $d || exit 127; done && \
                   touch img ds && mount --bind \"$2\" img && mount --bind \"$3\" ds && shift 3 && \
                   exec chroot . /ds \"$@\"";
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        script,
-        "sh",
-    ]);
-    command.arg(sandbox.subdirectory("root")).arg(&image);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwrite_arguments(&mut command, "/img".as_ref(), &["--requests", "20"]);
-    let output = command.output().unwrap();
+    let root = sandbox.subdirectory("root");
+    let output = run_overwrite_in_mount_namespace(script, &[&root, &image], "/img");
     if matches!(output.status.code(), Some(125..=127)) {
         return skip(Requirement::Namespaces, "no root directory of its own");
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::guard::sandbox::{
     Background, GuardSandbox, assert_refused, command_output, is_root, overwrite_arguments,
-    run_overwrite, start_in_mount_namespace, test_content,
+    run_overwrite, run_overwrite_in_mount_namespace, start_in_mount_namespace, test_content,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
@@ -69,19 +69,7 @@ fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
         "mount -t tmpfs none /dev && mknod /dev/target b 7 {number} && mknod /dev/null c 1 3 && \
          exec \"$@\""
     );
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-        "sh",
-    ]);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwrite_arguments(&mut command, "/dev/target".as_ref(), &["--requests", "20"]);
-    let output = command.output().unwrap();
+    let output = run_overwrite_in_mount_namespace(&script, &[], "/dev/target");
     assert_refused(&output, "is mounted at");
     drop(first);
 }

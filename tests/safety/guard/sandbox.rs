@@ -31,9 +31,17 @@ static FILE_MOUNT_LOCK: RwLock<()> = RwLock::new(());
 
 /// Whether other tests may run meanwhile.
 #[allow(dead_code, reason = "held until the test ends")]
-enum MachineLock {
+pub enum MachineLock {
     Shared(RwLockReadGuard<'static, ()>),
     Exclusive(RwLockWriteGuard<'static, ()>),
+}
+
+/// For a test that mounts a file system from a file: no test of the guard runs meanwhile.
+pub fn lock_machine() -> MachineLock {
+    let alone = FILE_MOUNT_LOCK
+        .write()
+        .unwrap_or_else(PoisonError::into_inner);
+    MachineLock::Exclusive(alone)
 }
 
 pub struct GuardSandbox {
@@ -52,10 +60,7 @@ impl GuardSandbox {
 
     /// The same for a test that mounts a file system from a file: no other one runs meanwhile.
     pub fn exclusive() -> Self {
-        let alone = FILE_MOUNT_LOCK
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        Self::with_lock(MachineLock::Exclusive(alone))
+        Self::with_lock(lock_machine())
     }
 
     fn with_lock(company: MachineLock) -> Self {
@@ -150,6 +155,21 @@ pub fn overwrite_arguments(command: &mut Command, target: &OsStr, more: &[&str])
 pub fn run_overwrite(target: impl AsRef<OsStr>) -> Output {
     let few = ["--requests", "20"];
     overwrite_command(target.as_ref(), &few).output().unwrap()
+}
+
+/// Overwrites a target with a few requests in a mount namespace of its own, which a script of sh prepares. It gets
+/// `arguments`, and behind them the command.
+pub fn run_overwrite_in_mount_namespace(
+    script: &str,
+    arguments: &[&Path],
+    target: impl AsRef<OsStr>,
+) -> Output {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    command.args(["sh", "-c", script, "sh"]).args(arguments);
+    command.arg(env!("CARGO_BIN_EXE_diskscope"));
+    overwrite_arguments(&mut command, target.as_ref(), &["--requests", "20"]);
+    command.output().unwrap()
 }
 
 /// Asserts that a target is refused for that reason.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::file_system::LoopFileSystem;
 use crate::guard::sandbox::{
-    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_arguments,
-    overwrite_command, run_overwrite,
+    GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_command,
+    run_overwrite, run_overwrite_in_mount_namespace,
 };
 use crate::loop_device::LoopDevice;
 use crate::process::wait_until;
@@ -417,13 +417,8 @@ fn device_whose_image_is_below_a_mounted_file_is_refused_without_room_below() {
     File::create(&inner).unwrap();
     File::create(&outer).unwrap();
     let script = "mount --bind \"$1\" \"$2\" && mount -t tmpfs none \"$3\" || exit 127; shift 3; exec \"$@\"";
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private"]);
-    command.args(["sh", "-c", script, "sh"]);
-    command.arg(&inner).arg(&outer).arg(&directory);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwrite_arguments(&mut command, device.path().as_ref(), &["--requests", "20"]);
-    let output = command.output().unwrap();
+    let arguments = [&*inner, &outer, &directory];
+    let output = run_overwrite_in_mount_namespace(script, &arguments, device.path());
     if matches!(output.status.code(), Some(125..=127)) {
         return skip(Requirement::Namespaces, "no mount namespace");
     }

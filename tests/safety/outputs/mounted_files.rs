@@ -8,7 +8,7 @@ use std::process::Command;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::guard::sandbox::GuardSandbox;
+use crate::guard::sandbox::lock_machine;
 use crate::loop_device::LoopDevice;
 use crate::outputs::sandbox::{OutputSandbox, assert_document, exit_code, is_root, stderr};
 use crate::requirement::{Requirement, skip};
@@ -66,8 +66,7 @@ fn add_hard_link(sandbox: &OutputSandbox, file: &Path) {
 
 #[test]
 fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
-    // A file system that is mounted from a file is a question to the other tests.
-    let _alone = GuardSandbox::exclusive();
+    let _alone = lock_machine();
     let sandbox = OutputSandbox::new();
     sandbox.write_session("s.json");
     let Some(mounted) = mounted_erofs(&sandbox) else {
@@ -101,8 +100,7 @@ fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
 
 #[test]
 fn other_files_are_written_in_place_while_a_file_system_is_mounted_from_files() {
-    // A file system that is mounted from a file is a question to the other tests.
-    let _alone = GuardSandbox::exclusive();
+    let _alone = lock_machine();
     let sandbox = OutputSandbox::new();
     let Some(_mounted) = mounted_erofs(&sandbox) else {
         return;
@@ -127,8 +125,7 @@ fn image_of_a_loop_device_is_not_written_in_place_through_an_overlay() {
     if !is_root() {
         return;
     }
-    // A file system that is mounted from a file is a question to the other tests.
-    let _alone = GuardSandbox::exclusive();
+    let _alone = lock_machine();
     let sandbox = OutputSandbox::new();
     let [lower, upper, work, point] =
         ["lower", "upper", "work", "merged"].map(|name| sandbox.join(name));
