@@ -20,6 +20,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::pid_namespace::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
 
 /// `f_type` of autofs and procfs (statfs(2)).
@@ -35,7 +36,13 @@ pub struct FileStatus(Statx);
 impl FileStatus {
     fn read(at: impl AsFd, name: impl rustix::path::Arg) -> Result<Self> {
         let flags = AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-        statx(at, name, flags, StatxFlags::BASIC_STATS).map(Self)
+        statx(
+            at,
+            name,
+            flags,
+            StatxFlags::BASIC_STATS | StatxFlags::MNT_ID,
+        )
+        .map(Self)
     }
 
     /// Status of what a path names, without a link at its end: for a path that was found to lead
@@ -57,6 +64,11 @@ impl FileStatus {
     #[must_use]
     pub fn identity(&self) -> ((u32, u32), u64) {
         (self.device(), self.0.stx_ino)
+    }
+
+    /// Whether it is this file or directory, seen by the same mount. Before Linux 5.8 mounts are not distinguished.
+    fn is_same_place(&self, other: &Self) -> bool {
+        self.identity() == other.identity() && self.0.stx_mnt_id == other.0.stx_mnt_id
     }
 
     /// Its type.
@@ -310,22 +322,26 @@ impl ForeignFile {
 /// The files on which anybody has a lease that another one breaks by opening them for reading (proc_locks(5)): for
 /// files that are not looked at by the descriptor of their user. By the number of the inode alone, because the kernel
 /// lists another device number than stat(2) for btrfs.
-#[derive(Debug, Clone, Default)]
-pub struct WriteLeases(HashSet<u64>);
+#[derive(Debug, Clone)]
+pub struct WriteLeases(Option<HashSet<u64>>);
 
 impl WriteLeases {
-    /// All leases of now. With tens of thousands of locks the kernel takes seconds to list them.
+    /// All leases of now; unknown where the table cannot be read, and in a PID namespace, where the kernel leaves out
+    /// those of other processes. With tens of thousands of locks the kernel takes seconds to list them.
     #[must_use]
     pub fn read(roots: &SysPaths) -> Self {
-        let table = fs::read(roots.proc.join("locks")).unwrap_or_default();
-        let lines = table.split(|byte| *byte == b'\n');
-        Self(lines.filter_map(leased_inode).collect())
+        let is_whole = is_proc_of_initial_namespace(roots);
+        let table = is_whole.then(|| fs::read(roots.proc.join("locks")).ok());
+        Self(table.flatten().map(|table| {
+            let lines = table.split(|byte| *byte == b'\n');
+            lines.filter_map(leased_inode).collect()
+        }))
     }
 
-    /// Whether there is one on a file with this number.
+    /// Whether there is or may be one on a file with this number.
     #[must_use]
-    pub fn include(&self, inode: u64) -> bool {
-        self.0.contains(&inode)
+    pub fn may_include(&self, inode: u64) -> bool {
+        self.0.as_ref().is_none_or(|leases| leases.contains(&inode))
     }
 }
 
@@ -428,7 +444,7 @@ impl ForeignTree {
         let mut links = 0;
         while let Some(name) = remaining.pop() {
             if name == ".." {
-                if place.status.identity() != root.status.identity() {
+                if !place.status.is_same_place(&root.status) {
                     place = place.held_entry(&name)?;
                     place_path.pop();
                 }
@@ -489,7 +505,11 @@ fn push_components(stack: &mut Vec<OsString>, path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pid_namespace::INITIAL_PID_NAMESPACE;
+    use crate::requirement::{Requirement, skip};
+    use std::io::{BufRead, BufReader};
     use std::os::unix::fs::{MetadataExt, symlink};
+    use std::process::{Command, Stdio};
 
     fn tree_below(root: &Path) -> ForeignTree {
         ForeignTree::with_root(root, &root.join("proc/7"))
@@ -531,9 +551,22 @@ mod tests {
                      2: LEASE  ACTIVE    READ 709 fe:00:12 0 EOF\n\
                      3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF\n";
         let (_root, roots) = SysPaths::with_files(&[("proc/locks", table)]);
-        let leases = WriteLeases::read(&roots);
-        let leased = [3, 11, 12, 13, 113].map(|inode| leases.include(inode));
-        assert_eq!(leased, [false, false, false, true, false]);
+        let namespace = roots.proc.join("self/ns");
+        fs::create_dir_all(&namespace).unwrap();
+        let namespace = namespace.join("pid");
+        symlink(format!("pid:[{INITIAL_PID_NAMESPACE}]"), &namespace).unwrap();
+        let leased = || {
+            let leases = WriteLeases::read(&roots);
+            [3, 11, 12, 13, 113].map(|inode| leases.may_include(inode))
+        };
+        assert_eq!(leased(), [false, false, false, true, false]);
+        fs::remove_file(&namespace).unwrap();
+        symlink("pid:[4026532001]", &namespace).unwrap();
+        assert_eq!(leased(), [true; 5], "others are not listed");
+        fs::remove_file(&namespace).unwrap();
+        symlink(format!("pid:[{INITIAL_PID_NAMESPACE}]"), &namespace).unwrap();
+        fs::remove_file(roots.proc.join("locks")).unwrap();
+        assert_eq!(leased(), [true; 5], "the table cannot be read");
     }
 
     #[test]
@@ -563,6 +596,40 @@ mod tests {
         let tree = ForeignTree::own();
         assert!(tree.find(Path::new("/proc/self/status")).is_err());
         assert!(tree.find(Path::new("/proc/version")).is_ok());
+    }
+
+    #[test]
+    fn parent_of_a_bind_mount_of_the_root_is_the_directory_that_it_is_mounted_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("in/point")).unwrap();
+        fs::write(root.join("in/file"), "x").unwrap();
+        fs::write(root.join("file"), "x").unwrap();
+        let script = "mount --bind . in/point && echo mounted && read line";
+        let mut other = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .current_dir(root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let answer = BufReader::new(other.stdout.take().unwrap()).read_line(&mut line);
+        answer.unwrap();
+        if line.is_empty() {
+            other.wait().unwrap();
+            return skip(Requirement::Namespaces, "unshare --mount fails");
+        }
+        let process = PathBuf::from(format!("/proc/{}", other.id()));
+        let inside = process.join("root").join(root.strip_prefix("/").unwrap());
+        let tree = ForeignTree::with_root(inside, &process);
+        let inode = |path: &str| fs::metadata(root.join(path)).unwrap().ino();
+        let found = ["/in/point/../file", "/in/point/../../file", "/../file"]
+            .map(|path| found_inode(&tree, path));
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        let expected = ["in/file", "file", "file"].map(|path| Some(inode(path)));
+        assert_eq!(found, expected);
     }
 
     #[test]

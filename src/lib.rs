@@ -38,6 +38,7 @@ mod mountinfo;
 mod named_file;
 mod nearest;
 mod open_files;
+mod pid_namespace;
 mod private_directory;
 mod privilege;
 pub mod probe;

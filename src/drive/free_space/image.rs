@@ -193,7 +193,7 @@ pub(super) fn image_of_server(roots: &SysPaths, file: &File) -> Option<BackingIm
         mount.is_some_and(|mount| has_local_storage(roots, mount))
     };
     let found = ForeignTree::own().find_if(path, is_local).ok()?;
-    if WriteLeases::read(roots).include(found.status().identity().1) {
+    if WriteLeases::read(roots).may_include(found.status().identity().1) {
         return None;
     }
     Some(BackingImage {

@@ -191,7 +191,7 @@ impl FoundFile {
         use std::os::unix::fs::MetadataExt;
         let about = self.metadata().filter(std::fs::Metadata::is_file);
         let about = about.ok_or(io::ErrorKind::InvalidInput)?;
-        if leases.include(about.ino()) {
+        if leases.may_include(about.ino()) {
             return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         Ok(open_foreign_descriptor(&self.link, OFlags::NOATIME)?)

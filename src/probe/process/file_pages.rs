@@ -205,7 +205,7 @@ fn find_file(
         };
     }
     let leases = leases.get_or_init(|| WriteLeases::read(roots));
-    if leases.include(file.id.1) {
+    if leases.may_include(file.id.1) {
         return Err(PagesUnknown::Failed);
     }
     let tree = ForeignTree::own();

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
+use crate::pid_namespace::{INITIAL_PID_NAMESPACE, pid_namespace};
 use crate::private_directory::PrivateDirectory;
 use crate::probe::process::stat;
 use crate::roots::SysPaths;
@@ -18,9 +19,6 @@ use crate::roots::SysPaths;
 const INSTANCE_PREFIX: &str = "diskscope-";
 /// Directory of the notes below `/run`: empty files with the instances' names.
 const NOTES_DIRECTORY: &str = "diskscope/tracing";
-/// The initial PID namespace, in which every process has an id (include/linux/proc_ns.h,
-/// PROC_PID_INIT_INO).
-const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// Distinguishes instances of one process.
 static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
@@ -155,13 +153,6 @@ fn process_start_ticks(roots: &SysPaths, pid: u32) -> Option<u64> {
     let stat = stat::parse_stat(&text)?;
     // A zombie records nothing.
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.start_ticks)
-}
-
-/// Inode of a process's PID namespace.
-fn pid_namespace(roots: &SysPaths, process: &str) -> Option<u64> {
-    let link = fs::read_link(roots.proc.join(process).join("ns/pid")).ok()?;
-    let text = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
-    text.parse().ok()
 }
 
 /// Whether a PID namespace is empty, as seen from the initial one, which sees all processes. A

@@ -31,6 +31,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["named_file", "private_directory", "safe_text"],
     &["format_version", "local_time", "roots", "shell"],
+    &["pid_namespace"],
     &["foreign_tree"],
     &["control_groups"],
     &["memory", "session"],

@@ -18,10 +18,9 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::drive::user_namespace;
+use crate::pid_namespace::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
 
-/// Inode number of the initial PID namespace (kernel include/linux/proc_ns.h).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// CAP_SYS_PTRACE (include/uapi/linux/capability.h): allows every process to be examined.
 const CAP_SYS_PTRACE: u32 = 19;
 /// `f_type` of procfs (statfs(2)).
@@ -120,11 +119,7 @@ pub(super) fn list_identified(roots: &SysPaths) -> io::Result<Vec<ListedProcess>
 
 /// Whether some processes are not listed at all.
 pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
-    let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
-    let is_first = ["self", "1"].iter().any(|process| {
-        namespace(process).is_some_and(|link| link.as_os_str() == FIRST_PID_NAMESPACE)
-    });
-    if !is_first {
+    if !is_proc_of_initial_namespace(roots) {
         return Some(UnseenProcesses::PidNamespace);
     }
     let mounted = match mounts::mounts(roots) {
