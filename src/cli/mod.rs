@@ -33,12 +33,14 @@ mod watch;
 mod why;
 mod why_recorded;
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::panic;
+use std::panic::{self, PanicHookInfo};
 use std::process::{self, ExitCode};
+use std::thread;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command};
@@ -294,12 +296,28 @@ pub fn main() -> ExitCode {
 /// that goes on without one of its threads would show what is not true. The supervisor restores
 /// settings as after any other end of the worker by a signal.
 pub fn abort_on_panic() {
-    let report = panic::take_hook();
-    panic::set_hook(Box::new(move |panic| {
-        report(panic);
+    panic::set_hook(Box::new(|panic| {
+        print_status_line(&panic_text(panic));
+        let calls = Backtrace::capture();
+        if calls.status() == BacktraceStatus::Captured {
+            calls.to_string().lines().for_each(print_status_line);
+        }
         print_status_line("diskscope: this is a defect of diskscope; please report it");
         process::abort();
     }));
+}
+
+/// Where a panic was, and its message, which may contain foreign text.
+fn panic_text(panic: &PanicHookInfo<'_>) -> String {
+    let thread = thread::current();
+    let name = thread.name().unwrap_or("without a name");
+    let place = panic.location().map(ToString::to_string);
+    let place = place.as_deref().unwrap_or("an unknown place");
+    let message = panic.payload();
+    let formatted = message.downcast_ref::<String>().map(String::as_str);
+    let message = formatted.or_else(|| message.downcast_ref::<&str>().copied());
+    let message = message.unwrap_or("no message");
+    format!("thread {name} panicked at {place}: {message}")
 }
 
 /// Parses the arguments; the error is the exit status if the program ends here.

@@ -147,6 +147,10 @@ fn panic_on_any_thread_restores_the_terminal_and_is_reported() {
         terminal.assert_restored();
         let screen = terminal.screen_text();
         assert!(screen.contains("made to panic"), "{screen}");
+        assert!(screen.contains("panicked at"), "{screen}");
+        let title = b"\x1b]0;title";
+        let mut output = terminal.output_bytes().windows(title.len());
+        assert!(!output.any(|bytes| bytes == title), "{screen}");
         assert!(screen.contains("this is a defect of diskscope"), "{screen}");
     }
 }

@@ -10,6 +10,9 @@ use diskscope::tui::InterfaceOptions;
 use diskscope::tui::interface::run_with;
 use diskscope::tui::services::{AppServices, FeedSenders};
 
+/// Names a terminal: the message of a panic may contain foreign text.
+const TITLE: &str = "\u{1b}]0;title\u{7}";
+
 struct FailingServices {
     failure_kind: String,
     _senders: FeedSenders,
@@ -19,9 +22,9 @@ impl AppServices for FailingServices {
     fn perform_effect(&mut self, effect: Effect) {
         match (effect, self.failure_kind.as_str()) {
             (Effect::ListSessions, "thread") => {
-                std::thread::spawn(|| panic!("made to panic on a thread"));
+                std::thread::spawn(|| panic!("made to panic on a thread{TITLE}"));
             }
-            (Effect::ListSessions, _) => panic!("made to panic in the loop"),
+            (Effect::ListSessions, _) => panic!("made to panic in the loop{TITLE}"),
             _ => {}
         }
     }
