@@ -1,6 +1,8 @@
 //! A drive that takes five seconds for each request, measured from the interface: the result is
 //! shown, and the terminal is given back, within a second.
 
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::{MetricId, RunState};
@@ -92,4 +94,31 @@ fn interface_quits_while_benchmark_hangs() {
         terminal.screen_text()
     );
     assert_session_saved(directory.path());
+}
+
+/// The supervisor prints it: the program itself waits for the file. Its name has a letter whose second byte begins a
+/// control sequence on a terminal of eight bits.
+#[test]
+fn message_about_a_process_that_stays_is_ascii_on_a_terminal_without_utf8() {
+    if !setsid_is_available() {
+        return;
+    }
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let directory = state_directory();
+    let name = "session\u{11b}2J.json";
+    symlink(disk.file(), directory.path().join(name)).unwrap();
+    disk.slow_down(Operation::Open);
+    let program = env!("CARGO_BIN_EXE_diskscope");
+    let arguments = ["LC_ALL=C", program, "show", name];
+    let mut terminal = PtyTerminal::start(Path::new("/usr/bin/env"), &arguments, directory.path());
+    terminal.wait_until("an open", |_| disk.is_waited_for(Operation::Open));
+    terminal.send_keys("\x03");
+    terminal.wait_for_text("continues to run");
+    assert_eq!(terminal.wait_for_exit().code(), Some(130));
+    disk.be_quick();
+    let screen = terminal.screen_text();
+    assert!(screen.contains(r"\u{11b}2J.json"), "{screen}");
+    assert!(screen.is_ascii(), "{screen}");
 }

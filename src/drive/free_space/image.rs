@@ -193,13 +193,22 @@ pub(super) fn image_of_server(roots: &SysPaths, file: &File) -> Option<BackingIm
         mount.is_some_and(|mount| has_local_storage(roots, mount))
     };
     let found = ForeignTree::own().find_if(path, is_local).ok()?;
-    if WriteLeases::read(roots).may_include(found.status().identity().1) {
+    let about = *found.status();
+    if !about.is_regular() {
         return None;
     }
+    let may_be_leased = WriteLeases::read(roots).may_include(about.identity().1);
+    let opened = (!may_be_leased)
+        .then(|| found.open_regular().ok())
+        .flatten();
+    let unread_bytes = opened.is_none().then(|| about.size());
     Some(BackingImage {
         path: sanitized(&mount.source),
-        place: open_image(&found, None)?,
-        unread_bytes: None,
+        place: match opened {
+            Some(image) => image,
+            None => found.into_place().ok()?.into(),
+        },
+        unread_bytes,
     })
 }
 
@@ -412,8 +421,10 @@ fn hold_place(path: &Path) -> Option<File> {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::pid_namespace::INITIAL_PID_NAMESPACE;
     use crate::requirement::{Requirement, skip};
 
     #[test]
@@ -460,21 +471,38 @@ mod tests {
             return skip(Requirement::Tmpfs, "no /dev/shm");
         };
         let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(4096).unwrap();
         let info = format!("proc/self/fdinfo/{}", file.as_raw_fd());
-        let image_of = |file_system: &str, source: &str, lower: &str, options: &str| {
+        let roots_with = |file_system: &str, source: &str, lower: &str, options: &str| {
             let table = format!(
                 "1 0 0:40 / / rw - {lower} source rw\n\
                  77 1 0:50 / /mnt rw - {file_system} {source} {options}\n"
             );
-            let (_root, roots) = SysPaths::with_files(&[
+            SysPaths::with_files(&[
                 ("proc/self/mountinfo", &table),
+                ("proc/locks", ""),
                 (&info, "pos:\t0\nmnt_id:\t77\n"),
-            ]);
+            ])
+        };
+        let image_of = |file_system: &str, source: &str, lower: &str, options: &str| {
+            let (_root, roots) = roots_with(file_system, source, lower, options);
             image_of_server(&roots, &file).map(|image| image.path)
         };
         let path = image.path().to_str().unwrap();
         let found = image_of("fuse.ext4", path, "btrfs", "rw");
         assert_eq!(found.as_deref(), Some(path));
+        let (_root, roots) = roots_with("fuse.ext4", path, "btrfs", "rw");
+        let unread_bytes = || image_of_server(&roots, &file).unwrap().unread_bytes;
+        assert_eq!(unread_bytes(), Some(4096), "its leases are not known");
+        let namespace = roots.proc.join("self/ns");
+        fs::create_dir_all(&namespace).unwrap();
+        let link = format!("pid:[{INITIAL_PID_NAMESPACE}]");
+        symlink(link, namespace.join("pid")).unwrap();
+        assert_eq!(unread_bytes(), None);
+        let inode = image.as_file().metadata().unwrap().ino();
+        let lease = format!("1: LEASE  ACTIVE    WRITE 709 fe:00:{inode} 0 EOF\n");
+        fs::write(roots.proc.join("locks"), lease).unwrap();
+        assert_eq!(unread_bytes(), Some(4096), "it is leased");
         for (file_system, source, lower, options) in [
             ("fuse.ext4", path, "btrfs", "ro"),
             ("fuse.ext4", path, "nfs4", "rw"),
