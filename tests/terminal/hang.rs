@@ -107,11 +107,11 @@ fn message_about_a_process_that_stays_is_ascii_on_a_terminal_without_utf8() {
         return;
     };
     let directory = state_directory();
-    let name = "session\u{11b}2J.json";
+    let name = "disk\u{11b}2J";
     symlink(disk.file(), directory.path().join(name)).unwrap();
     disk.slow_down(Operation::Open);
     let program = env!("CARGO_BIN_EXE_diskscope");
-    let arguments = ["LC_ALL=C", program, "show", name];
+    let arguments = ["LC_ALL=C", program, "run", "random-read", name];
     let mut terminal = PtyTerminal::start(Path::new("/usr/bin/env"), &arguments, directory.path());
     terminal.wait_until("an open", |_| disk.is_waited_for(Operation::Open));
     terminal.send_keys("\x03");
@@ -119,6 +119,6 @@ fn message_about_a_process_that_stays_is_ascii_on_a_terminal_without_utf8() {
     assert_eq!(terminal.wait_for_exit().code(), Some(130));
     disk.be_quick();
     let screen = terminal.screen_text();
-    assert!(screen.contains(r"\u{11b}2J.json"), "{screen}");
+    assert!(screen.contains(r"disk\u{11b}2J"), "{screen}");
     assert!(screen.is_ascii(), "{screen}");
 }
