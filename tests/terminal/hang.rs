@@ -33,7 +33,10 @@ fn start_hanging_benchmark(terminal: &mut PtyTerminal, disk: &SlowDisk) {
     terminal.send_keys(&format!("{down}\r\x1550s\r"));
     terminal.wait_for_text("50 s");
     terminal.send_keys("s");
-    terminal.wait_for_text("IOPS   ");
+    terminal.wait_until("a measured read", |screen| {
+        let shown = screen.contents();
+        shown.contains("IOPS   ") && !shown.contains(" 0 IOPS   ")
+    });
     disk.slow_down(Operation::Read);
     terminal.wait_until("a slow read", |_| disk.is_waited_for(Operation::Read));
 }
