@@ -515,7 +515,7 @@ impl<'a> StackSearch<'a> {
 
     fn collect_exports(&mut self, known: &SharedFile) {
         let mut usage = MediumUsage::default();
-        for export in &self.exports {
+        for export in self.exports.iter().filter(|export| export.can_be(known.id)) {
             let sameness = export.exported_id().map_or(FileSameness::Unknown, |what| {
                 self.compare_with_shared(what, &|| None, known)
             });

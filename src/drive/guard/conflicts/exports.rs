@@ -1,5 +1,6 @@
 //! Devices and files that the kernel exports to other machines, and devices that it writes to
-//! without a file system: NVMe and SCSI targets, SCST, USB gadgets, Xen, RNBD, heartbeats of OCFS2 (kernel
+//! without a file system: NVMe and SCSI targets, SCST, USB gadgets, Xen, RNBD, heartbeats of OCFS2, the client of
+//! pNFS (kernel
 //! Documentation/ABI/testing/configfs-*, Documentation/ABI/testing/sysfs-class-rnbd-server,
 //! Documentation/target/).
 
@@ -45,6 +46,13 @@ pub(in crate::drive::guard) enum ExportedTarget {
         /// Reason of the failure.
         reason: String,
     },
+    /// Which block devices this part of the kernel uses is unknown; it uses no files.
+    UnlistedDevices {
+        /// The part of the kernel.
+        user: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
 }
 
 /// What the kernel does with a device.
@@ -61,8 +69,13 @@ impl ExportedTarget {
     pub(super) fn exported_id(&self) -> Option<FileId> {
         match self {
             Self::Listed { exported_id, .. } => *exported_id,
-            Self::Unlisted { .. } => None,
+            Self::Unlisted { .. } | Self::UnlistedDevices { .. } => None,
         }
+    }
+
+    /// Whether it can be a file or device of that kind.
+    pub(super) fn can_be(&self, id: FileId) -> bool {
+        matches!(id, FileId::Device(..)) || !matches!(self, Self::UnlistedDevices { .. })
     }
 
     /// The use of a device or file of that name.
@@ -83,6 +96,10 @@ impl ExportedTarget {
                     by: by.clone(),
                 }
             }
+            Self::UnlistedDevices { user, .. } => UseConflict::WrittenByKernel {
+                device,
+                by: (*user).to_owned(),
+            },
         }
     }
 
@@ -98,6 +115,10 @@ impl ExportedTarget {
             Self::Unlisted { exporter, reason } => UnresolvedUse::UnlistedExports {
                 by: exporter.clone(),
                 reason: reason.clone(),
+            },
+            Self::UnlistedDevices { user, reason } => UnresolvedUse::UnlistedExports {
+                by: (*user).to_owned(),
+                reason: (*reason).to_owned(),
             },
         }
     }
@@ -118,6 +139,7 @@ pub(in crate::drive::guard) fn list_exports(roots: &SysPaths) -> Vec<ExportedTar
     list.legacy_gadgets(&roots.sys.join("class/udc"));
     list.xen_backends(&roots.sys.join("bus/xen-backend/devices"));
     list.rnbd(&roots.sys.join("class/rnbd-server/ctl/devices"));
+    list.pnfs_client(&roots.sys.join("module/blocklayoutdriver"));
     // The module is loaded but configfs is not mounted, so its exports are unknown.
     for (module, directory) in MODULES {
         let loaded = roots.sys.join("module").join(module).exists();
@@ -318,6 +340,22 @@ impl ExportList<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// The module that accesses the disks of an NFS server itself, in any mount namespace. It opens them without
+    /// `O_EXCL` and lists them nowhere (fs/nfs/blocklayout/dev.c, `bl_parse_simple` and `bl_open_path`). Each mount with
+    /// such layouts counts as a use of the module (fs/nfs/pnfs.c, `find_pnfs_driver`).
+    fn pnfs_client(&mut self, module: &Path) {
+        let is_used = match fs::read_to_string(module.join("refcnt")) {
+            Ok(count) => count.trim() != "0",
+            Err(error) => !is_absent(&error),
+        };
+        if is_used {
+            self.exports.push(ExportedTarget::UnlistedDevices {
+                user: "the NFS client with block or SCSI layouts (pNFS)",
+                reason: "the kernel lists no disks of it",
+            });
         }
     }
 

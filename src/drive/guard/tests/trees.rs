@@ -556,6 +556,27 @@ fn loaded_target_module_without_configfs_is_unresolved() {
 }
 
 #[test]
+fn device_is_unresolved_while_the_pnfs_client_uses_disks() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    let file = tree.0.path().join("file");
+    fs::write(&file, "content").unwrap();
+    let file = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let roots = SysPaths::under_root(tree.0.path());
+    let unresolved = |id: FileId| {
+        let found = conflicts::find_usage_in_tables(&roots, id, "target").unwrap();
+        assert!(found.conflicts.is_empty(), "{:?}", found.conflicts);
+        found.unresolved.len()
+    };
+    let disk = FileId::Device(8, 0);
+    assert_eq!((unresolved(disk), unresolved(file)), (0, 0), "not loaded");
+    for (users, expected) in [("0\n", 0), ("1\n", 1)] {
+        tree.write_file("sys/module/blocklayoutdriver/refcnt", users);
+        assert_eq!((unresolved(disk), unresolved(file)), (expected, 0));
+    }
+}
+
+#[test]
 fn exports_by_sysfs_and_heartbeats_conflict_with_their_devices() {
     let tree = GuardTree::new("");
     tree.add_device("host0/block/sda", "8:0", &[])
