@@ -6,7 +6,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
@@ -18,6 +20,8 @@ pub use crate::requirement::is_root;
 
 /// Bytes of an image.
 pub const IMAGE_BYTES: u64 = 32 << 20;
+/// How many images the tests of this program have made.
+static IMAGES_MADE: AtomicU64 = AtomicU64::new(1);
 
 /// What a program printed; `None` when it failed.
 pub fn command_output(program: &str, arguments: &[&str]) -> Option<String> {
@@ -86,6 +90,10 @@ impl GuardSandbox {
         let path = self.path(name);
         let file = File::create(&path).unwrap();
         file.set_len(IMAGE_BYTES).unwrap();
+        // Through an overlay files are compared by size and times: another test may make one in the same moment.
+        let number = IMAGES_MADE.fetch_add(1, Ordering::Relaxed);
+        let modified = SystemTime::now() - Duration::from_secs(number);
+        file.set_modified(modified).unwrap();
         path
     }
 

@@ -44,6 +44,11 @@ pub(in crate::drive::guard) enum AliasKind {
         /// The loop device.
         upper: String,
     },
+    /// The device that an exporter of this machine serves as the medium.
+    ServedDevice {
+        /// The exporter, such as `nvmet subsystem NAME`.
+        exporter: String,
+    },
 }
 
 impl Alias {
@@ -75,6 +80,10 @@ impl Alias {
             AliasKind::BackingDevice { upper } => UseConflict::AttachedLoopDevice {
                 device: by,
                 by: upper.clone(),
+            },
+            AliasKind::ServedDevice { exporter } => UseConflict::Exported {
+                device: by,
+                by: exporter.clone(),
             },
         }
     }

@@ -623,6 +623,7 @@ impl<'a> StackSearch<'a> {
         }
         if slaves.is_empty() {
             self.search_other_paths(name, extent);
+            self.search_served_backing(name);
         }
     }
 
@@ -745,22 +746,8 @@ impl<'a> StackSearch<'a> {
         };
         match own.backing {
             Ok(FileId::Device(major, minor)) => {
-                let Some(lower) = identity::block_device_name(self.sys_paths, (major, minor))
-                else {
-                    return self.usage.unresolved.push(UnresolvedUse::AliasInUse {
-                        device: format!("{major}:{minor}"),
-                        reason: "it is not in /sys/class/block".to_owned(),
-                    });
-                };
-                self.add_target_device(&lower);
-                self.aliases.push(Alias {
-                    name: lower.clone(),
-                    kind: AliasKind::BackingDevice { upper: own.name },
-                });
-                self.search_sibling_loops(&SharedFile::for_device((major, minor), &lower));
-                self.search_device_and_partitions(&lower);
-                // Offset and size of the loop device are not evaluated.
-                self.search_lower_devices(&lower, &SectorExtent::All);
+                let kind = AliasKind::BackingDevice { upper: own.name };
+                self.search_backing_device((major, minor), Some(kind));
             }
             Ok(id) => {
                 let file = self.open_by_identity(&own.backing_path, id);
@@ -773,21 +760,78 @@ impl<'a> StackSearch<'a> {
                             .to_owned(),
                     });
                 }
-                self.search_sibling_loops(&SharedFile {
-                    id,
-                    name: own.shown_path.clone(),
-                    file: file
-                        .as_ref()
-                        .and_then(|file| file.try_clone().ok())
-                        .map(Rc::new),
-                });
-                self.search_file(id, &own.shown_path, file);
+                self.search_backing_file(id, &own.shown_path, file);
             }
             Err(error) => self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                 device: own.name,
                 reason: error.to_string(),
             }),
         }
+    }
+
+    /// Searches what an exporter of this machine serves as a disk, which a client on this machine has as the disk of that
+    /// name. Other clients are not known.
+    fn search_served_backing(&mut self, name: &str) {
+        let is_served = |export: &ExportedTarget| {
+            let disk = export.served_as();
+            disk.is_some_and(|disk| disk.identity.is_disk(self.sys_paths, name))
+        };
+        let all = std::mem::take(&mut self.exports).into_iter();
+        let (served, others): (Vec<_>, Vec<_>) = all.partition(is_served);
+        // That this exporter has it open is no use by others.
+        self.exports = others;
+        for export in served {
+            match (export.exported_id(), export.exporter_and_path()) {
+                (Some(FileId::Device(major, minor)), Some((exporter, _))) => {
+                    let is_held = export.served_as().is_some_and(|disk| disk.is_held);
+                    let kind = (!is_held).then(|| AliasKind::ServedDevice {
+                        exporter: exporter.to_owned(),
+                    });
+                    self.search_backing_device((major, minor), kind);
+                }
+                (Some(id), Some((_, Some(path)))) => {
+                    let file = self.open_by_identity(path, id);
+                    self.search_backing_file(id, &sanitized(&path.to_string_lossy()), file);
+                }
+                _ => self.usage.unresolved.push(export.question()),
+            }
+        }
+    }
+
+    /// Searches the device that another one has its bytes from. `alias`: how, unless that one holds it.
+    fn search_backing_device(&mut self, number: (u32, u32), alias: Option<AliasKind>) {
+        let Some(lower) = identity::block_device_name(self.sys_paths, number) else {
+            let (major, minor) = number;
+            return self.usage.unresolved.push(UnresolvedUse::AliasInUse {
+                device: format!("{major}:{minor}"),
+                reason: "it is not in /sys/class/block".to_owned(),
+            });
+        };
+        self.add_target_device(&lower);
+        match alias {
+            Some(kind) => self.aliases.push(Alias {
+                name: lower.clone(),
+                kind,
+            }),
+            None => self.held_devices.push(lower.clone()),
+        }
+        self.search_sibling_loops(&SharedFile::for_device(number, &lower));
+        self.search_device_and_partitions(&lower);
+        // Which part of it is used is not evaluated.
+        self.search_lower_devices(&lower, &SectorExtent::All);
+    }
+
+    /// Searches the file that a device has its bytes from.
+    fn search_backing_file(&mut self, id: FileId, name: &str, file: Option<File>) {
+        self.search_sibling_loops(&SharedFile {
+            id,
+            name: name.to_owned(),
+            file: file
+                .as_ref()
+                .and_then(|file| file.try_clone().ok())
+                .map(Rc::new),
+        });
+        self.search_file(id, name, file);
     }
 
     /// Other loop devices on the backing file or device of the target. They are a conflict only if

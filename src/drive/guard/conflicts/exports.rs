@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::drive::guard::conflicts::exported_path::{configured_at, file_since};
+use crate::drive::guard::conflicts::same_disk::ServedIdentity;
 use crate::drive::guard::conflicts::use_conflict::{ExportSource, UnresolvedUse, UseConflict};
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{is_absent, list_directory, read_device_number};
@@ -38,6 +39,8 @@ pub(in crate::drive::guard) enum ExportedTarget {
         /// The device or file; `None` if it cannot be found, or if its path may have been changed
         /// after the kernel opened it.
         exported_id: Option<FileId>,
+        /// As what disk a client sees it, if the exporter tells.
+        served_as: Option<ServedDisk>,
     },
     /// What this part of the kernel exports is unknown.
     Unlisted {
@@ -55,6 +58,15 @@ pub(in crate::drive::guard) enum ExportedTarget {
     },
 }
 
+/// What an exporter serves as a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::drive::guard) struct ServedDisk {
+    /// How the disk is known at a client, which may be this machine itself.
+    pub(super) identity: ServedIdentity,
+    /// Whether the exporter holds the device exclusively.
+    pub(super) is_held: bool,
+}
+
 /// What the kernel does with a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::drive::guard) enum ExportPurpose {
@@ -69,6 +81,24 @@ impl ExportedTarget {
     pub(super) fn exported_id(&self) -> Option<FileId> {
         match self {
             Self::Listed { exported_id, .. } => *exported_id,
+            Self::Unlisted { .. } | Self::UnlistedDevices { .. } => None,
+        }
+    }
+
+    /// As what disk a client sees it.
+    pub(super) fn served_as(&self) -> Option<&ServedDisk> {
+        match self {
+            Self::Listed { served_as, .. } => served_as.as_ref(),
+            Self::Unlisted { .. } | Self::UnlistedDevices { .. } => None,
+        }
+    }
+
+    /// The exporter, and the path by which the file or device was configured.
+    pub(super) fn exporter_and_path(&self) -> Option<(&str, Option<&Path>)> {
+        match self {
+            Self::Listed {
+                exporter, source, ..
+            } => Some((exporter, source.path.as_deref())),
             Self::Unlisted { .. } | Self::UnlistedDevices { .. } => None,
         }
     }
@@ -184,6 +214,23 @@ impl ExportList<'_> {
             purpose,
             source,
             exported_id,
+            served_as: None,
+        });
+    }
+
+    fn add_served(
+        &mut self,
+        exporter: String,
+        source: ExportSource,
+        exported_id: Option<FileId>,
+        served_as: ServedDisk,
+    ) {
+        self.exports.push(ExportedTarget::Listed {
+            exporter,
+            purpose: ExportPurpose::Export,
+            source,
+            exported_id,
+            served_as: Some(served_as),
         });
     }
 
@@ -201,7 +248,13 @@ impl ExportList<'_> {
                 let path = read_path(&space.join("device_path"));
                 let source = export_source(&space, path.clone(), "enable");
                 let id = opened_file(self.roots, path, &space, &["device_path", "enable"]);
-                self.add(exporter.clone(), ExportPurpose::Export, source, id);
+                let word = |name| fs::read_to_string(space.join(name)).unwrap_or_default();
+                let (uuid, nguid) = (word("device_uuid"), word("device_nguid"));
+                let served = ServedDisk {
+                    identity: ServedIdentity::of_nvme_namespace(&uuid, &nguid),
+                    is_held: false,
+                };
+                self.add_served(exporter.clone(), source, id, served);
             }
             let controller = directory.join(&subsystem).join("passthru");
             if controller.join("device_path").exists() && !is_off(&controller) {
@@ -252,7 +305,12 @@ impl ExportList<'_> {
                     true => path.as_deref().and_then(file_identity),
                     false => opened_file(self.roots, path, &store, &attributes),
                 };
-                self.add(exporter, ExportPurpose::Export, source, id);
+                let serial = fs::read_to_string(store.join("wwn/vpd_unit_serial"));
+                let served = ServedDisk {
+                    identity: ServedIdentity::of_scsi_target(&serial.unwrap_or_default()),
+                    is_held: backend.starts_with("iblock_"),
+                };
+                self.add_served(exporter, source, id, served);
             }
         }
     }

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::roots::SysPaths;
 
+/// Hexadecimal digits of the serial number in the NAA identifier of a unit of the SCSI target.
+const NAA_SERIAL_DIGITS: usize = 25;
+
 /// Identity that a disk reports.
 #[derive(Debug, PartialEq, Eq)]
 struct DiskIdentity {
@@ -62,6 +65,56 @@ impl DiskIdentity {
             return own == theirs;
         }
         self.serial_identity.is_some() && self.serial_identity == other.serial_identity
+    }
+}
+
+/// As what disk a client sees what an exporter serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::drive::guard) struct ServedIdentity {
+    /// What its world-wide identifier may be, as sysfs writes it.
+    wwids: Vec<String>,
+    /// Digits that follow the company in its NAA identifier.
+    naa_digits: Option<String>,
+}
+
+impl ServedIdentity {
+    /// An NVMe namespace: `device_uuid` and `device_nguid` in configfs (drivers/nvme/host/core.c, `wwid_show`).
+    pub(super) fn of_nvme_namespace(uuid: &str, nguid: &str) -> Self {
+        let digits = |text: &str| text.replace('-', "").trim().to_ascii_lowercase();
+        let has_value = |digits: &str| digits.bytes().any(|digit| digit != b'0');
+        let uuid = has_value(&digits(uuid)).then(|| format!("uuid.{}", uuid.trim()));
+        let nguid = digits(nguid);
+        let nguid = has_value(&nguid).then(|| format!("eui.{nguid}"));
+        Self {
+            wwids: uuid.into_iter().chain(nguid).collect(),
+            naa_digits: None,
+        }
+    }
+
+    /// A logical unit of the SCSI target: `wwn/vpd_unit_serial` in configfs, a line that ends with the serial
+    /// number. The first 25 hexadecimal digits of that follow the company in the NAA identifier
+    /// (drivers/target/target_core_spc.c, `spc_parse_naa_6h_vendor_specific`).
+    pub(super) fn of_scsi_target(line: &str) -> Self {
+        let serial = line.rsplit(':').next().unwrap_or_default();
+        let digits = serial.chars().filter(char::is_ascii_hexdigit);
+        let digits: String = digits.take(NAA_SERIAL_DIGITS).collect();
+        let digits = digits.to_ascii_lowercase();
+        Self {
+            wwids: Vec::new(),
+            naa_digits: Some(format!("{digits:0<NAA_SERIAL_DIGITS$}")),
+        }
+    }
+
+    /// Whether the disk of that name is what is served.
+    pub(super) fn is_disk(&self, roots: &SysPaths, name: &str) -> bool {
+        let own = DiskIdentity::read(&roots.sys.join("class/block").join(name));
+        let Some(wwid) = own.wwid.map(|wwid| wwid.to_ascii_lowercase()) else {
+            return false;
+        };
+        // `naa.6`, the company in 6 digits, and the serial number.
+        let digits = wwid.strip_prefix("naa.6").and_then(|rest| rest.get(6..));
+        self.wwids.iter().any(|one| one.eq_ignore_ascii_case(&wwid))
+            || self.naa_digits.is_some() && self.naa_digits.as_deref() == digits
     }
 }
 

@@ -555,6 +555,68 @@ fn loaded_target_module_without_configfs_is_unresolved() {
     assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
 }
 
+/// A disk that an exporter of this machine serves has the bytes of what is exported.
+#[test]
+fn disk_that_this_machine_serves_to_itself_is_in_use_with_what_it_has_its_bytes_from() {
+    let serial = "3D1f8a52-0c77-4b1e-9d0a-5f6e7d8c9bab";
+    let uuid = "b1f3b6c0-c519-4a6a-8c70-0d9f4c97bf0f";
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sdb", "8:16", &[])
+        .add_device("host1/block/sdc", "8:32", &[])
+        .add_device("nvme-subsystem/nvme1n1", "259:1", &[]);
+    let block = "sys/class/block";
+    tree.write_file(
+        &format!("{block}/sdb/device/wwid"),
+        "naa.60014053d1f8a520c774b1e9d0a5f6e7\n",
+    );
+    tree.write_file(
+        &format!("{block}/sdc/device/wwid"),
+        "naa.60014053d1f8a520c774b1e9d0a5f6e8\n",
+    );
+    tree.write_file(&format!("{block}/nvme1n1/wwid"), &format!("uuid.{uuid}\n"));
+    let file = tree.0.path().join("image");
+    fs::write(&file, "content").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let store = "sys/kernel/config/target/core/fileio_0/store";
+    let info = format!(
+        "Status: ACTIVATED\n  TCM FILEIO ID: 0  File: {}  Size: 7\n",
+        file.display()
+    );
+    let serial = format!("T10 VPD Unit Serial Number: {serial}\n");
+    let space = "sys/kernel/config/nvmet/subsystems/nqn.one/namespaces/1";
+    tree.write_file(&format!("{store}/wwn/vpd_unit_serial"), &serial);
+    tree.write_file(&format!("{store}/info"), &info);
+    tree.write_file(&format!("{store}/enable"), "1\n");
+    let roots = SysPaths::under_root(tree.0.path());
+    let (sdb, sdc, nvme) = (
+        FileId::Device(8, 16),
+        FileId::Device(8, 32),
+        FileId::Device(259, 1),
+    );
+    let find = |id: FileId| {
+        let found = conflicts::find_usage_in_tables(&roots, id, "target").unwrap();
+        let conflicts: Vec<String> = found.conflicts.iter().map(ToString::to_string).collect();
+        (conflicts, found.unresolved.len())
+    };
+    let image = file.display();
+    let by_nvme = format!("nvmet subsystem nqn.one exports {image}");
+    let by_scsi = format!("SCSI target fileio_0/store exports {image}");
+    let unused = (Vec::new(), 0);
+    assert_eq!(find(sdb), unused, "its exporter alone uses the file");
+
+    // Two exporters of one file: each is a user of the other one's disk.
+    tree.write_file(&format!("{space}/device_uuid"), &format!("{uuid}\n"));
+    tree.write_file(&format!("{space}/device_path"), &format!("{image}\n"));
+    tree.write_file(&format!("{space}/enable"), "1\n");
+    assert_eq!(find(sdb), (vec![by_nvme], 0));
+    assert_eq!(find(nvme), (vec![by_scsi], 0));
+    assert_eq!(find(sdc), unused, "another serial number");
+
+    fs::rename(&file, tree.0.path().join("moved")).unwrap();
+    fs::write(&file, "another").unwrap();
+    assert!(find(sdb).1 > 0, "its bytes are in an unknown file");
+}
+
 #[test]
 fn device_is_unresolved_while_the_pnfs_client_uses_disks() {
     let tree = GuardTree::new("");
