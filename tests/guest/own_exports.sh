@@ -64,6 +64,19 @@ umount /tmp/point
 refused "" /tmp/images/one
 losetup -d /dev/loop1
 written /dev/$served
+diskscope run random-write /dev/$served --overwrite /dev/$served --overwrite-signatures --duration 20s --ramp 0s >/tmp/out 2>/tmp/err &
+running=$!
+sleep 6
+losetup /dev/loop1 /tmp/images/one
+wait $running
+status=$?
+if [ $status = 3 ] && grep -q "loop1" /tmp/out; then
+    echo "ok      $what: another use of its file ends a run: 3"
+else
+    echo "FAILED  $what: another use of its file ends a run: $status: $(cat /tmp/out | tr '\n' ' ')"
+    failed=$((failed + 1))
+fi
+losetup -d /dev/loop1
 rm "$port/lun/lun_0/one"
 sleep 1
 

@@ -772,9 +772,12 @@ impl<'a> StackSearch<'a> {
     /// Searches what an exporter of this machine serves as a disk, which a client on this machine has as the disk of that
     /// name. Other clients are not known.
     fn search_served_backing(&mut self, name: &str) {
+        let Some(wwid) = same_disk::wwid_of_disk(self.sys_paths, name) else {
+            return;
+        };
         let is_served = |export: &ExportedTarget| {
             let disk = export.served_as();
-            disk.is_some_and(|disk| disk.identity.is_disk(self.sys_paths, name))
+            disk.is_some_and(|disk| disk.identity.is_disk(&wwid))
         };
         let all = std::mem::take(&mut self.exports).into_iter();
         let (served, others): (Vec<_>, Vec<_>) = all.partition(is_served);

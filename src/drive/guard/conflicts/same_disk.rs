@@ -105,17 +105,20 @@ impl ServedIdentity {
         }
     }
 
-    /// Whether the disk of that name is what is served.
-    pub(super) fn is_disk(&self, roots: &SysPaths, name: &str) -> bool {
-        let own = DiskIdentity::read(&roots.sys.join("class/block").join(name));
-        let Some(wwid) = own.wwid.map(|wwid| wwid.to_ascii_lowercase()) else {
-            return false;
-        };
+    /// Whether the disk with that world-wide identifier is what is served.
+    pub(super) fn is_disk(&self, wwid: &str) -> bool {
         // `naa.6`, the company in 6 digits, and the serial number.
         let digits = wwid.strip_prefix("naa.6").and_then(|rest| rest.get(6..));
-        self.wwids.iter().any(|one| one.eq_ignore_ascii_case(&wwid))
-            || self.naa_digits.is_some() && self.naa_digits.as_deref() == digits
+        let is_unit =
+            |expected: &String| digits.is_some_and(|digits| digits.eq_ignore_ascii_case(expected));
+        self.naa_digits.as_ref().is_some_and(is_unit)
+            || self.wwids.iter().any(|one| one.eq_ignore_ascii_case(wwid))
     }
+}
+
+/// World-wide identifier of the disk of that name, if it reports one.
+pub(super) fn wwid_of_disk(roots: &SysPaths, name: &str) -> Option<String> {
+    DiskIdentity::read(&roots.sys.join("class/block").join(name)).wwid
 }
 
 /// Names of other disks that are the same one as the disk of that name.
