@@ -89,9 +89,10 @@ add_layer() {
         done
         ;;
     10)
+        # All reads are from the first one: the second has other bytes.
         [ "$other" != "$device" ] &&
             yes | mdadm --create "/dev/md$number" --level=1 --raid-devices=2 --assume-clean --run \
-                --metadata=1."$(below 3)" "/dev/$device" "/dev/$other" >/dev/null 2>&1 &&
+                --metadata=1."$(below 3)" "/dev/$device" --write-mostly "/dev/$other" >/dev/null 2>&1 &&
             added "md$number" "mirror on $device and $other"
         ;;
     11 | 12) mounted "$device" ;;
