@@ -16,7 +16,6 @@ pub mod ioctl;
 pub mod medium;
 pub mod mounts;
 pub mod page_cache;
-pub mod random;
 pub mod scheduler;
 pub mod scratch;
 pub mod settings;

@@ -10,7 +10,7 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::check_window;
 use crate::bench::{BenchError, RunContext, framework};
-use crate::drive::random::scale_to_bound;
+use crate::stats::random::scale_to_bound;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 
 /// One read. Times in seconds on the clock of its phase.

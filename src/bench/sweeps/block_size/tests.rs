@@ -2,7 +2,7 @@ use super::block_sizes;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
-use crate::drive::random::{splitmix64, unit_interval};
+use crate::stats::random::{splitmix64, unit_interval};
 use crate::drive::{BlockDevice, Target};
 use crate::session::document::{MetricId, SeriesId};
 

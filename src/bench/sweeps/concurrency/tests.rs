@@ -3,7 +3,7 @@ use crate::bench::tests::fake;
 use crate::bench::tests::fake::{
     FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
 };
-use crate::drive::random::{splitmix64, unit_interval};
+use crate::stats::random::{splitmix64, unit_interval};
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 
