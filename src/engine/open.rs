@@ -18,8 +18,8 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, SpaceLimit, Target,
-    TargetKind, WritePermit, guard, scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
+    WritePermit, free_space, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
@@ -230,7 +230,7 @@ impl OpenedTarget {
     #[must_use]
     pub fn needs_space_below(&self) -> bool {
         let real = self.real_target.as_ref();
-        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
+        real.is_some_and(|real| free_space::needs_space_below(&real.medium))
     }
 
     /// The facts that are shown with the request for consent; `None` for a simulated drive.
@@ -245,8 +245,7 @@ impl OpenedTarget {
     }
 
     /// Permits plans that write, if the consent names the target and no other process uses it. A
-    /// block device cannot be mounted by others while this value lives. A scratch file needs no consent;
-    /// the free space is watched where overwriting it takes space.
+    /// block device cannot be mounted by others while this value lives. A scratch file needs no consent.
     ///
     /// # Errors
     /// Why writing is refused, or that the engine could not be created again.
@@ -254,8 +253,7 @@ impl OpenedTarget {
         let Some(real) = &mut self.real_target else {
             return Ok(());
         };
-        let is_scratch = real.medium.target.kind == TargetKind::ScratchFile;
-        if is_scratch && !scratch::takes_space_when_overwritten(&real.medium) {
+        if real.medium.target.kind == TargetKind::ScratchFile {
             return Ok(());
         }
         let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
@@ -291,22 +289,18 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
-                scratch::check_space_for_holes(&real.medium, window, most)
+                free_space::check_room_of_medium(&real.medium, window, most)
             }
             _ => Ok(()),
         }
     }
 
-    /// Images, snapshots and pools in which the blocks of the scratch file stay allocated after the run;
-    /// empty for other targets.
+    /// What the target takes space of without this program knowing how much is left; `None` where nothing of
+    /// that kind is known.
     #[must_use]
-    pub fn allocated_below(&self) -> Vec<SpaceLimit> {
-        match &self.real_target {
-            Some(real) if real.medium.target.kind == TargetKind::ScratchFile => {
-                scratch::allocated_below(&real.medium)
-            }
-            _ => Vec::new(),
-        }
+    pub fn unknown_space(&self) -> Option<String> {
+        let real = self.real_target.as_ref()?;
+        free_space::unknown_space(&real.medium)
     }
 
     /// Takes the reason why the target must no longer be written, if one arose while it was

@@ -178,9 +178,6 @@ impl GateKeeper {
         Self::start_with(name, move |gate| {
             if let Some(refusal) = look(&mut watch, gate) {
                 gate.close(refusal);
-            } else if let Some(shortage) = watch.space_shortage() {
-                // Only after the gate is open: a file system can take long to answer.
-                gate.close(shortage);
             }
         })
     }

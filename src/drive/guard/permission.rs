@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::drive::free_space::{FreeSpace, LowerSpace, SpaceCount};
+use crate::drive::free_space;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
 use crate::drive::guard::conflicts::process_list::ProcessList;
 use crate::drive::guard::consent::Consent;
@@ -88,15 +88,13 @@ pub(super) fn check_copy(
         super::consent::check_medium(roots, medium, consent, None)?;
     }
     let (name, size) = (&medium.target.name, medium.target.size_bytes);
-    let (file, count) = (medium.anchor(), SpaceCount::BeforeWriting);
-    let lower = LowerSpace::below_file(roots, file);
-    match FreeSpace::of_file(roots, file, name, &lower, count) {
-        Ok(room) if room.usable_bytes() < size => Err(Refusal::NoRoomForCopy {
+    match free_space::copy_shortage(roots, medium.anchor(), size) {
+        Some((free, reserve)) => Err(Refusal::NoRoomForCopy {
             name: name.clone(),
             size,
-            free: room.free_bytes,
-            reserve: room.reserve_bytes,
+            free,
+            reserve,
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::drive::error::DriveError;
-use crate::drive::free_space::LowerSpace;
 use crate::drive::guard::conflicts::exports;
 use crate::drive::guard::conflicts::exports::ExportedTarget;
 use crate::drive::guard::conflicts::medium_usage::SearchDepth;
@@ -26,7 +25,6 @@ use crate::drive::identity::sysfs::list_directory;
 use crate::drive::medium::TargetKind;
 use crate::drive::medium::identity_change::IdentityChange;
 use crate::drive::medium::open_medium::OpenMedium;
-use crate::drive::scratch;
 use crate::roots::SysPaths;
 
 /// Watches a medium that is being written. Asked several times a second.
@@ -42,8 +40,6 @@ pub struct WriteWatch {
     maps: Option<(Vec<u8>, MapTables)>,
     /// What was known when the permit was given.
     known_use: Arc<KnownUse>,
-    /// What is below the medium; `None` before it is looked for, and again whenever the tables change.
-    space: Option<LowerSpace>,
     /// Looks in succession that took too long.
     consecutive_slow_checks: u32,
     /// Looks for processes that open the medium; `None` where nobody else can.
@@ -62,7 +58,6 @@ impl WriteWatch {
             tables: None,
             maps: None,
             known_use: known,
-            space: None,
             consecutive_slow_checks: 0,
             processes: None,
         }
@@ -84,10 +79,7 @@ impl WriteWatch {
     /// Why writing must stop, when that came up since the last call.
     pub fn check_conflicts(&mut self) -> Option<Refusal> {
         if self.medium.target.kind == TargetKind::ScratchFile {
-            // Nobody else can reach it, but a snapshot may be made of what it is on.
-            if self.has_changed() {
-                self.space = None;
-            }
+            // Nobody else can reach it.
             return None;
         }
         if let Some(change) = self.changed_medium() {
@@ -102,7 +94,6 @@ impl WriteWatch {
         if let Some(processes) = &self.processes {
             processes.tables_changed();
         }
-        self.space = None;
         if let Some(change) = self.changed_device() {
             return Some(self.medium_changed(change));
         }
@@ -154,16 +145,6 @@ impl WriteWatch {
             name: self.medium.target.name.clone(),
             unresolved: vec![UnresolvedUse::ReplacedTable { device }],
         })
-    }
-
-    /// Why what gets new blocks must not be written any more: there is no room left for them.
-    #[must_use]
-    pub(crate) fn space_shortage(&mut self) -> Option<DriveError> {
-        let medium = &self.medium;
-        let space = self
-            .space
-            .get_or_insert_with(|| scratch::lower_space(medium));
-        scratch::space_shortage(medium, space)
     }
 
     /// Counts a look; yields how many in succession were slow.

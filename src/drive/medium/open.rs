@@ -17,7 +17,7 @@ use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
 use crate::drive::medium::path::strip_trailing_slash;
 use crate::drive::medium::target::{Target, TargetKind};
 use crate::drive::mounts::split_device_number;
-use crate::drive::{identity, ioctl, mounts, scratch};
+use crate::drive::{free_space, identity, ioctl, mounts, scratch};
 use crate::named_file;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
@@ -60,7 +60,7 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
     // Also fails for a file system that is mounted read-only.
     rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
         .map_err(io_error_context("create a file in", &name))?;
-    let size = scratch::scratch_size(roots, &directory, &name, None)?;
+    let size = free_space::scratch_size(roots, &directory, &name, None)?;
     let metadata = directory
         .metadata()
         .map_err(io_error_context("examine", &name))?;
@@ -118,7 +118,7 @@ fn open_path(
     let kind = metadata.file_type();
     if kind.is_dir() {
         let file = scratch::create_scratch_file(path, name)?;
-        let size = scratch::scratch_size(roots, &file, name, scratch_size)?;
+        let size = free_space::scratch_size(roots, &file, name, scratch_size)?;
         return file_medium(roots, path, name, TargetKind::ScratchFile, file, size);
     }
     let unsuitable = |what| DriveError::UnsupportedFileType {

@@ -257,18 +257,6 @@ pub(in crate::drive) fn read_table(
     parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// The status of the device-mapper device of that number, line by line as its table.
-///
-/// # Errors
-/// As [`read_mapped_ranges`].
-pub(in crate::drive) fn read_status(
-    roots: &SysPaths,
-    number: (u32, u32),
-) -> io::Result<Vec<TableLine>> {
-    let (count, answer) = ioctl::device_mapper_status(&open_control(roots)?, number)?;
-    parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData.into())
-}
-
 fn open_control(roots: &SysPaths) -> io::Result<File> {
     let control = roots.dev.join("mapper/control");
     OpenOptions::new().read(true).write(true).open(control)

@@ -17,7 +17,6 @@ use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
-use crate::drive::user_namespace;
 use crate::pid_namespace::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
 
@@ -180,7 +179,7 @@ pub(super) fn may_examine_all(roots: &SysPaths) -> bool {
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))
         .and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
-    user_namespace::is_first(roots) && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
+    is_first_user_namespace(roots) && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
 }
 
 /// Whether a file is in the kernel's internal mount for shared memory and unnamed objects. No
@@ -198,6 +197,13 @@ pub(super) fn is_kernel_memory(id: FileId) -> bool {
             .collect()
     });
     matches!(id, FileId::Inode(device, _) if devices.contains(&device))
+}
+
+/// Whether the user namespace of this process is the initial one (user_namespaces(7), inode number of kernel
+/// include/linux/proc_ns.h). In any other one capabilities are valid for that namespace only. False if unknown.
+fn is_first_user_namespace(roots: &SysPaths) -> bool {
+    let namespace = std::fs::read_link(roots.proc.join("self/ns/user"));
+    namespace.is_ok_and(|link| link.as_os_str() == "user:[4026531837]")
 }
 
 #[cfg(test)]
