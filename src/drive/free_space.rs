@@ -10,7 +10,7 @@ use rustix::fs::{FileType, fstatfs, fstatvfs};
 use super::error::DriveError;
 use super::extents::allocated_extents;
 use super::identity::block_device_name;
-use super::medium::open_medium::OpenMedium;
+use super::medium::OpenMedium;
 use super::mounts::{self, split_device_number};
 use super::stores;
 use crate::memory;
@@ -152,28 +152,20 @@ pub fn check_room_of_medium(
     most: Option<u64>,
 ) -> Result<(), DriveError> {
     let name = &medium.target.name;
-    check_room_for_holes(medium.roots(), medium.anchor(), name, window, most)
-}
-
-/// Free and reserved bytes where a copy of a whole file does not fit above the reserve.
-pub(super) fn copy_shortage(roots: &SysPaths, file: &File, size: u64) -> Option<(u64, u64)> {
-    let spaces = own_spaces(roots, file, "").into_iter();
-    let mut all = spaces.chain(stores_below(roots, file));
-    let tight = all.find(|space| space.usable_bytes() < size)?;
-    Some((tight.free_bytes, tight.reserve_bytes()))
+    check_room_for_holes(medium.roots(), &medium.file(), name, window, most)
 }
 
 /// Whether writing to a medium takes space of a snapshot or a pool below it.
 #[must_use]
 pub fn needs_space_below(medium: &OpenMedium) -> bool {
-    !stores_below(medium.roots(), medium.anchor()).is_empty()
+    !stores_below(medium.roots(), &medium.file()).is_empty()
 }
 
 /// What a medium takes space of, of which this program does not know how much is left: a server, a file system in
 /// user space, a loop device's image, quotas. `None` where nothing of that kind is known.
 #[must_use]
 pub fn unknown_space(medium: &OpenMedium) -> Option<String> {
-    let (roots, file) = (medium.roots(), medium.anchor());
+    let (roots, file) = (medium.roots(), &*medium.file());
     let mut names = Vec::new();
     let mount = mounts::mount_of_file(roots, file).filter(|_| !is_device(file));
     if let Some(mount) = mount {

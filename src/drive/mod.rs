@@ -3,6 +3,7 @@
 
 pub mod advice;
 pub mod btrfs;
+pub mod device_mapper;
 mod error;
 mod error_kind;
 pub mod extents;
@@ -30,8 +31,8 @@ pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
 pub use self::free_space::{RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
-    Consent, HeldDescriptor, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal,
-    UseConflict, WriteDurability, WriteMode, WritePermit,
+    Consent, InspectedMedium, Inspection, OverwriteImpact, PermittedFile, Reason, Refusal, User,
+    WritePermit,
 };
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};

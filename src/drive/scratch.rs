@@ -12,9 +12,7 @@ use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::SIZE_GRANULARITY;
-use crate::drive::guard;
-use crate::drive::guard::{MediumAccess, WriteMode};
-use crate::drive::medium::open_medium::OpenMedium;
+use crate::drive::medium::OpenMedium;
 use crate::entropy;
 
 /// Bytes per write when filling.
@@ -76,7 +74,7 @@ pub fn fill_scratch(
     match &result {
         Ok(()) => medium.set_filled(),
         // This error is more useful than a failure to truncate the file.
-        Err(_) => drop(rustix::fs::ftruncate(medium.anchor(), 0)),
+        Err(_) => drop(rustix::fs::ftruncate(&*medium.file(), 0)),
     }
     result
 }
@@ -87,12 +85,9 @@ fn write_random_data(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), DriveError> {
     let (name, total) = (medium.target.name.as_str(), medium.target.size_bytes);
-    let permit = guard::scratch_permit(medium)?;
-    let file = File::from(medium.open(MediumAccess {
-        mode: WriteMode::Write(&permit),
-        direct: medium.target.supports_direct_io,
-        ..MediumAccess::default()
-    })?);
+    let mut flags = OFlags::RDWR | OFlags::CLOEXEC;
+    flags.set(OFlags::DIRECT, medium.target.supports_direct_io);
+    let file = medium.reopen(flags)?;
     let mut random = entropy::generator();
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);

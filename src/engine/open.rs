@@ -1,6 +1,7 @@
 //! Opens a target by name and selects an engine for it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::ops::Range;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
@@ -18,8 +19,8 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
-    WritePermit, free_space, guard, scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Target, TargetKind, WritePermit,
+    free_space, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
@@ -234,14 +235,17 @@ impl OpenedTarget {
     }
 
     /// The facts that are shown with the request for consent; `None` for a simulated drive.
-    ///
-    /// # Errors
-    /// When the users of the target cannot be determined.
-    pub fn inspect_for_consent(&self) -> Result<Option<Inspection>, Refusal> {
-        self.real_target
-            .as_ref()
-            .map(|real| guard::inspect_target(&real.sys_paths, &real.medium))
-            .transpose()
+    #[must_use]
+    pub fn inspect_for_consent(&self) -> Option<Inspection> {
+        let real = self.real_target.as_ref()?;
+        Some(guard::inspect_target(&real.sys_paths, &real.medium))
+    }
+
+    /// The open file description of the target; `None` for a simulated drive. While the target is held for writing,
+    /// this process opens it nowhere else.
+    #[must_use]
+    pub fn file(&self) -> Option<Arc<File>> {
+        self.real_target.as_ref().map(|real| real.medium.file())
     }
 
     /// Permits plans that write, if the consent names the target and no other process uses it. A
@@ -258,11 +262,9 @@ impl OpenedTarget {
         }
         let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
             .map_err(DriveError::from)?;
-        let mut watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
-        let keeper = watch
-            .watch_processes()
-            .and_then(|()| GateKeeper::start(watch, name))
+        let keeper = WriteWatch::start(&permit)
+            .and_then(|watch| GateKeeper::start(watch, name))
             .map_err(drive::io_error_context("start a thread that watches", name))?;
         let gate = Arc::clone(keeper.gate());
         real.keeper = Some(keeper);
