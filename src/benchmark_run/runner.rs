@@ -161,10 +161,12 @@ fn measure_repeats(
     let needs_space_below = writes && opened.needs_space_below();
     let all_repeats = ProgressSpan::whole_run();
     let mut write_refused = false;
+    let file = opened.file();
     for index in 0..count {
         let subject = RunSubject {
             spec,
             target: &opened.target,
+            file: file.as_deref(),
             parameters: &parameters_of_repeat(parameters, index),
             engine: opened.engine(),
             needs_space_below,

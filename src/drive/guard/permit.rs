@@ -209,6 +209,7 @@ impl WritePermit {
     /// plan with the other flag runs.
     pub fn open(&self, direct: bool) -> Result<PermittedFile, DriveError> {
         let medium = &self.medium;
+        let name = &medium.target.name;
         if medium.target.kind == TargetKind::ScratchFile {
             let mut flags = OFlags::RDWR | OFlags::CLOEXEC;
             flags.set(OFlags::DIRECT, direct);
@@ -221,17 +222,16 @@ impl WritePermit {
         if medium.device_number().is_some() && medium.difference_to(&held).is_some() {
             return Err(medium.changed_error());
         }
-        let context = || io_error_context("open", &medium.target.name);
         let mut sharing = self.sharing.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = match sharing.1.upgrade() {
             Some(shared) if sharing.0 == direct => shared,
-            Some(_) => return Err(context()(rustix::io::Errno::BUSY)),
+            Some(_) => return Err(io_error_context("open", name)(rustix::io::Errno::BUSY)),
             None => Arc::default(),
         };
         let mut flags = OFlags::empty();
         flags.set(OFlags::DIRECT, direct);
-        fcntl_setfl(&*held, flags).map_err(context())?;
-        let file = held.try_clone().map_err(context())?.into();
+        fcntl_setfl(&*held, flags).map_err(io_error_context("open", name))?;
+        let file = held.try_clone().map_err(io_error_context("open", name))?.into();
         *sharing = (direct, Arc::downgrade(&shared));
         Ok(PermittedFile {
             file,

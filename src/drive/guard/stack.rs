@@ -1,12 +1,12 @@
 //! The devices and files that share bytes with a target: its partitions or its whole disk, what is stacked on it,
 //! what it is on, and the files behind loop devices. The one walker of device stacks.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::drive::guard::claim::open_node;
-use crate::drive::guard::users::{UnknownUse, unreadable};
+use crate::drive::guard::users::{Subject, UnknownUse, unreadable};
 use crate::drive::identity::sysfs::{
     directory_entries, list_directory, read_device_number, read_line,
 };
@@ -31,13 +31,13 @@ pub(super) struct Stack {
     claimable: Vec<String>,
     /// Devices that the target is on.
     below: Vec<String>,
-    numbers: HashMap<String, (u32, u32)>,
+    numbers: BTreeMap<String, (u32, u32)>,
     /// Devices, each with one that is stacked on it.
     pub(super) holders: Vec<(String, String)>,
     /// Devices and files of the target, each with a loop device that is attached to it.
     pub(super) attached_loops: Vec<(String, String)>,
     /// All devices and files by identity.
-    watched: HashMap<FileId, Watched>,
+    watched: BTreeMap<FileId, Watched>,
     /// What could not be examined.
     pub(super) unknown: Vec<UnknownUse>,
 }
@@ -50,6 +50,13 @@ struct LoopDevice {
 }
 
 impl Stack {
+    pub(super) fn new(roots: &SysPaths, subject: Subject<'_>) -> Self {
+        match subject {
+            Subject::Devices(names) => Self::of_devices(roots, names),
+            Subject::File(id, name) => Self::of_file(roots, id, name),
+        }
+    }
+
     /// The stack around block devices of these kernel names.
     pub(super) fn of_devices(roots: &SysPaths, names: &[&str]) -> Self {
         let mut stack = Self::default();
@@ -72,7 +79,7 @@ impl Stack {
     }
 
     /// The stack around a regular file.
-    pub(super) fn of_file(roots: &SysPaths, id: FileId, name: &str) -> Self {
+    fn of_file(roots: &SysPaths, id: FileId, name: &str) -> Self {
         let mut stack = Self::default();
         let loops = stack.read_loops(roots);
         let watched = Watched {

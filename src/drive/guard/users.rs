@@ -144,17 +144,23 @@ pub struct Uses {
 /// Finds the users of devices or of a file. Opens none of them; loop devices are opened for their status.
 #[must_use]
 pub fn find_users(roots: &SysPaths, subject: Subject<'_>) -> Uses {
+    let stack = Stack::new(roots, subject);
     let mut uses = Uses::default();
-    let stack = match subject {
-        Subject::Devices(names) => Stack::of_devices(roots, names),
-        Subject::File(id, name) => Stack::of_file(roots, id, name),
-    };
-    uses.unknown.extend(stack.unknown.iter().cloned());
     uses.add_claims(roots, &stack);
     uses.add_unclaimed(roots, &stack);
     let mut scan = ProcessScan::new(roots, &stack);
     while scan.examine_next() {}
     uses.add_scan(scan);
+    uses
+}
+
+/// As [`find_users`], without processes.
+#[must_use]
+pub fn find_kernel_users(roots: &SysPaths, subject: Subject<'_>) -> Uses {
+    let stack = Stack::new(roots, subject);
+    let mut uses = Uses::default();
+    uses.add_claims(roots, &stack);
+    uses.add_unclaimed(roots, &stack);
     uses
 }
 
@@ -191,6 +197,7 @@ impl Uses {
 
     /// What uses devices and files without a claim, and without a descriptor of a process.
     pub(super) fn add_unclaimed(&mut self, roots: &SysPaths, stack: &Stack) {
+        self.unknown.extend(stack.unknown.iter().cloned());
         for (device, by) in &stack.attached_loops {
             let (device, by) = (device.clone(), by.clone());
             self.add(User::Loop { device, by });
