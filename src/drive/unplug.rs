@@ -248,7 +248,10 @@ pub fn with_exclusive_use(
 }
 
 /// A drive, its partitions, and what is stacked on them.
-fn with_devices_above<'d>(drive: &'d BlockDevice, drives: &'d [BlockDevice]) -> Vec<&'d BlockDevice> {
+fn with_devices_above<'d>(
+    drive: &'d BlockDevice,
+    drives: &'d [BlockDevice],
+) -> Vec<&'d BlockDevice> {
     let mut devices = drive.devices_above(drives);
     devices.insert(0, drive);
     devices
@@ -280,7 +283,7 @@ fn listed_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::guard::UnresolvedUse;
+    use crate::drive::guard::UnknownUse;
 
     fn device(name: &str, kind: DriveKind) -> BlockDevice {
         BlockDevice {
@@ -312,7 +315,7 @@ mod tests {
         };
         let answer = |others: Vec<BlockDevice>, dirty, flush| {
             let all = [vec![disk.clone()], others].concat();
-            unplug_answer(&disk, &all, Some(&DeviceUsers::default()), dirty, flush).unwrap()
+            unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush).unwrap()
         };
         let free = answer(vec![partition(vec![])], Some(0), FlushState::Flushed);
         assert_eq!((free.safe, free.obstacles.len()), (Some(true), 0));
@@ -350,40 +353,37 @@ mod tests {
     fn drive_that_others_use_is_not_safe() {
         let disk = device("sdb", DriveKind::Disk);
         let all = [disk.clone(), partition(vec![])];
-        let answer = |users: Option<&DeviceUsers>| {
+        let answer = |users: Option<&Uses>| {
             unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
         };
-        let open = |device: &str| UseConflict::OpenByProcess {
+        let open = |device: &str| User::Process {
             device: device.to_owned(),
-            process: 12,
+            pid: 12,
             command: "qemu".to_owned(),
-            mapped: false,
         };
-        let of = |conflicts: Vec<UseConflict>| DeviceUsers {
-            conflicts,
-            unresolved: Vec::new(),
+        let of = |users: Vec<User>| Uses {
+            users,
+            unknown: Vec::new(),
         };
         assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
-        let container = UseConflict::MountedInOtherNamespace {
+        let export = User::Export {
             device: "sdb1".to_owned(),
-            at: "/data".to_owned(),
-            process: 7,
+            by: "nvmet subsystem one".to_owned(),
         };
-        let held = UseConflict::HeldByDevice {
+        let held = User::Stacked {
             device: "sdb".to_owned(),
             by: "dm-0".to_owned(),
         };
-        let used = answer(Some(&of(vec![open("sdb"), container, held, open("sdb")])));
+        let used = answer(Some(&of(vec![open("sdb"), export, held, open("sdb")])));
         let expected = [
             UnplugObstacle::Open {
                 device: "sdb".to_owned(),
                 process: 12,
                 command: "qemu".to_owned(),
             },
-            UnplugObstacle::MountedElsewhere {
+            UnplugObstacle::UsedBy {
                 device: "sdb1".to_owned(),
-                at: "/data".to_owned(),
-                process: 7,
+                by: "nvmet subsystem one".to_owned(),
             },
         ];
         assert_eq!(
@@ -395,9 +395,9 @@ mod tests {
     #[test]
     fn drive_of_which_not_all_users_are_known_is_not_called_safe() {
         let disk = device("sdb", DriveKind::Disk);
-        let incomplete = DeviceUsers {
-            conflicts: Vec::new(),
-            unresolved: vec![UnresolvedUse::OpenForReading],
+        let incomplete = Uses {
+            users: Vec::new(),
+            unknown: vec![UnknownUse::HiddenProcesses],
         };
         for users in [None, Some(&incomplete)] {
             let answer = unplug_answer(&disk, &[], users, None, FlushState::Flushed).unwrap();
@@ -412,7 +412,7 @@ mod tests {
             write_cache: Some("write through".to_owned()),
             ..device("sdb", DriveKind::Disk)
         };
-        let users = DeviceUsers::default();
+        let users = Uses::default();
         let answer = unplug_answer(&disk, &[], Some(&users), None, FlushState::NotCounted).unwrap();
         assert_eq!(answer.safe, Some(true));
         let partition = partition(vec![]);

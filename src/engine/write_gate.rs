@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::request_generator::saturating_nanoseconds;
 use super::pauses;
+use super::request_generator::saturating_nanoseconds;
 use crate::drive::DriveError;
 use crate::drive::guard::WriteWatch;
 
@@ -306,7 +306,9 @@ mod tests {
         let mut worker = WorkerGate::new(Arc::clone(&gate), gate.epoch);
         gate.looked(Instant::now());
         gate.close(gate.unwatched_error());
-        gate.close(DriveError::TargetChanged { name: "second".to_owned() });
+        gate.close(DriveError::TargetChanged {
+            name: "second".to_owned(),
+        });
         gate.looked(Instant::now());
         assert_eq!(worker.attempt(0), Passage::Closed);
         let reason = gate.take_reason().unwrap().to_string();

@@ -26,9 +26,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_millis(300);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Repeats what fails because something is busy, for a moment.
-pub(super) fn retry_while_busy<T>(
-    mut attempt: impl FnMut() -> io::Result<T>,
-) -> io::Result<T> {
+pub(super) fn retry_while_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let began = Instant::now();
     loop {
         match attempt() {
@@ -51,9 +49,8 @@ pub(super) fn retry_while_busy<T>(
 /// [`Reason::InUse`] when it is claimed or locked by others.
 pub(super) fn claim_device(medium: &OpenMedium) -> Result<File, Reason> {
     let flags = OFlags::RDWR | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let path = usual_node(medium).unwrap_or_else(|| {
-        format!("/proc/self/fd/{}", medium.file().as_raw_fd()).into()
-    });
+    let path = usual_node(medium)
+        .unwrap_or_else(|| format!("/proc/self/fd/{}", medium.file().as_raw_fd()).into());
     let opened = retry_while_busy(|| Ok(rustix::fs::open(&path, flags, Mode::empty())?));
     let file = File::from(opened.map_err(|error| refusal_of_open_error(medium, error))?);
     if let Some(change) = medium.difference_to(&file) {

@@ -86,8 +86,7 @@ impl MediumContents {
             name: (*name).to_owned(),
             partition: None,
         };
-        let mut signatures: Vec<Signature> =
-            find_formats(&whole).iter().map(name_whole).collect();
+        let mut signatures: Vec<Signature> = find_formats(&whole).iter().map(name_whole).collect();
         let mut is_zero = whole.edges_are_zero();
         for part in &partitions {
             let length = part.length.min(size.saturating_sub(part.start));
@@ -132,7 +131,10 @@ impl MediumContents {
                 continue;
             }
             names.push(&signature.name);
-            let same = self.signatures.iter().filter(|it| it.name == signature.name);
+            let same = self
+                .signatures
+                .iter()
+                .filter(|it| it.name == signature.name);
             let places: Vec<&str> = same.filter_map(|it| it.partition.as_deref()).collect();
             items.push(if places.is_empty() {
                 signature.name.clone()

@@ -127,8 +127,7 @@ impl Exports {
     /// Names in a directory; one that cannot be listed may export anything.
     fn entries(&mut self, directory: &Path) -> Vec<String> {
         list_directory(directory).unwrap_or_else(|_| {
-            self.unknown
-                .push(sanitized(&directory.to_string_lossy()));
+            self.unknown.push(sanitized(&directory.to_string_lossy()));
             Vec::new()
         })
     }

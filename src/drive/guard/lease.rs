@@ -10,15 +10,16 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::drive::{fcntl, ioctl};
 use crate::drive::guard::claim::{lock, retry_while_busy};
 use crate::drive::guard::refusal::{Protection, Reason};
 use crate::drive::guard::users::User;
 use crate::drive::medium::OpenMedium;
+use crate::drive::{fcntl, ioctl};
 
 /// File systems on which a lease counts all openers, by `f_type` (statfs(2)): ext2/3/4, XFS, btrfs, F2FS, tmpfs. On
 /// others a file may be open by another path (overlay), on another machine, or in a server (FUSE).
-const COUNTING_FILE_SYSTEMS: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+const COUNTING_FILE_SYSTEMS: [u32; 5] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
 /// `FS_IMMUTABLE_FL`, `FS_APPEND_FL` and `FS_VERITY_FL` (ioctl_iflags(2), fsverity.rst).
 const PROTECTING_ATTRIBUTES: u32 = 0x10 | 0x20 | 0x10_0000;
@@ -101,5 +102,8 @@ fn refusal(medium: &OpenMedium, source: io::Error) -> Reason {
 
 fn is_of_another_user(medium: &OpenMedium) -> bool {
     let own = rustix::process::geteuid().as_raw();
-    medium.file().metadata().is_ok_and(|facts| facts.uid() != own)
+    medium
+        .file()
+        .metadata()
+        .is_ok_and(|facts| facts.uid() != own)
 }

@@ -198,7 +198,10 @@ impl WritePermit {
 
     /// Kernel names of the other paths to the disk, which are claimed as well.
     pub(super) fn other_paths(&self) -> Vec<String> {
-        self.other_paths.iter().map(|(name, _)| name.clone()).collect()
+        self.other_paths
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// A descriptor for one plan, with or without `O_DIRECT`, for reading and writing. Writes that are to be durable
@@ -231,7 +234,10 @@ impl WritePermit {
         let mut flags = OFlags::empty();
         flags.set(OFlags::DIRECT, direct);
         fcntl_setfl(&*held, flags).map_err(io_error_context("open", name))?;
-        let file = held.try_clone().map_err(io_error_context("open", name))?.into();
+        let file = held
+            .try_clone()
+            .map_err(io_error_context("open", name))?
+            .into();
         *sharing = (direct, Arc::downgrade(&shared));
         Ok(PermittedFile {
             file,

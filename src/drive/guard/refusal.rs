@@ -139,7 +139,10 @@ impl Reason {
             }
             Self::InUse(users) => format!("{name} is in use: {}", joined(users)),
             Self::Unknown(unknown) => {
-                format!("cannot determine whether {name} is in use: {}", joined(unknown))
+                format!(
+                    "cannot determine whether {name} is in use: {}",
+                    joined(unknown)
+                )
             }
             Self::LeaseBroken => format!(
                 "{name} was opened by another process while it was written, so the run ended and gave it up"
@@ -171,11 +174,15 @@ impl Reason {
             Self::ChangedWhileWriting(_) => {
                 "writing was stopped; what was written within half a second after the change is on what is there now: check what it contains"
             }
-            Self::LeaseBroken => "end what opens it, or name a directory: a scratch file is created there",
+            Self::LeaseBroken => {
+                "end what opens it, or name a directory: a scratch file is created there"
+            }
             Self::FlashMemory | Self::FileSystem(_) | Self::Unnamed => {
                 "name a directory: a scratch file is created there"
             }
-            Self::TooSmall(_) => "name a larger device, or a directory: a scratch file is created there",
+            Self::TooSmall(_) => {
+                "name a larger device, or a directory: a scratch file is created there"
+            }
             Self::Protected(protection) => protection.advice(),
             Self::Failed { .. } => "see the kernel's log (dmesg), or name another target",
             _ => "nothing was written; check what the target contains now, then start again",
@@ -188,7 +195,9 @@ impl fmt::Display for Protection {
         formatter.write_str(match self {
             Self::ReadOnlyDevice => "is read-only",
             Self::ReadOnlyMount => "is on a file system that is mounted read-only",
-            Self::Attribute => "is immutable, append-only or protected by fs-verity (lsattr shows it)",
+            Self::Attribute => {
+                "is immutable, append-only or protected by fs-verity (lsattr shows it)"
+            }
             Self::TextBusy => "is being executed, or swapped to",
             Self::Denied => "may not be opened for writing",
         })
@@ -203,7 +212,9 @@ impl Protection {
             }
             Self::ReadOnlyMount => "name it below a writable mount",
             Self::Attribute => "chattr -i -a removes the attribute, if its content may be lost",
-            Self::TextBusy => "end the program that runs from it (see fuser FILE), or swapoff, first",
+            Self::TextBusy => {
+                "end the program that runs from it (see fuser FILE), or swapoff, first"
+            }
             Self::Denied => {
                 "some virtual machines protect their root disk in this way: name a directory, a scratch file is created there"
             }

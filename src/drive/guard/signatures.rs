@@ -167,7 +167,10 @@ fn is_zfs(region: &Region<'_>) -> bool {
 /// Whether there is a partition table of DOS: its mark, and four entries that are possible, one of them in use.
 fn has_dos_table(region: &Region<'_>) -> bool {
     let sector = region.read(0, 512);
-    let Some(table) = sector.get(446..510).filter(|_| sector.ends_with(&[0x55, 0xaa])) else {
+    let Some(table) = sector
+        .get(446..510)
+        .filter(|_| sector.ends_with(&[0x55, 0xaa]))
+    else {
         return false;
     };
     let entries = || table.chunks(16);

@@ -85,7 +85,10 @@ fn disk_of_equal_size_and_wwid_is_another_path() {
         let stack = Stack::of_devices(&roots, &[device]);
         assert_eq!(stack.other_paths(&roots), ["sdb"], "{device}");
     }
-    assert_eq!(Stack::of_devices(&roots, &["sdc"]).other_paths(&roots), [""; 0]);
+    assert_eq!(
+        Stack::of_devices(&roots, &["sdc"]).other_paths(&roots),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -114,13 +117,40 @@ fn exports_are_found_or_unknown() {
     let info = format!("Status: ACTIVATED\n  TCM FILEIO ID: 0  File: {path}  Size: 4096\n");
     let with_key = format!("{path}\n[key]\n");
     for (files, expected) in [
-        (vec![(format!("{nvmet}/device_path"), &*line), (format!("{nvmet}/enable"), "1\n")], Some(id)),
-        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "1\n")], Some(id)),
+        (
+            vec![
+                (format!("{nvmet}/device_path"), &*line),
+                (format!("{nvmet}/enable"), "1\n"),
+            ],
+            Some(id),
+        ),
+        (
+            vec![
+                (format!("{lio}/info"), &*info),
+                (format!("{lio}/enable"), "1\n"),
+            ],
+            Some(id),
+        ),
         (vec![(format!("{scst}/filename"), &*with_key)], Some(id)),
-        (vec![(format!("{xen}/physical_device"), "8:10\n")], Some(FileId::Device(8, 16))),
+        (
+            vec![(format!("{xen}/physical_device"), "8:10\n")],
+            Some(FileId::Device(8, 16)),
+        ),
         // Switched off.
-        (vec![(format!("{nvmet}/device_path"), &*line), (format!("{nvmet}/enable"), "0\n")], None),
-        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "0\n")], None),
+        (
+            vec![
+                (format!("{nvmet}/device_path"), &*line),
+                (format!("{nvmet}/enable"), "0\n"),
+            ],
+            None,
+        ),
+        (
+            vec![
+                (format!("{lio}/info"), &*info),
+                (format!("{lio}/enable"), "0\n"),
+            ],
+            None,
+        ),
     ] {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
         let (_root, roots) = SysPaths::with_files(&files);
@@ -133,7 +163,11 @@ fn exports_are_found_or_unknown() {
         let (_root, roots) = SysPaths::with_files(files);
         list_exports(&roots).unknown.len()
     };
-    assert_eq!(unknown(&[("sys/module/nvmet/version", "")]), 1, "configfs is not mounted");
+    assert_eq!(
+        unknown(&[("sys/module/nvmet/version", "")]),
+        1,
+        "configfs is not mounted"
+    );
     let gone = format!("{nvmet}/device_path");
     assert_eq!(unknown(&[(&gone, "/no/such/file\n")]), 1);
     assert_eq!(unknown(&[(&gone, "relative\n")]), 1);
@@ -147,10 +181,22 @@ fn formats_are_recognised_on_the_medium_and_on_partitions() {
         (&[], &[]),
         (&[(0, b"XFSB")], &["xfs"]),
         (ext4, &["ext4"]),
-        (&[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])], &["gpt", "dos"]),
-        (&[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])], &["linux_raid_member"]),
-        (&[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])], &["zfs_member"]),
-        (&[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])], &["ntfs"]),
+        (
+            &[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])],
+            &["gpt", "dos"],
+        ),
+        (
+            &[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])],
+            &["linux_raid_member"],
+        ),
+        (
+            &[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])],
+            &["zfs_member"],
+        ),
+        (
+            &[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])],
+            &["ntfs"],
+        ),
         (&[(4086, b"SWAPSPACE2")], &["swap"]),
     ];
     let part = PartitionRange {
@@ -167,7 +213,8 @@ fn formats_are_recognised_on_the_medium_and_on_partitions() {
                 file.write_all_at(magic, start + offset).unwrap();
             }
             let size = partition.as_ref().map_or(SIZE, |part| part.start + SIZE);
-            let contents = MediumContents::of_file(&file, size, partition.clone().into_iter().collect());
+            let contents =
+                MediumContents::of_file(&file, size, partition.clone().into_iter().collect());
             let names: Vec<String> = expected
                 .iter()
                 .map(|name| match partition {
@@ -200,7 +247,10 @@ fn advice_quotes_the_name_of_the_target() {
     for (name, option) in [
         ("/dev/sdb", "--overwrite /dev/sdb"),
         ("/srv/q;touch pwned;#", "--overwrite '/srv/q;touch pwned;#'"),
-        ("v --overwrite-signatures", "--overwrite 'v --overwrite-signatures'"),
+        (
+            "v --overwrite-signatures",
+            "--overwrite 'v --overwrite-signatures'",
+        ),
         ("-v", "--overwrite=-v"),
         ("a\\nb", "--overwrite with the name of the target"),
     ] {

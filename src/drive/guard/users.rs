@@ -176,7 +176,10 @@ impl Uses {
             let device = || name.to_owned();
             for mount in mounted.iter().filter(|mount| mount.is_on(number)) {
                 let at = sanitized(&mount.mount_point);
-                self.add(User::Mounted { device: device(), at });
+                self.add(User::Mounted {
+                    device: device(),
+                    at,
+                });
             }
             if swapped.iter().any(|swap| swap.number == Some(number)) {
                 self.add(User::Swap { device: device() });
@@ -257,7 +260,9 @@ fn btrfs_of_member(roots: &SysPaths, name: &str) -> Option<String> {
         let link = file_systems.join(uuid).join("devices").join(name);
         std::fs::symlink_metadata(link).is_ok()
     };
-    identities.find(has_device).map(|uuid| format!("btrfs {uuid}"))
+    identities
+        .find(has_device)
+        .map(|uuid| format!("btrfs {uuid}"))
 }
 
 /// A failed reading of a directory of the kernel, unless it does not exist.

@@ -190,7 +190,10 @@ struct DeviceSearch<'m> {
 impl DeviceSearch<'_> {
     /// Compares the list of block devices once in a second, and searches where it changed.
     fn look(&mut self) -> Option<Reason> {
-        if self.looked.is_some_and(|at| at.elapsed() < DEVICES_INTERVAL) {
+        if self
+            .looked
+            .is_some_and(|at| at.elapsed() < DEVICES_INTERVAL)
+        {
             return None;
         }
         self.looked = Some(Instant::now());

@@ -130,7 +130,7 @@ fn open_path(
         return Err(unsuitable("a pipe or a socket"));
     }
     if kind.is_file() && is_file_of_kernel(&looked_at) {
-        return Err(unsuitable("a file of the kernel, whose reading and writing acts on it"));
+        return Err(unsuitable("on a file system whose files act on the kernel"));
     }
     let anchor = open_anchor(path, name, &metadata)?;
     if kind.is_block_device() {
@@ -144,8 +144,16 @@ fn open_path(
 /// tracefs, control groups, and the like (statfs(2)).
 fn is_file_of_kernel(file: &File) -> bool {
     const KERNEL_FILE_SYSTEMS: [u32; 10] = [
-        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x0027_e0eb, 0x6367_7270, 0x6265_6570, 0xcafe_4a11,
-        0x7363_6673, 0xde5e_81e4,
+        0x9fa0,
+        0x6265_6572,
+        0x6462_6720,
+        0x7472_6163,
+        0x0027_e0eb,
+        0x6367_7270,
+        0x6265_6570,
+        0xcafe_4a11,
+        0x7363_6673,
+        0xde5e_81e4,
     ];
     rustix::fs::fstatfs(file).is_ok_and(|it| KERNEL_FILE_SYSTEMS.contains(&(it.f_type as u32)))
 }

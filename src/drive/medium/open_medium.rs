@@ -12,9 +12,9 @@ use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::Subject;
-use crate::drive::{fcntl, ioctl};
 use crate::drive::medium::identity::{IdentityChange, MediumIdentity};
 use crate::drive::medium::target::{Target, TargetKind};
+use crate::drive::{fcntl, ioctl};
 use crate::roots::SysPaths;
 
 pub use crate::named_file::FileId;
@@ -156,7 +156,10 @@ impl OpenMedium {
     ) -> io::Result<Arc<File>> {
         let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         // Keeps the inode without being an opener of it.
-        let inode = File::from(reopen_inode(current.as_fd(), OFlags::PATH | OFlags::CLOEXEC)?);
+        let inode = File::from(reopen_inode(
+            current.as_fd(),
+            OFlags::PATH | OFlags::CLOEXEC,
+        )?);
         let inode = Arc::new(inode);
         *current = Arc::clone(&inode);
         match open(&descriptor_path(inode.as_fd())) {
