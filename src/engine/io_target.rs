@@ -102,7 +102,7 @@ impl IoTarget {
             WriteMode::Read => None,
         };
         let (durability, write_flags) = match plan.sync_mode {
-            SyncMode::None => (WriteDurability::None, ReadWriteFlags::empty()),
+            SyncMode::None | SyncMode::Flush => (WriteDurability::None, ReadWriteFlags::empty()),
             SyncMode::DataSync => (WriteDurability::Dsync, ReadWriteFlags::DSYNC),
             SyncMode::Sync => (WriteDurability::Sync, ReadWriteFlags::SYNC),
         };
