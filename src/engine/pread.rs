@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::buffers::RequestBuffers;
 use super::execution;
 use super::io_target::{IoTarget, PlanFile, transferred_bytes};
+use super::plan::SyncMode;
 use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
-use super::plan::SyncMode;
 use super::worker::{Submitter, WorkerContext, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
@@ -103,12 +103,7 @@ impl Engine for PreadEngine {
 }
 
 /// pwrite(2), with flags where the file was not opened with them, and fdatasync(2) if requested.
-fn write_at(
-    file: &PlanFile,
-    buffer: &[u8],
-    offset: u64,
-    flush: bool,
-) -> rustix::io::Result<usize> {
+fn write_at(file: &PlanFile, buffer: &[u8], offset: u64, flush: bool) -> rustix::io::Result<usize> {
     let flags = file.write_flags();
     let written = if flags.is_empty() {
         rustix::io::pwrite(file, buffer, offset)?

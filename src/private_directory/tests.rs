@@ -387,4 +387,3 @@ fn private_files_stay_in_opened_directory_after_rename() {
     assert!(moved.join("file").exists());
     assert!(!base.path().join("file").exists());
 }
-

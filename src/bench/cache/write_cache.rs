@@ -196,11 +196,13 @@ mod tests {
                 (MetricId::FLUSH_PENALTY, 9.0),
             ]) {
                 let penalty = finished.findings.metric(&id).unwrap();
-                *count += u32::from(
-                    (penalty.low.unwrap()..=penalty.high.unwrap()).contains(&truth),
-                );
+                *count +=
+                    u32::from((penalty.low.unwrap()..=penalty.high.unwrap()).contains(&truth));
             }
         }
-        assert!(covered.iter().all(|count| *count >= 53), "{covered:?} of 60");
+        assert!(
+            covered.iter().all(|count| *count >= 53),
+            "{covered:?} of 60"
+        );
     }
 }

@@ -11,18 +11,20 @@
 mod error;
 mod record;
 
+use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::drive::settings::error::io_error;
-use crate::drive::settings::record::{OpenFile, RECORD_SUFFIX, lock_record, remove_record};
+use crate::drive::settings::record::{
+    OpenFile, RECORD_SUFFIX, SettingRecord, lock_record, remove_record,
+};
 use crate::private_directory::PrivateDirectory;
 use crate::roots::{self, SysPaths};
 
 pub use self::error::SettingError;
-pub use self::record::SettingRecord;
 
 /// Directory of the records, relative to the base directory.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";
@@ -41,12 +43,11 @@ pub enum SystemSetting {
 }
 
 impl SystemSetting {
-    /// The read-ahead of a whole device; `None` if its name is not one component of letters, digits and `!._:-`.
+    /// The read-ahead of a whole device; `None` if this cannot be the name of an entry of a directory.
     #[must_use]
     pub fn read_ahead(device: &str) -> Option<Self> {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!._:-".contains(&byte);
-        let is_valid = !device.starts_with('.') && device.bytes().all(is_allowed);
-        (is_valid && !device.is_empty()).then(|| Self::ReadAhead(device.to_owned()))
+        let is_name = Path::new(device).file_name() == Some(OsStr::new(device));
+        is_name.then(|| Self::ReadAhead(device.to_owned()))
     }
 
     /// Its name: `read-ahead@sda`, `delay-accounting`.
@@ -179,34 +180,27 @@ impl SettingsManager {
     /// runs, nor settings that someone else has changed since.
     #[must_use]
     pub fn restore_leftovers(&self) -> Vec<Result<RestoredSetting, SettingError>> {
-        match self.recorded_settings() {
-            Ok(Some((directory, settings))) => settings
-                .iter()
-                .filter_map(|setting| self.restore_leftover(&directory, setting).transpose())
-                .filter(|restored| !matches!(restored, Err(error) if error.is_locked_by_process()))
-                .collect(),
-            Ok(None) => Vec::new(),
-            Err(error) => vec![Err(error)],
-        }
+        let restored = self.restore_recorded();
+        restored.unwrap_or_else(|error| vec![Err(error)])
     }
 
-    /// The record directory and the settings of which it has records; `None` where there can be none.
-    fn recorded_settings(
-        &self,
-    ) -> Result<Option<(PrivateDirectory, Vec<SystemSetting>)>, SettingError> {
+    fn restore_recorded(&self) -> Result<Vec<Result<RestoredSetting, SettingError>>, SettingError> {
         let opened = PrivateDirectory::open(&self.base, Path::new(RECORD_SUBDIRECTORY));
         if let Err(error) = &opened
             // A directory that this user may not search, or that others can redirect, was never used.
             && (error.is_not_found() || error.is_permission_denied() || error.is_untrusted())
         {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let directory = opened?;
         let names = directory.entry_names()?;
         let names = names.iter().filter_map(|name| name.to_str());
         let names = names.filter_map(|name| name.strip_suffix(RECORD_SUFFIX));
-        let settings = names.filter_map(SystemSetting::from_name).collect();
-        Ok(Some((directory, settings)))
+        let settings = names.filter_map(SystemSetting::from_name);
+        let restored = settings
+            .filter_map(|setting| self.restore_leftover(&directory, &setting).transpose())
+            .filter(|restored| !matches!(restored, Err(error) if error.is_locked_by_process()));
+        Ok(restored.collect())
     }
 
     /// Restores one setting, and removes its record.
@@ -249,9 +243,10 @@ fn read_value(file: &OpenFile) -> Result<u32, SettingError> {
     file.read()?.parse().map_err(invalid)
 }
 
-/// A value as text that replaces a longer one also in the ordinary files of tests.
 fn write_value(file: &OpenFile, value: u32) -> Result<(), SettingError> {
-    file.write(&format!("{value}\n"))
+    // No effect on kernel files, where a write replaces the value anyway.
+    let _ = file.file.set_len(0);
+    file.write(&value.to_string())
 }
 
 /// Restores a setting, unless someone else has changed it since or its device is gone; whether it did.

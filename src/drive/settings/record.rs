@@ -24,10 +24,10 @@ const RECORD_BYTES: usize = 512;
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The old value of a setting while it is changed.
+/// The old value of a setting while it is changed. What this program would not write is not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SettingRecord {
+pub(super) struct SettingRecord {
     /// Boot ID of the kernel at the time of the change: settings do not survive a reboot.
     pub boot: String,
     /// Disk sequence number of the device (Linux 5.15 and later), because its name may later belong to another
@@ -40,16 +40,6 @@ pub struct SettingRecord {
     /// The value that the process has set; `None` while the setting has its original value. Any other value
     /// was set by someone else and is kept.
     pub set_to: Option<u32>,
-}
-
-impl SettingRecord {
-    /// Parses a record. Rejects everything that this program would not write.
-    ///
-    /// # Errors
-    /// When it is malformed.
-    pub fn parse(text: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(text)
-    }
 }
 
 /// An open file that is read and written by its descriptor: a record, or a setting in sysfs or procfs. The latter
@@ -86,7 +76,7 @@ impl OpenFile {
             let error = format!("it is not a record of a setting ({error})");
             io_error("use", &self.path)(io::Error::new(io::ErrorKind::InvalidData, error))
         };
-        SettingRecord::parse(&text).map(Some).map_err(invalid)
+        serde_json::from_str(&text).map(Some).map_err(invalid)
     }
 
     pub(super) fn write_record(&self, record: &SettingRecord) -> Result<(), SettingError> {

@@ -119,8 +119,12 @@ impl Engine for UringEngine {
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
         if plan.sync_mode == SyncMode::Flush && !self.is_nop {
-            return PreadEngine::new(self.source.clone(), None)
-                .execute_with_open_hook(plan, cancellation, on_open, observe);
+            return PreadEngine::new(self.source.clone(), None).execute_with_open_hook(
+                plan,
+                cancellation,
+                on_open,
+                observe,
+            );
         }
         let file = Arc::new(self.source.open(plan, on_open)?);
         self.used

@@ -3,8 +3,8 @@
 use super::text::CheckText;
 use crate::session::document::check::{
     ActiveScheduler, BlockSizes, DataRatios, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
-    ObstacleCause, RateRange, SettingFailure, SettingObstacle, StarvedWrites,
-    ThroughputRange, TruncatedFiles, UnsupportedDirectIo, VariantRatio,
+    ObstacleCause, RateRange, SettingFailure, SettingObstacle, StarvedWrites, ThroughputRange,
+    TruncatedFiles, UnsupportedDirectIo, VariantRatio,
 };
 use crate::units;
 
