@@ -90,7 +90,7 @@ impl IoTarget {
             None => PlanDescriptor::Reader(self.medium.open_reader(direct)?),
         };
         let write_flags = match plan.sync_mode {
-            SyncMode::None => ReadWriteFlags::empty(),
+            SyncMode::None | SyncMode::Flush => ReadWriteFlags::empty(),
             SyncMode::DataSync => ReadWriteFlags::DSYNC,
             SyncMode::Sync => ReadWriteFlags::SYNC,
         };

@@ -392,6 +392,7 @@ impl FioJob {
             SyncMode::None => {}
             SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
             SyncMode::Sync => words.push("--sync=sync".to_owned()),
+            SyncMode::Flush => words.push("--fdatasync=1".to_owned()),
         }
         words
     }

@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::requirement::{Requirement, skip};
-use crate::settings::sandbox::stderr;
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
 
 const SETPRIV_ARGUMENTS: [&str; 3] = ["--reuid=1000", "--regid=1000", "--clear-groups"];
 
