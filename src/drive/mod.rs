@@ -2,7 +2,6 @@
 //! Independent of the benchmarks.
 
 pub mod advice;
-pub mod btrfs;
 mod error;
 mod error_kind;
 pub mod extents;

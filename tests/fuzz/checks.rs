@@ -15,7 +15,6 @@ use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
-use diskscope::drive::btrfs::read_items;
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{
     device_mapper, exports, lock_line, mappings as guard_mappings,
@@ -28,7 +27,6 @@ use diskscope::model::transfers::dd;
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
 use diskscope::probe::control_groups::{container, counters, limits};
 use diskscope::probe::copy_jobs::{arguments, temporary_name};
-use diskscope::probe::files::btrfs;
 use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
 use diskscope::probe::process::{
@@ -176,28 +174,6 @@ pub fn command_line(bytes: &[u8]) {
     black_box(dd::dd_limits(bytes));
     assert!(temporary_name::final_path(bytes).len() <= bytes.len());
     assert!(bytes.ends_with(temporary_name::base_name(bytes)));
-}
-
-/// A chunk of btrfs, and a response of its tree search behind the number of its items.
-pub fn btrfs_items(bytes: &[u8]) {
-    if let Some(chunk) = btrfs::Chunk::parse(1 << 30, bytes) {
-        for length in [4096, 1 << 20] {
-            let ranges = chunk.device_ranges(1 << 30, length);
-            // At most one range for each copy of each stripe of 64 KiB, and of parts of it.
-            let pieces = (length / 65_536 + 2) as usize;
-            assert!(ranges.len() <= pieces * chunk.stripes.len());
-            assert!(ranges.iter().all(|range| range.length <= length));
-        }
-    }
-    let (count, items) = bytes.split_at(bytes.len().min(1));
-    let count = u32::from(count.first().copied().unwrap_or(0));
-    let mut found = 0;
-    let last = read_items(items, count, 228, &mut |_, _, item: &[u8]| {
-        found += 1;
-        assert!(item.len() <= items.len());
-        true
-    });
-    assert!(found <= count && (found == 0 || items.len() >= 32) || last.is_none());
 }
 
 /// Control groups and volumes: counters and limits, the state files of containers, the status of

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree seeds/device_tables
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/kernel_tree seeds/device_tables
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -57,12 +57,6 @@ for line in 'cp -rt /srv/b /home/a' 'rsync -a -e ssh /srv/www/ host:/srv/www' 't
 	'install -m 644 -t /usr/lib a.so' 'dd if=/dev/sda of=a bs=1M count=4k skip=8B iflag=count_bytes'; do
 	printf '%s ' "$line" | tr ' ' '\0' >"seeds/command_line/${line%% *}"
 done
-# struct btrfs_chunk of two stripes; a response with one item.
-number 'Q Q Q Q L L L S S Q Q x16 Q Q x16' 1073741824 2 65536 8 4096 4096 4096 2 1 1 0 2 1048576 >seeds/btrfs_items/chunk
-{
-	number 'C Q Q Q L L' 1 1 256 1073741824 228 4
-	printf item
-} >seeds/btrfs_items/response
 find ../kernels/4.15/before -type f -size +0 | sort | {
 	index=0
 	while read -r file; do

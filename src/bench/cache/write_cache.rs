@@ -382,8 +382,8 @@ mod tests {
     use crate::bench::framework::context::FinishedRun;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
-    use crate::stats::random::splitmix64;
     use crate::roots::SysPaths;
+    use crate::stats::random::splitmix64;
 
     /// The files of a drive with a volatile cache.
     struct CachedDrive {

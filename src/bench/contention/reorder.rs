@@ -17,11 +17,11 @@ use crate::bench::{
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::stats::random::scale_to_bound;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
 use crate::session::document::{Metric, MetricId, MetricKind, SeriesId, SeriesKind};
+use crate::stats::random::scale_to_bound;
 
 /// Random reads in batches, each sorted by address.
 pub struct ReorderBenchmark;

@@ -191,11 +191,6 @@ fn check_command_lines(cases: u32) {
     });
 }
 
-fn check_btrfs_items(cases: u32) {
-    let bytes = prop::collection::vec(any::<u8>(), 0..400);
-    check_property(cases, &bytes, |bytes| checks::btrfs_items(&bytes));
-}
-
 fn check_recordings(cases: u32) {
     check_property(
         cases,
@@ -293,7 +288,6 @@ const ALL_PROPERTIES: [Property; 17] = [
     ),
     ("datagrams of taskstats", check_netlink, 1000),
     ("command lines", check_command_lines, 1000),
-    ("items of btrfs", check_btrfs_items, 1000),
     ("rings", check_rings, 60),
     (
         "tables of mounts, swap areas and udev",
