@@ -240,7 +240,7 @@ fn remarks(view: &HotFilesView, text: &mut String) {
     for unknown in &view.unknown {
         let reason = match unknown.reason {
             UnknownReason::NoEvent => {
-                "no event names the file (encryption or compression by a thread of the kernel, \
+                "no event names the file (encryption, compression or checksums by a thread of the kernel, \
                  direct I/O without iomap)"
             }
             UnknownReason::Subvolumes => {

@@ -163,7 +163,7 @@ pub struct UnknownBytes {
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownReason {
     /// No event of the thread that submitted the request names a file: a thread of the kernel that
-    /// encrypts or compresses, direct I/O of a file system that does not use iomap.
+    /// encrypts, compresses or computes checksums, direct I/O of a file system that does not use iomap.
     NoEvent,
     /// Several subvolumes of btrfs may have its inode, and its process did not have it open when it was
     /// looked at.
