@@ -7,8 +7,6 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use linux_raw_sys::ioctl::{FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP};
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const LAST: u32 = 0x01;
@@ -128,22 +126,16 @@ pub struct AllocatedExtents {
     pub shared_bytes: u64,
 }
 
-/// Allocation of a range of a file, after write-back of its dirty pages. Reads the extents where the file
-/// system reports them, otherwise uses `SEEK_HOLE` (lseek(2)).
+/// Allocation of a range of a file, after write-back of its dirty pages.
 ///
 /// # Errors
-/// When the file system supports neither, and for a file of more than 65,536 extents.
+/// When the file system does not report extents, and for a file of more than 65,536 extents.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    match all_extents(file, range.clone(), FIEMAP_FLAG_SYNC) {
-        Ok(extents) if extents.len() >= MAX_EXTENTS => Err(too_many_extents()),
-        Ok(extents) => Ok(sum_of_extents(&extents, &range)),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL) => {
-                allocation_from_seek_hole(file, &range)
-            }
-            _ => Err(error),
-        },
+    let extents = all_extents(file, range.clone(), FIEMAP_FLAG_SYNC)?;
+    if extents.len() >= MAX_EXTENTS {
+        return Err(io::Error::other("it has more than 65,536 extents"));
     }
+    Ok(sum_of_extents(&extents, &range))
 }
 
 /// Adds up extents in ascending order.
@@ -169,34 +161,4 @@ fn sum_of_extents(extents: &[FileExtent], range: &Range<u64>) -> AllocatedExtent
     }
     sum.hole_bytes = sum.total_bytes.saturating_sub(data_bytes);
     sum
-}
-
-/// Holes and unwritten extents alike count as holes. A file system that knows no holes reports none.
-fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
-    let mut sum = AllocatedExtents {
-        total_bytes: range.end.saturating_sub(range.start),
-        ..AllocatedExtents::default()
-    };
-    let mut at = range.start;
-    for _ in 0..MAX_EXTENTS {
-        let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.min(range.end),
-            // After the last data there are only holes.
-            Err(Errno::NXIO) => range.end,
-            Err(error) => return Err(error.into()),
-        };
-        sum.hole_bytes += data.saturating_sub(at);
-        if data >= range.end {
-            return Ok(sum);
-        }
-        at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
-        if at >= range.end {
-            return Ok(sum);
-        }
-    }
-    Err(too_many_extents())
-}
-
-fn too_many_extents() -> io::Error {
-    io::Error::other("it has more than 65,536 extents")
 }
