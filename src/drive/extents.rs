@@ -1,27 +1,114 @@
-//! Allocation of a file: which parts of it are allocated on the medium.
+//! Where the data of a file is, and which parts of it have no data on the medium (kernel
+//! Documentation/filesystems/fiemap.rst).
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsRawFd;
 
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
+use linux_raw_sys::ioctl::{FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP};
 
-use crate::drive::ioctl;
-use crate::drive::ioctl::FileExtent;
-
-/// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
-const FIEMAP_EXTENT_ENCODED: u32 = 0x08;
-/// `FIEMAP_EXTENT_UNWRITTEN`: allocated but not written.
-const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
-/// `FIEMAP_EXTENT_SHARED`: shared with another file, or with a snapshot.
-const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
-const FIEMAP_EXTENT_LAST: u32 = 0x01;
+const LAST: u32 = 0x01;
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and `_DATA_INLINE`: there is no place, or not one that only holds this
+/// file's data.
+const WITHOUT_PLACE: u32 = 0x02 | 0x04 | 0x200;
+/// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
+const ENCODED: u32 = 0x08;
+/// `FIEMAP_EXTENT_UNWRITTEN`: allocated but not written.
+const UNWRITTEN: u32 = 0x800;
+/// `FIEMAP_EXTENT_SHARED`: shared with another file, or with a snapshot.
+const SHARED: u32 = 0x2000;
 
-/// Size of the unit of `st_blocks` (stat(2)).
-const BLOCK_BYTES: u64 = 512;
+/// Extents per system call.
+const EXTENTS_PER_CALL: usize = 128;
+/// More extents of one file are not read.
+const MAX_EXTENTS: usize = 65_536;
+
+/// One extent of a file: `struct fiemap_extent`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileExtent {
+    /// Offset in the file, bytes.
+    pub logical: u64,
+    /// Offset on the device, bytes.
+    pub physical: u64,
+    /// Length in bytes.
+    pub length: u64,
+    reserved: [u64; 2],
+    /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
+    flags: u32,
+    reserved_tail: [u32; 3],
+}
+
+impl FileExtent {
+    /// Whether it has a place on the device.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
+        self.flags & WITHOUT_PLACE == 0
+    }
+}
+
+/// `struct fiemap`, followed by a buffer for extents.
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [FileExtent; EXTENTS_PER_CALL],
+}
+
+fn read_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
+    let mut map = Fiemap {
+        start: range.start,
+        length: range.end.saturating_sub(range.start),
+        flags,
+        mapped_extents: 0,
+        extent_count: EXTENTS_PER_CALL as u32,
+        reserved: 0,
+        extents: [FileExtent::default(); EXTENTS_PER_CALL],
+    };
+    // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `extent_count` extents behind it, for which
+    // `extents` has space; all their bit patterns are valid numbers.
+    let result =
+        unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as libc::Ioctl, &raw mut map) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mapped = (map.mapped_extents as usize).min(EXTENTS_PER_CALL);
+    Ok(map.extents[..mapped].to_vec())
+}
+
+/// The extents of a range of a file in order of their offsets, the first 65,536 of them. Dirty pages that have
+/// no place yet are missing or marked, unless they are written back before.
+fn all_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
+    let mut found = Vec::new();
+    let mut position = range.start;
+    while position < range.end && found.len() < MAX_EXTENTS {
+        let extents = read_extents(file, position..range.end, flags)?;
+        let Some(last) = extents.last().copied() else {
+            break;
+        };
+        found.extend(extents);
+        let next = last.logical.saturating_add(last.length);
+        if last.flags & LAST != 0 || next <= position {
+            break;
+        }
+        position = next;
+    }
+    Ok(found)
+}
+
+/// The extents of a file in order of their offsets, the first 65,536 of them, without writing anything back.
+///
+/// # Errors
+/// `EOPNOTSUPP` when the file system does not report extents.
+pub fn file_extents(file: &File) -> io::Result<Vec<FileExtent>> {
+    all_extents(file, 0..u64::MAX, 0)
+}
 
 /// Allocation of a range of a file, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,246 +126,39 @@ pub struct AllocatedExtents {
     pub shared_bytes: u64,
 }
 
-/// Allocation of a range of a file. Reads the extents where the file system reports them (kernel
-/// Documentation/filesystems/fiemap.rst), otherwise uses `SEEK_HOLE` (lseek(2)), which reports both
-/// holes and unwritten extents as holes.
+/// Allocation of a range of a file, after write-back of its dirty pages.
 ///
 /// # Errors
-/// When the file system supports neither.
+/// When the file system does not report extents, and for a file of more than 65,536 extents.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    allocation(file, range, ioctl::file_extents, allocation_from_seek_hole)
-}
-
-/// The same as far as it is decided by now, without waiting for the write-back of dirty pages: blocks
-/// that are reserved for them count as allocated.
-///
-/// # Errors
-/// As [`allocated_extents`].
-pub fn placed_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    allocation(
-        file,
-        range,
-        ioctl::placed_extents,
-        allocation_from_seek_hole,
-    )
-}
-
-/// The same of a file whose blocks were reserved (fallocate(2)). Where the file system does not report its
-/// extents, as many bytes count as holes as `st_blocks` (stat(2)) leaves of the file: `SEEK_HOLE` reports
-/// reserved blocks as holes.
-///
-/// # Errors
-/// When the file system does not report its extents for another reason than that it cannot.
-pub fn reserved_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    allocation(file, range, ioctl::placed_extents, allocation_from_blocks)
-}
-
-/// Reads extents from an offset on.
-type ReadExtents = fn(&File, Range<u64>) -> io::Result<Vec<FileExtent>>;
-
-/// Allocation of a range without its extents.
-type AllocationWithoutExtents = fn(&File, &Range<u64>) -> io::Result<AllocatedExtents>;
-
-fn allocation(
-    file: &File,
-    range: Range<u64>,
-    read: ReadExtents,
-    without_extents: AllocationWithoutExtents,
-) -> io::Result<AllocatedExtents> {
-    match allocation_from_fiemap(file, &range, read) {
-        Err(error) if is_unsupported(&error) => without_extents(file, &range),
-        other => other,
+    let extents = all_extents(file, range.clone(), FIEMAP_FLAG_SYNC)?;
+    if extents.len() >= MAX_EXTENTS {
+        return Err(io::Error::other("it has more than 65,536 extents"));
     }
-}
-
-fn is_unsupported(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    [libc::EOPNOTSUPP, libc::ENOTTY, libc::EINVAL]
-        .into_iter()
-        .any(|known| code == Some(known))
-}
-
-fn allocation_from_fiemap(
-    file: &File,
-    range: &Range<u64>,
-    read: ReadExtents,
-) -> io::Result<AllocatedExtents> {
-    let mut sum = ExtentSum::new(range.clone());
-    while sum.end_offset < range.end {
-        let extents = read(file, sum.end_offset..range.end)?;
-        let before = sum.end_offset;
-        let last = extents
-            .iter()
-            .any(|extent| extent.flags & FIEMAP_EXTENT_LAST != 0);
-        extents.iter().for_each(|extent| sum.add(extent));
-        if last || extents.is_empty() || sum.end_offset <= before {
-            break;
-        }
-    }
-    Ok(sum.finish())
+    Ok(sum_of_extents(&extents, &range))
 }
 
 /// Adds up extents in ascending order.
-struct ExtentSum {
-    range: Range<u64>,
-    end_offset: u64,
-    totals: AllocatedExtents,
-    data_bytes: u64,
-}
-
-impl ExtentSum {
-    fn new(range: Range<u64>) -> Self {
-        Self {
-            end_offset: range.start,
-            range,
-            totals: AllocatedExtents::default(),
-            data_bytes: 0,
-        }
-    }
-
-    fn add(&mut self, extent: &FileExtent) {
-        let begin = extent.logical.max(self.end_offset);
-        let end = extent
-            .logical
-            .saturating_add(extent.length)
-            .min(self.range.end);
-        let inside = end.saturating_sub(begin);
-        self.data_bytes += inside;
-        if extent.flags & FIEMAP_EXTENT_ENCODED != 0 {
-            self.totals.encoded_bytes += inside;
-        } else if extent.flags & FIEMAP_EXTENT_SHARED != 0 {
-            self.totals.shared_bytes += inside;
-        } else if extent.flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
-            self.totals.unwritten_bytes += inside;
-        }
-        self.end_offset = self.end_offset.max(end);
-    }
-
-    fn finish(self) -> AllocatedExtents {
-        let bytes = self.range.end.saturating_sub(self.range.start);
-        AllocatedExtents {
-            total_bytes: bytes,
-            hole_bytes: bytes.saturating_sub(self.data_bytes),
-            ..self.totals
-        }
-    }
-}
-
-fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
-    let mut holes = 0;
-    let mut at = range.start;
-    while at < range.end {
-        let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.min(range.end),
-            // After the last data there are only holes.
-            Err(Errno::NXIO) => range.end,
-            Err(error) => return Err(error.into()),
-        };
-        holes += data - at;
-        if data >= range.end {
-            break;
-        }
-        at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
-    }
-    // A file system that knows no holes reports data everywhere (generic_file_llseek in fs/read_write.c).
-    let by_blocks = allocation_from_blocks(file, range)?;
-    Ok(AllocatedExtents {
-        hole_bytes: holes.max(by_blocks.hole_bytes),
-        ..by_blocks
-    })
-}
-
-/// The holes that a range has at most by the number of blocks of the file, which may also be longer or shorter.
-fn allocation_from_blocks(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
-    let facts = file.metadata()?;
-    let total_bytes = range.end.saturating_sub(range.start);
-    let length = facts.len().max(range.end);
-    let unallocated = length.saturating_sub(facts.blocks().saturating_mul(BLOCK_BYTES));
-    Ok(AllocatedExtents {
-        total_bytes,
-        hole_bytes: unallocated.min(total_bytes),
+fn sum_of_extents(extents: &[FileExtent], range: &Range<u64>) -> AllocatedExtents {
+    let mut sum = AllocatedExtents {
+        total_bytes: range.end.saturating_sub(range.start),
         ..AllocatedExtents::default()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::requirement::{Requirement, skip};
-    use std::os::unix::fs::FileExt;
-
-    const MIB: u64 = 1 << 20;
-
-    fn extent(logical: u64, length: u64, flags: u32) -> FileExtent {
-        let mut extent = FileExtent::default();
-        (extent.logical, extent.length, extent.flags) = (logical, length, flags);
-        extent
-    }
-
-    #[test]
-    fn extents_are_clipped_to_the_range_and_gaps_are_holes() {
-        let mut sum = ExtentSum::new(100..1000);
-        for extent in [
-            extent(0, 200, 0),
-            extent(300, 100, FIEMAP_EXTENT_UNWRITTEN),
-            extent(400, 100, FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_SHARED),
-            extent(500, 50, FIEMAP_EXTENT_SHARED | FIEMAP_EXTENT_UNWRITTEN),
-            extent(900, 500, FIEMAP_EXTENT_LAST),
-        ] {
-            sum.add(&extent);
+    };
+    let (mut end_offset, mut data_bytes) = (range.start, 0);
+    for extent in extents {
+        let begin = extent.logical.max(end_offset);
+        let end = extent.logical.saturating_add(extent.length).min(range.end);
+        let inside = end.saturating_sub(begin);
+        data_bytes += inside;
+        if extent.flags & ENCODED != 0 {
+            sum.encoded_bytes += inside;
+        } else if extent.flags & SHARED != 0 {
+            sum.shared_bytes += inside;
+        } else if extent.flags & UNWRITTEN != 0 {
+            sum.unwritten_bytes += inside;
         }
-        let expected = AllocatedExtents {
-            total_bytes: 900,
-            hole_bytes: 450,
-            unwritten_bytes: 100,
-            encoded_bytes: 100,
-            shared_bytes: 50,
-        };
-        assert_eq!(sum.finish(), expected);
+        end_offset = end_offset.max(end);
     }
-
-    #[test]
-    fn sparse_file_extents_match_between_fiemap_and_seek_hole() {
-        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        file.set_len(8 * MIB).unwrap();
-        file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
-        file.write_all_at(&vec![7; MIB as usize], 4 * MIB).unwrap();
-        file.sync_all().unwrap();
-        let sought = allocation_from_seek_hole(&file, &(0..8 * MIB)).unwrap();
-        assert_eq!((sought.total_bytes, sought.hole_bytes), (8 * MIB, 6 * MIB));
-        let half = allocated_extents(&file, 4 * MIB..8 * MIB).unwrap();
-        assert_eq!((half.total_bytes, half.hole_bytes), (4 * MIB, 3 * MIB));
-    }
-
-    #[test]
-    fn fallocated_space_counts_as_unwritten() {
-        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let keep = rustix::fs::FallocateFlags::empty();
-        if let Err(error) = rustix::fs::fallocate(&file, keep, 0, 4 * MIB) {
-            return skip(Requirement::Files, format!("no fallocate here: {error}"));
-        }
-        file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
-        let found = allocated_extents(&file, 0..4 * MIB).unwrap();
-        // Without extent information both count as holes.
-        assert_eq!(
-            found.hole_bytes + found.unwritten_bytes,
-            3 * MIB,
-            "{found:?}"
-        );
-    }
-
-    #[test]
-    fn extents_beyond_one_request_are_all_read() {
-        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let pieces = 3 * ioctl::MAX_EXTENTS as u64;
-        for piece in 0..pieces {
-            file.write_all_at(&[7; 4096], piece * 65_536).unwrap();
-        }
-        let found = allocated_extents(&file, 0..pieces * 65_536).unwrap();
-        assert_eq!(
-            found.total_bytes - found.hole_bytes,
-            pieces * 4096,
-            "{found:?}"
-        );
-    }
+    sum.hole_bytes = sum.total_bytes.saturating_sub(data_bytes);
+    sum
 }

@@ -29,6 +29,8 @@ const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 /// Bytes of a snapshot or a pool that a request of 4 KiB at a random place takes: a chunk of 64 KiB.
 const CHUNKS_PER_REQUEST: u64 = 16;
 
+/// Size of the unit of `st_blocks` (stat(2)).
+const BLOCK_BYTES: u64 = 512;
 /// File system types, as statfs(2) reports them.
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
@@ -82,21 +84,17 @@ pub(super) fn scratch_size(
     directory: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    let own = own_spaces(roots, file, directory).into_iter();
-    let tightest = own
-        .chain(stores_below(roots, file))
-        .min_by_key(FreeSpace::largest_scratch_bytes);
-    let size = match (wanted, &tightest) {
-        (Some(wanted), _) => wanted
-            .checked_next_multiple_of(SIZE_GRANULARITY)
-            .unwrap_or(wanted),
-        (None, None) => DEFAULT_SCRATCH_BYTES,
-        (None, Some(space)) => {
-            let half = space.largest_scratch_bytes() / 2;
-            let size = DEFAULT_SCRATCH_BYTES.min(half - half % SIZE_GRANULARITY);
-            size.max(MIN_SCRATCH_BYTES)
-        }
-    };
+    let mut spaces = own_spaces(roots, file, directory);
+    spaces.extend(stores_below(roots, file));
+    spaces.sort_by_key(FreeSpace::largest_scratch_bytes);
+    let tightest = spaces.first();
+    let size = wanted.unwrap_or_else(|| {
+        let largest = tightest.map_or(u64::MAX, FreeSpace::largest_scratch_bytes);
+        (largest / 2).clamp(MIN_SCRATCH_BYTES, DEFAULT_SCRATCH_BYTES)
+    });
+    let size = size
+        .checked_next_multiple_of(SIZE_GRANULARITY)
+        .unwrap_or(size);
     match tightest {
         Some(space) if size > space.largest_scratch_bytes() => {
             Err(space.insufficient_for_scratch(directory, size))
@@ -124,10 +122,8 @@ pub fn check_room_for_holes(
     let in_stores = length.min(most.saturating_mul(CHUNKS_PER_REQUEST));
     let own = own_spaces(roots, file, name).into_iter();
     let stores = stores_below(roots, file).into_iter();
-    let all = own
-        .map(|space| (space, new_blocks))
-        .chain(stores.map(|space| (space, in_stores)));
-    for (space, missing) in all {
+    let own = own.map(|space| (space, new_blocks));
+    for (space, missing) in own.chain(stores.map(|space| (space, in_stores))) {
         if missing > space.usable_bytes() {
             return Err(DriveError::InsufficientSpaceForHoles {
                 name: name.to_owned(),
@@ -255,21 +251,23 @@ fn is_device(file: &File) -> bool {
 }
 
 /// Bytes of a range of a file that get new blocks when they are written: holes, what its file system compresses or
-/// shares with other files, and all of it on btrfs, which writes nothing in place. 0 where the file system does
-/// not tell its extents.
+/// shares with other files, and all of it on btrfs, which writes nothing in place. Where the file system does not
+/// tell its extents (tmpfs), as many as the file has holes.
 fn new_block_bytes(file: &File, range: Range<u64>) -> u64 {
+    let length = range.end.saturating_sub(range.start);
     if is_device(file) {
         return 0;
     }
     if file_system_magic(file) == Some(BTRFS_MAGIC) {
-        return range.end.saturating_sub(range.start);
+        return length;
     }
-    allocated_extents(file, range).map_or(0, |found| {
-        found
-            .hole_bytes
-            .saturating_add(found.encoded_bytes)
-            .saturating_add(found.shared_bytes)
-    })
+    match allocated_extents(file, range) {
+        Ok(found) => found.hole_bytes + found.encoded_bytes + found.shared_bytes,
+        Err(_) => file.metadata().map_or(0, |facts| {
+            let allocated = facts.blocks().saturating_mul(BLOCK_BYTES);
+            facts.len().saturating_sub(allocated).min(length)
+        }),
+    }
 }
 
 fn file_system_magic(file: &File) -> Option<u32> {

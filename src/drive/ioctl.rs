@@ -8,8 +8,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 use linux_raw_sys::ioctl::{
-    BLKGETDISKSEQ, BLKGETSIZE64, BLKROGET, DM_TABLE_STATUS, FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP,
-    FS_IOC_GETFLAGS,
+    BLKGETDISKSEQ, BLKGETSIZE64, BLKROGET, DM_TABLE_STATUS, FS_IOC_GETFLAGS,
 };
 use linux_raw_sys::loop_device::{LOOP_GET_STATUS64, loop_info64};
 
@@ -299,76 +298,6 @@ pub fn inode_flags(file: &File) -> io::Result<u32> {
         )
     })?;
     Ok(flags[0])
-}
-
-/// One extent of a file: `struct fiemap_extent`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileExtent {
-    /// Offset in the file, bytes.
-    pub logical: u64,
-    /// Offset on the device, bytes.
-    pub physical: u64,
-    /// Length in bytes.
-    pub length: u64,
-    reserved: [u64; 2],
-    /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
-    pub flags: u32,
-    reserved_tail: [u32; 3],
-}
-
-/// Maximum number of extents per request.
-pub const MAX_EXTENTS: usize = 128;
-
-/// `struct fiemap`, followed by a buffer for extents.
-#[repr(C)]
-struct Fiemap {
-    start: u64,
-    length: u64,
-    flags: u32,
-    mapped_extents: u32,
-    extent_count: u32,
-    reserved: u32,
-    extents: [FileExtent; MAX_EXTENTS],
-}
-
-/// The first [`MAX_EXTENTS`] extents of a file from an offset on, after write-back of dirty pages.
-///
-/// # Errors
-/// `EOPNOTSUPP` when the file system does not report extents.
-pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
-    read_extents(file, range, FIEMAP_FLAG_SYNC)
-}
-
-/// The same without write-back: dirty pages that have no place yet are missing or marked.
-///
-/// # Errors
-/// `EOPNOTSUPP` when the file system does not report extents.
-pub fn placed_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
-    read_extents(file, range, 0)
-}
-
-fn read_extents(
-    file: &File,
-    range: std::ops::Range<u64>,
-    flags: u32,
-) -> io::Result<Vec<FileExtent>> {
-    let mut map = Fiemap {
-        start: range.start,
-        length: range.end.saturating_sub(range.start),
-        flags,
-        mapped_extents: 0,
-        extent_count: MAX_EXTENTS as u32,
-        reserved: 0,
-        extents: [FileExtent::default(); MAX_EXTENTS],
-    };
-    // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `room` extents behind it, for which
-    // `extents` has space; all their bit patterns are valid numbers.
-    check_ioctl(unsafe {
-        libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as libc::Ioctl, &raw mut map)
-    })?;
-    let mapped = (map.mapped_extents as usize).min(MAX_EXTENTS);
-    Ok(map.extents[..mapped].to_vec())
 }
 
 /// Class of an I/O priority (kernel Documentation/block/ioprio.rst).

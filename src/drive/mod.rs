@@ -2,7 +2,6 @@
 //! Independent of the benchmarks.
 
 pub mod advice;
-pub mod btrfs;
 pub mod device_mapper;
 mod error;
 mod error_kind;

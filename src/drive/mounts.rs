@@ -8,10 +8,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::drive::io_error::is_gone;
 use crate::foreign_tree::{FileStatus, ForeignTree};
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::roots::SysPaths;
@@ -78,7 +76,15 @@ pub struct SwapEntry {
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
 pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
-    let table = fs::read(roots.proc.join("self/mountinfo"))?;
+    mounts_of(roots, &roots.proc.join("self/mountinfo"))
+}
+
+/// The mounts in a table of any process.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn mounts_of(roots: &SysPaths, table: &Path) -> io::Result<Vec<MountEntry>> {
+    let table = fs::read(table)?;
     Ok(mountinfo_lines(&table)
         .filter_map(|line| mount_entry(roots, &line))
         .collect())
@@ -139,47 +145,6 @@ pub fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
     mounts(roots).ok()?.into_iter().find(|mount| mount.id == id)
 }
 
-/// One process of each mount namespace, and of each root directory in it, other than those of this
-/// process: a mount table shows only what is below the root of its process. Processes that may not
-/// be examined are omitted.
-///
-/// # Errors
-/// When the processes, or the namespace of a process that may be examined, cannot be read.
-pub fn other_mount_namespaces(roots: &SysPaths) -> io::Result<Vec<u32>> {
-    let of = |process: &str| {
-        let directory = roots.proc.join(process);
-        let namespace = match fs::read_link(directory.join("ns/mnt")) {
-            Err(error) if has_no_namespace(&error) => return Ok(None),
-            namespace => namespace?,
-        };
-        let root = fs::metadata(directory.join("root")).ok();
-        Ok::<_, io::Error>(Some((namespace, root.map(|root| (root.dev(), root.ino())))))
-    };
-    let mut seen = HashSet::from([of("self")?]);
-    let mut processes = Vec::new();
-    for entry in fs::read_dir(&roots.proc)? {
-        let entry = entry?;
-        let Some(process) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let view = of(&format!("{process}"))?;
-        if view.is_some() && seen.insert(view) {
-            processes.push(process);
-        }
-    }
-    Ok(processes)
-}
-
-/// Whether the mount namespace of a process cannot be read because the process has exited or belongs
-/// to another user.
-fn has_no_namespace(error: &io::Error) -> bool {
-    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied
-}
-
 /// All swap areas; none on a kernel without swap.
 ///
 /// # Errors
@@ -204,11 +169,6 @@ pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
             path: plain_path(&field),
         })
         .collect())
-}
-
-/// Parses a line of mountinfo.
-pub(super) fn parse_mount(roots: &SysPaths, line: &[u8]) -> Option<MountEntry> {
-    mount_entry(roots, &MountinfoLine::parse(line)?)
 }
 
 fn mount_entry(roots: &SysPaths, line: &MountinfoLine<'_>) -> Option<MountEntry> {
@@ -279,6 +239,10 @@ mod tests {
 
     use super::*;
     use crate::requirement::{Requirement, skip};
+
+    fn parse_mount(roots: &SysPaths, line: &[u8]) -> Option<MountEntry> {
+        mount_entry(roots, &MountinfoLine::parse(line)?)
+    }
 
     #[test]
     fn options_of_a_mount_are_plain_text() {

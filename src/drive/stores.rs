@@ -20,8 +20,6 @@ const MAX_DEVICES: usize = 256;
 const SECTOR_BYTES: u64 = 512;
 /// Size of `struct dm_target_spec`: start, length, status, offset of the next record, type.
 const TARGET_SPEC_BYTES: usize = 40;
-/// A pool keeps this part of the blocks for its metadata free.
-const METADATA_RESERVE_DIVISOR: u64 = 20;
 /// zfs(8) takes longer while a pool is busy, and does not answer while one is suspended.
 const ZFS_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Where zfs(8) and zpool(8) are installed. A path that the environment names would be run by root.
@@ -157,16 +155,10 @@ fn mapped_space(line: &StatusLine) -> Option<(&'static str, u64, u64)> {
         }
         // TRANSACTION USED/TOTAL (blocks for metadata) USED/TOTAL (blocks for data)
         "thin-pool" => {
-            let (used_metadata, metadata) = used_and_total(line.words.get(1)?)?;
             let (used, total) = used_and_total(line.words.get(2)?)?;
             let pool_bytes = line.sectors.saturating_mul(SECTOR_BYTES);
             let block_bytes = pool_bytes.checked_div(total)?;
-            let left = metadata.saturating_sub(used_metadata);
-            let free = if left <= metadata / METADATA_RESERVE_DIVISOR {
-                0
-            } else {
-                total.saturating_sub(used).saturating_mul(block_bytes)
-            };
+            let free = total.saturating_sub(used).saturating_mul(block_bytes);
             Some(("thin pool", free, pool_bytes))
         }
         _ => None,

@@ -69,6 +69,15 @@ pub enum UnplugObstacle {
         /// Mount point.
         at: String,
     },
+    /// A file system on it is mounted in another mount namespace, such as a container's.
+    MountedElsewhere {
+        /// The device of the file system.
+        device: String,
+        /// Mount point in that namespace.
+        at: String,
+        /// A process of that namespace.
+        process: u32,
+    },
     /// It, or a device that is on it, is used as swap.
     Swap {
         /// The device.
@@ -119,6 +128,18 @@ impl UnplugObstacle {
     fn of_user(user: &User, devices: &[&BlockDevice]) -> Option<Self> {
         let (device, obstacle) = match user.clone() {
             User::Mounted { device, at } => (device.clone(), Self::Mounted { device, at }),
+            User::MountedElsewhere {
+                device,
+                at,
+                process,
+            } => {
+                let mounted = Self::MountedElsewhere {
+                    device: device.clone(),
+                    at,
+                    process,
+                };
+                (device, mounted)
+            }
             User::Swap { device } => (device.clone(), Self::Swap { device }),
             User::Process {
                 device,

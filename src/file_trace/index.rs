@@ -1,32 +1,32 @@
-//! The files that were seen: which inode is which file, its path, and where its data is.
+//! The files that were seen: which inode is which file, and its path.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::volumes::Volumes;
-use crate::foreign_tree::WriteLeases;
-use crate::model::hot_files::{ExtentIndex, FileHint, FileId, FileSystemHint};
+use crate::model::hot_files::{FileHint, FileId, FileSystemHint};
 use crate::model::requests::RequestActor;
-use crate::probe::files::extents::extents_on_device;
 use crate::probe::files::find_paths;
 use crate::probe::files::handle::{FileHandle, FoundFile};
-use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
 
 /// Limit on files.
 const MAX_FILES: usize = 200_000;
-/// Descriptors of one process that are examined.
-const MAX_DESCRIPTORS: usize = 4096;
+/// Descriptors that are looked at in a round, which takes about 2 us each.
+const DESCRIPTORS_PER_ROUND: usize = 10_000;
 
 /// What identifies a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct FileIdentity {
     /// Index of its file system.
     pub(super) volume: usize,
-    /// Subvolume of btrfs; 0 where it is not known or there are none.
+    /// Subvolume of btrfs; 0 where there are none.
     pub(super) subvolume: u64,
     /// The inode.
     pub(super) inode: u64,
@@ -44,20 +44,24 @@ pub(super) struct KnownFile {
     pub(super) dirtied_by: Option<RequestActor>,
 }
 
+/// A file that a process has open: process, file system, inode.
+type OpenedInode = (u32, usize, u64);
+
 /// All files that were seen.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
     files: Vec<KnownFile>,
     by_identity: HashMap<FileIdentity, FileId>,
-    extents: ExtentIndex,
-    refreshed: HashSet<FileId>,
-    /// The write leases of this round, once they are needed.
-    leases: Option<WriteLeases>,
+    /// The open files of processes that were looked at; `None` where a process has files of two subvolumes
+    /// with that inode.
+    opened: HashMap<OpenedInode, Option<FileId>>,
+    /// Descriptors that were looked at in this round.
+    examined_descriptors: usize,
 }
 
 impl FileIndex {
     /// The number of a file; `None` when there are too many.
-    pub(super) fn id_of(&mut self, identity: FileIdentity) -> Option<FileId> {
+    fn id_of(&mut self, identity: FileIdentity) -> Option<FileId> {
         if let Some(id) = self.by_identity.get(&identity) {
             return Some(*id);
         }
@@ -84,96 +88,70 @@ impl FileIndex {
         self.files.get_mut(id.0 as usize)
     }
 
-    /// The files of a file system that may be meant by an inode.
-    pub(super) fn candidates(
+    /// The file of a file system that an inode means. Where several subvolumes of btrfs may have that
+    /// inode, it is the one that the process has open, if it was looked at while it was open.
+    pub(super) fn file_of_hint(
         &mut self,
         volumes: &Volumes,
-        volume: usize,
-        hint: FileHint,
-    ) -> Vec<FileId> {
-        let Some(about) = volumes.all.get(volume) else {
-            return Vec::new();
-        };
-        let subvolumes = match hint.system {
-            FileSystemHint::Subvolume(_, subvolume) => vec![subvolume],
-            _ => about.subvolumes(),
-        };
-        subvolumes
-            .into_iter()
-            .filter_map(|subvolume| {
-                let identity = FileIdentity {
-                    volume,
-                    subvolume,
-                    inode: hint.inode,
-                };
-                self.id_of(identity)
-            })
-            .collect()
-    }
-
-    /// The file that an inode means where the file system has no subvolumes: what is asked for most
-    /// requests.
-    pub(super) fn only_file(
-        &mut self,
-        volumes: &Volumes,
-        volume: usize,
-        hint: FileHint,
+        (volume, hint): (usize, FileHint),
+        process: u32,
     ) -> Option<FileId> {
-        if volumes.all.get(volume)?.has_subvolumes() {
-            return None;
-        }
+        let only = volumes.all.get(volume)?.only_subvolume();
+        let subvolume = match (hint.system, only) {
+            (FileSystemHint::Subvolume(_, subvolume), _) | (_, Some(subvolume)) => subvolume,
+            (_, None) => {
+                let opened = self.opened.get(&(process, volume, hint.inode));
+                return opened.copied().flatten();
+            }
+        };
         self.id_of(FileIdentity {
             volume,
-            subvolume: 0,
+            subvolume,
             inode: hint.inode,
         })
     }
 
-    /// Looks up the path of a file that a thread uses now.
-    pub(super) fn note_hint(&mut self, volumes: &Volumes, hint: FileHint) {
-        let Some(volume) = volumes.of_hint(hint) else {
-            return;
-        };
-        for id in self.candidates(volumes, volume, hint) {
+    /// Looks up the path of a file that a process uses now.
+    pub(super) fn note_used(
+        &mut self,
+        roots: &SysPaths,
+        volumes: &Volumes,
+        (volume, hint): (usize, FileHint),
+        process: u32,
+    ) {
+        let known = self.file_of_hint(volumes, (volume, hint), process);
+        if let Some(id) = known {
             self.look_up_path(volumes, id);
+            if self.file(id).is_some_and(|file| file.path.is_some()) {
+                return;
+            }
         }
+        self.note_descriptors(roots, volumes, process, hint.inode);
     }
 
     /// Notes who made a file dirty.
-    pub(super) fn note_dirtied(
-        &mut self,
-        volumes: &Volumes,
-        volume: usize,
-        hint: FileHint,
-        actor: RequestActor,
-    ) {
-        for id in self.candidates(volumes, volume, hint) {
-            if let Some(file) = self.file_mut(id) {
-                file.dirtied_by = Some(actor);
-            }
+    pub(super) fn note_dirtied(&mut self, file: FileId, actor: RequestActor) {
+        if let Some(file) = self.file_mut(file) {
+            file.dirtied_by = Some(actor);
         }
-    }
-
-    fn find(&self, volumes: &Volumes, id: FileId) -> Option<FoundFile> {
-        let identity = self.file(id)?.identity;
-        let volume = volumes.all.get(identity.volume)?;
-        volume.find_inode(identity.subvolume, identity.inode)
     }
 
     /// Looks up the path of a file by its inode, once.
     pub(super) fn look_up_path(&mut self, volumes: &Volumes, id: FileId) {
-        let is_done = |file: &KnownFile| file.was_looked_up || file.path.is_some();
-        if self.file(id).is_none_or(is_done) {
+        let Some(file) = self.files.get_mut(id.0 as usize) else {
+            return;
+        };
+        if file.was_looked_up || file.path.is_some() {
             return;
         }
-        let found = self.find(volumes, id);
+        file.was_looked_up = true;
+        let volume = volumes.all.get(file.identity.volume);
+        let found = volume
+            .and_then(|volume| volume.find_inode(file.identity.subvolume, file.identity.inode));
         let path = found.as_ref().and_then(FoundFile::path);
         let deleted = found.as_ref().and_then(FoundFile::deleted_path);
-        if let Some(file) = self.file_mut(id) {
-            file.was_looked_up = true;
-            file.is_deleted = path.is_none() && deleted.is_some();
-            file.path = path.or(deleted);
-        }
+        file.is_deleted = path.is_none() && deleted.is_some();
+        file.path = path.or(deleted);
     }
 
     /// Searches the mount points for those of these files whose path is still not known.
@@ -181,9 +159,9 @@ impl FileIndex {
         let mut wanted: BTreeMap<usize, HashMap<u64, FileId>> = BTreeMap::new();
         for id in ids {
             let unnamed = self.file(*id).filter(|file| file.path.is_none());
-            // The directories of a subvolume have another device number.
+            // The directories of another subvolume have another device number.
             let unnamed =
-                unnamed.filter(|file| volumes.all[file.identity.volume].has_unique_inodes());
+                unnamed.filter(|file| volumes.all[file.identity.volume].only_subvolume().is_some());
             if let Some(file) = unnamed {
                 let of_volume = wanted.entry(file.identity.volume).or_default();
                 of_volume.insert(file.identity.inode, *id);
@@ -200,120 +178,73 @@ impl FileIndex {
         }
     }
 
-    /// The regular files that a process has open, on known file systems.
-    fn open_files(&mut self, roots: &SysPaths, volumes: &Volumes, pid: u32) -> Vec<FileId> {
-        let directory = roots.proc.join(pid.to_string()).join("fd");
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        entries
-            .take(MAX_DESCRIPTORS)
-            .filter_map(|entry| self.note_descriptor(volumes, &entry.path()))
-            .collect()
+    /// Notes the files with an inode that a process has open.
+    fn note_descriptors(&mut self, roots: &SysPaths, volumes: &Volumes, process: u32, inode: u64) {
+        let directory = roots.proc.join(process.to_string()).join("fd");
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if self.examined_descriptors >= DESCRIPTORS_PER_ROUND {
+                return;
+            }
+            self.examined_descriptors += 1;
+            self.note_descriptor(volumes, process, &entry.path(), Some(inode));
+        }
     }
 
-    /// The file of a descriptor, given by its link below `/proc`.
+    /// The file of a descriptor of a process, given by its link below `/proc`, if it has this inode.
     pub(super) fn note_descriptor(
         &mut self,
         volumes: &Volumes,
-        link: &std::path::Path,
+        process: u32,
+        link: &Path,
+        inode: Option<u64>,
     ) -> Option<FileId> {
-        use std::os::unix::fs::MetadataExt;
-        let about = std::fs::metadata(link).ok()?;
-        if !about.is_file() {
+        // A server or a FUSE process that does not respond is not asked.
+        let about = statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()?;
+        let is_file = FileType::from_raw_mode(u32::from(about.stx_mode)) == FileType::RegularFile;
+        if !is_file || inode.is_some_and(|inode| inode != about.stx_ino) {
             return None;
         }
         let (handle, mount) = FileHandle::of_path(link).ok()?;
-        let volume = volumes.by_mount(mount).or_else(|| {
-            volumes.by_device_id(crate::drive::mounts::split_device_number(about.dev()))
-        })?;
+        let device = (about.stx_dev_major, about.stx_dev_minor);
+        let volume = volumes
+            .by_mount(mount)
+            .or_else(|| volumes.by_device_id(device))?;
         let id = self.id_of(FileIdentity {
             volume,
             subvolume: handle.btrfs_subvolume().unwrap_or(0),
-            inode: about.ino(),
+            inode: about.stx_ino,
         })?;
-        let path = std::fs::read_link(link).ok();
+        self.note_opened((process, volume, about.stx_ino), id);
         let file = self.file_mut(id)?;
         if file.path.is_none() {
-            file.is_deleted = about.nlink() == 0;
+            file.is_deleted = about.stx_nlink == 0;
+            let path = std::fs::read_link(link).ok();
             file.path = path.map(|path| without_deleted_suffix(path, file.is_deleted));
         }
         Some(id)
     }
 
-    /// Reads the extents of a file again, once per round.
-    fn refresh_extents(&mut self, roots: &SysPaths, volumes: &Volumes, id: FileId) {
-        if !self.refreshed.insert(id) {
-            return;
+    fn note_opened(&mut self, key: OpenedInode, id: FileId) {
+        if self.opened.len() >= MAX_FILES {
+            self.opened.clear();
         }
-        let Some(volume) = self.file(id).map(|file| file.identity.volume) else {
-            return;
-        };
-        let found = self.find(volumes, id);
-        let leases = self.leases.get_or_insert_with(|| WriteLeases::read(roots));
-        let opened = found.and_then(|file| file.open_regular(leases).ok());
-        let extents = opened.and_then(|file| extents_on_device(&file).ok());
-        let places = volumes.all[volume].places_of(&extents.unwrap_or_default());
-        self.extents.replace(id, places);
-    }
-
-    /// Of these files, the one that has a place. Extents that do not contain it are read again.
-    pub(super) fn owner_among(
-        &mut self,
-        roots: &SysPaths,
-        volumes: &Volumes,
-        files: &[FileId],
-        (drive, offset): (DeviceNumber, u64),
-    ) -> Option<FileId> {
-        let covers = |index: &Self, id: &FileId| index.extents.covers(*id, drive, offset);
-        if let Some(id) = files.iter().find(|id| covers(self, id)) {
-            return Some(*id);
+        let known = self.opened.entry(key).or_insert(Some(id));
+        if *known != Some(id) {
+            *known = None;
         }
-        for id in files {
-            self.refresh_extents(roots, volumes, *id);
-        }
-        files.iter().find(|id| covers(self, id)).copied()
     }
 
-    /// The file that is known to have a place.
-    pub(super) fn owner_of(&self, drive: DeviceNumber, offset: u64) -> Option<FileId> {
-        self.extents.file_at(drive, offset)
-    }
-
-    /// The files that a process has open, and those of a file system that were dirtied while they
-    /// were traced, the latest ones first.
-    pub(super) fn likely_files(
-        &mut self,
-        roots: &SysPaths,
-        volumes: &Volumes,
-        (volume, process): (usize, u32),
-        limit: usize,
-    ) -> Vec<FileId> {
-        let mut files = self.open_files(roots, volumes, process);
-        files.retain(|id| {
-            self.file(*id)
-                .is_some_and(|file| file.identity.volume == volume)
-        });
-        let dirtied = self.files.iter().enumerate().rev();
-        let dirtied = dirtied
-            .filter(|(_, file)| file.identity.volume == volume && file.dirtied_by.is_some())
-            .filter_map(|(index, _)| Some(FileId(u32::try_from(index).ok()?)));
-        files.extend(dirtied.take(limit));
-        files.truncate(limit);
-        files
-    }
-
-    /// Begins a round: extents may be read again.
+    /// Begins a round: as many descriptors are looked at again.
     pub(super) fn start_round(&mut self) {
-        self.refreshed.clear();
-        self.leases = None;
+        self.examined_descriptors = 0;
     }
 }
 
 /// The path of a link below `/proc`, without what the kernel appends for a deleted file.
 fn without_deleted_suffix(path: PathBuf, is_deleted: bool) -> PathBuf {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = path.as_os_str().as_bytes();
-    match bytes.strip_suffix(b" (deleted)").filter(|_| is_deleted) {
-        Some(path) => PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())),
-        None => path,
+    match bytes.strip_suffix(b" (deleted)") {
+        Some(before) if is_deleted => PathBuf::from(OsStr::from_bytes(before)),
+        _ => path,
     }
 }

@@ -104,7 +104,7 @@ impl FileTrace {
     ///
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths, recorded: RecordedTime) -> Result<Self, TraceError> {
-        let mut resolver = Resolver::new(roots);
+        let resolver = Resolver::new(roots);
         let mut collector = FileTraceCollector::new(resolver.collector_settings());
         let settings = CaptureSettings {
             detail: CaptureDetail::Files,
@@ -134,8 +134,6 @@ impl FileTrace {
                 RecordedTime::All => CaptureControl::Continue,
             }
         })?;
-        let not_recorded = not_recorded(&capture);
-        resolver.set_direct_io_recorded(!not_recorded.contains(&NotRecorded::DirectIo));
         Ok(Self {
             batches,
             capture,

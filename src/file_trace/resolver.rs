@@ -7,33 +7,20 @@ use foldhash::HashMap;
 use super::index::FileIndex;
 use super::processes::Processes;
 use super::volumes::Volumes;
+use crate::model::hot_files::view::UnknownReason;
 use crate::model::hot_files::{
     Access, CollectedBatch, CollectorSettings, CompletedPiece, FileHint, FileId, FileSystemHint,
-    HotFileTable, Sighting, SyncKey, SyncRecord, SyncTable, Transfer,
+    HotFileTable, Sighting, SyncKey, SyncRecord, SyncTable,
 };
 use crate::model::requests::RequestActor;
 use crate::probe::trace::event::{DeviceNumber, FileKey};
 use crate::roots::SysPaths;
 
-/// Interval between attempts to find the pieces that no event names a file for.
+/// Interval at which what is looked up early is limited.
 const ROUND: Duration = Duration::from_secs(1);
-/// Attempts until a piece counts as unknown.
-const MAX_ATTEMPTS: u8 = 3;
-/// Limit on pieces that wait for an attempt.
-const MAX_PENDING: usize = 200_000;
-/// Paths that are looked up per round when their files are first seen. Others are looked up at the
-/// end, if they are listed.
+/// Files that are looked up per round when they are first seen. Others are looked up at the end, if they
+/// are listed.
 const EARLY_PATHS_PER_ROUND: u32 = 500;
-/// Files of one file system whose extents are read in a round.
-const MAX_FILES_PER_ROUND: usize = 1000;
-
-/// A piece that no event names a file for.
-#[derive(Debug)]
-struct PendingPiece {
-    piece: CompletedPiece,
-    volume: usize,
-    attempts: u8,
-}
 
 /// Finds files and sums up.
 #[derive(Debug)]
@@ -48,8 +35,6 @@ pub(super) struct Resolver {
     pub(super) journal_blocks: HashMap<(DeviceNumber, u32), u64>,
     pub(super) unmatched_bytes: u64,
     descriptors: HashMap<(u32, u32), FileId>,
-    pending: Vec<PendingPiece>,
-    records_direct_io: bool,
     round_started: Instant,
     early_paths: u32,
 }
@@ -66,8 +51,6 @@ impl Resolver {
             journal_blocks: HashMap::default(),
             unmatched_bytes: 0,
             descriptors: HashMap::default(),
-            pending: Vec::new(),
-            records_direct_io: true,
             round_started: Instant::now(),
             early_paths: 0,
         }
@@ -81,11 +64,6 @@ impl Resolver {
             file_systems: systems.map(|volume| volume.device_id).collect(),
             page_bytes: rustix::param::page_size() as u64,
         }
-    }
-
-    /// Whether the events tell when direct I/O begins.
-    pub(super) fn set_direct_io_recorded(&mut self, is_recorded: bool) {
-        self.records_direct_io = is_recorded;
     }
 
     pub(super) fn add_batch(&mut self, batch: CollectedBatch) {
@@ -116,30 +94,48 @@ impl Resolver {
         match sighting {
             Sighting::Thread(pid) => self.processes.look_up(&self.roots, pid),
             Sighting::Executed(pid) => self.processes.executed(&self.roots, pid),
-            Sighting::File(hint, _) => {
-                if self.early_paths < EARLY_PATHS_PER_ROUND {
-                    self.early_paths += 1;
-                    self.index.note_hint(&self.volumes, hint);
+            Sighting::File(hint, thread) => {
+                if let Some(volume) = self.volumes.of_hint(hint) {
+                    self.look_up_used((volume, hint), thread);
                 }
             }
             Sighting::Descriptor { pid, descriptor } => {
+                let process = self.processes.process_id(pid);
                 let directory = self.roots.proc.join(pid.to_string()).join("fd");
                 let link = directory.join(descriptor.to_string());
-                if let Some(file) = self.index.note_descriptor(&self.volumes, &link) {
+                let found = self
+                    .index
+                    .note_descriptor(&self.volumes, process, &link, None);
+                if let Some(file) = found {
                     self.descriptors.insert((pid, descriptor), file);
                 }
             }
         }
     }
 
+    fn look_up_used(&mut self, file: (usize, FileHint), thread: u32) {
+        if self.early_paths < EARLY_PATHS_PER_ROUND {
+            self.early_paths += 1;
+            let process = self.processes.process_id(thread);
+            self.index
+                .note_used(&self.roots, &self.volumes, file, process);
+        }
+    }
+
     fn note_dirtied(&mut self, file: FileKey, actor: RequestActor) {
-        let name = file.backing_device.as_bytes();
-        let volumes: Vec<usize> = (0..self.volumes.all.len())
-            .filter(|index| self.volumes.all[*index].backing_name == name)
-            .collect();
-        for volume in volumes {
-            let hint = FileHint::from(file);
-            self.index.note_dirtied(&self.volumes, volume, hint, actor);
+        let (name, hint) = (file.backing_device.as_bytes(), FileHint::from(file));
+        let process = self.processes.process_id(actor.pid);
+        for volume in self.volumes.with_backing_name(name) {
+            let file = (volume, hint);
+            let mut found = self.index.file_of_hint(&self.volumes, file, process);
+            if found.is_none() {
+                // It is written back later, when the process may have closed it.
+                self.look_up_used(file, actor.pid);
+                found = self.index.file_of_hint(&self.volumes, file, process);
+            }
+            if let Some(id) = found {
+                self.index.note_dirtied(id, actor);
+            }
         }
     }
 
@@ -153,76 +149,61 @@ impl Resolver {
         };
         if piece.is_journal {
             self.table.journal_bytes += piece.bytes;
-            return;
-        }
-        if piece.is_metadata {
+        } else if piece.is_metadata {
             self.table.metadata_bytes += piece.bytes;
-            return;
-        }
-        match self.hinted_file(piece, volume) {
-            Some(file) => self.record(file, piece),
-            None if self.pending.len() < MAX_PENDING => self.pending.push(PendingPiece {
-                piece: *piece,
-                volume,
-                attempts: 0,
-            }),
-            None => self.table.unknown_bytes += piece.bytes,
+        } else {
+            match self.file_of_piece(piece, volume) {
+                Ok((file, access)) => self.record(file, piece, access),
+                Err(reason) => self.table.add_unknown(reason, piece.bytes),
+            }
         }
     }
 
-    /// The file that the thread's events name, if it is on this file system. Where inodes are not
-    /// unique the extents decide.
-    fn hinted_file(&mut self, piece: &CompletedPiece, volume: usize) -> Option<FileId> {
-        let hint = piece.hint?;
-        let is_here = match hint.system {
-            FileSystemHint::Drive => true,
-            _ => self.volumes.of_hint(hint) == Some(volume),
-        };
-        if !is_here {
-            return None;
-        }
-        if let Some(file) = self.index.only_file(&self.volumes, volume, hint) {
-            return Some(file);
-        }
-        let files = self.index.candidates(&self.volumes, volume, hint);
-        match files[..] {
-            [file] => Some(file),
-            _ => self.index.owner_among(
-                &self.roots,
-                &self.volumes,
-                &files,
-                (piece.drive, piece.offset()),
-            ),
+    /// The file that the thread's events name, if it is on this file system, and how it is accessed.
+    fn file_of_piece(
+        &mut self,
+        piece: &CompletedPiece,
+        volume: usize,
+    ) -> Result<(FileId, Access), UnknownReason> {
+        let named = piece.hint.zip(piece.access).filter(|(hint, _)| {
+            hint.system == FileSystemHint::Drive || self.volumes.of_hint(*hint) == Some(volume)
+        });
+        let (hint, access) = named.ok_or(UnknownReason::NoEvent)?;
+        let process = self.processes.process_id(piece.charged_actor().pid);
+        let file = self
+            .index
+            .file_of_hint(&self.volumes, (volume, hint), process);
+        match file {
+            Some(file) => Ok((file, access)),
+            None if self.volumes.has_subvolumes(volume) => Err(UnknownReason::Subvolumes),
+            None => Err(UnknownReason::TooManyFiles),
         }
     }
 
-    fn record(&mut self, file: FileId, piece: &CompletedPiece) {
+    fn record(&mut self, file: FileId, piece: &CompletedPiece, access: Access) {
         let dirtied_by = self.index.file(file).and_then(|file| file.dirtied_by);
         let is_of_kernel = self.processes.is_kernel_thread(piece.submitter.pid);
-        let access = piece.access.unwrap_or(match piece.transfer {
-            Transfer::Write if is_of_kernel || dirtied_by.is_some() => Access::Writeback,
-            Transfer::Read if self.records_direct_io => Access::Buffered,
-            _ => Access::Direct,
-        });
         let is_unattributed = is_of_kernel && piece.dirtied_by.is_none();
-        let actor = match (access, is_unattributed) {
-            (Access::Writeback, true) => dirtied_by.unwrap_or(piece.submitter),
-            _ => piece.charged_actor(),
+        let actor = if access == Access::Writeback && is_unattributed {
+            dirtied_by.unwrap_or(piece.submitter)
+        } else {
+            piece.charged_actor()
         };
         self.table.record(file, piece, access, actor);
     }
 
     fn add_sync(&mut self, record: &SyncRecord) {
+        let process = self.processes.process_id(record.pid);
         let hinted = record.file.and_then(|hint| {
             let volume = self.volumes.of_hint(hint)?;
-            let files = self.index.candidates(&self.volumes, volume, hint);
-            files.first().copied()
+            self.index
+                .file_of_hint(&self.volumes, (volume, hint), process)
         });
         let descriptor = record.descriptor.map(|descriptor| (record.pid, descriptor));
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());
         let key = SyncKey {
             call: record.call,
-            pid: self.processes.process_id(record.pid),
+            pid: process,
             file: hinted.or(opened),
         };
         self.syncs.record(key, record);
@@ -232,47 +213,6 @@ impl Resolver {
         self.round_started = Instant::now();
         self.early_paths = 0;
         self.index.start_round();
-        self.resolve_pending();
-    }
-
-    /// Searches the extents of the files that the submitting processes have open, and of those that
-    /// were dirtied.
-    fn resolve_pending(&mut self) {
-        if self.pending.is_empty() {
-            return;
-        }
         self.volumes.refresh();
-        let mut candidates: HashMap<(usize, u32), Vec<FileId>> = HashMap::default();
-        for mut waiting in std::mem::take(&mut self.pending) {
-            let piece = waiting.piece;
-            let process = self.processes.process_id(piece.submitter.pid);
-            let files = candidates
-                .entry((waiting.volume, process))
-                .or_insert_with_key(|key| {
-                    let (roots, volumes) = (&self.roots, &self.volumes);
-                    self.index
-                        .likely_files(roots, volumes, *key, MAX_FILES_PER_ROUND)
-                });
-            let place = (piece.drive, piece.offset());
-            let owner = self
-                .index
-                .owner_among(&self.roots, &self.volumes, files, place)
-                .or_else(|| self.index.owner_of(place.0, place.1));
-            waiting.attempts += 1;
-            match owner {
-                Some(file) => self.record(file, &piece),
-                None if waiting.attempts < MAX_ATTEMPTS => self.pending.push(waiting),
-                None => self.table.unknown_bytes += piece.bytes,
-            }
-        }
-    }
-
-    /// The last attempt for all pieces.
-    pub(super) fn resolve_rest(&mut self) {
-        self.index.start_round();
-        self.resolve_pending();
-        for waiting in std::mem::take(&mut self.pending) {
-            self.table.unknown_bytes += waiting.piece.bytes;
-        }
     }
 }

@@ -27,7 +27,6 @@ const SEARCH_TIME: Duration = Duration::from_secs(2);
 impl Resolver {
     /// The result.
     pub(super) fn into_view(mut self) -> HotFilesView {
-        self.resolve_rest();
         self.find_listed_paths(SEARCH_TIME);
         self.current_view()
     }
@@ -49,7 +48,8 @@ impl Resolver {
                 .collect(),
             files_omitted: (hottest.len() - listed) as u64,
             omitted_bytes: omitted.map(|(_, totals)| totals.total_bytes()).sum(),
-            unknown_bytes: self.table.unknown_bytes,
+            unknown_bytes: self.table.unknown_bytes(),
+            unknown: self.table.unknown(),
             metadata_bytes: self.table.metadata_bytes,
             journal_bytes: self.table.journal_bytes,
             raw_bytes: self.table.raw_bytes,

@@ -1,52 +1,42 @@
 //! The mounted file systems, and which parts of which drives they are on.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use foldhash::HashMap;
 use rustix::fs::fstat;
 
-use crate::drive;
 use crate::drive::identity::{self, BlockDevice};
-use crate::drive::ioctl::FileExtent;
 use crate::drive::mounts::{self, MountEntry, split_device_number};
 use crate::foreign_tree::ForeignTree;
-use crate::model::hot_files::{FileHint, FileSystemHint, PhysicalExtent};
-use crate::probe::files::btrfs::{self, Chunk};
+use crate::model::hot_files::{FileHint, FileSystemHint};
+use crate::probe::btrfs;
 use crate::probe::files::handle::{FileHandle, FoundFile};
-use crate::probe::files::xfs;
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
 use crate::sorting::SortList as _;
 
 /// Bytes of a sector in /sys.
 const SECTOR_BYTES: u64 = 512;
-/// Subvolumes whose files are searched for an inode.
-const MAX_SEARCHED_SUBVOLUMES: usize = 64;
+/// `BTRFS_FS_TREE_OBJECTID`: the subvolume that each btrfs has.
+const TOP_SUBVOLUME: u64 = 5;
 
 /// How files are found by their inodes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VolumeKind {
-    /// ext2, ext3, ext4, f2fs.
+    /// ext2, ext3, ext4, f2fs: by a handle.
     Inode32,
-    Xfs,
-    Btrfs {
-        subvolumes: Vec<u64>,
-        chunks: Vec<Chunk>,
-    },
-    /// Files are known by their inodes only.
+    /// By a handle, where the subvolume is known. Each one has inode numbers of its own.
+    Btrfs { has_only_top: bool },
+    /// By the descriptors of the processes that use them.
     Other,
 }
 
 /// A part of a drive that belongs to a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct VolumePart {
-    /// Number of the device within the file system; 1 where there is one only.
-    number: u64,
     drive: DeviceNumber,
     start: u64,
     length: u64,
@@ -60,11 +50,13 @@ pub(super) struct Volume {
     /// Name of its block device.
     pub(super) device_name: String,
     /// Name of its backing device in writeback events.
-    pub(super) backing_name: Vec<u8>,
+    backing_name: Vec<u8>,
     /// UUID of btrfs.
     uuid: Option<[u8; 16]>,
     /// The mount point that it is accessed through.
     pub(super) mount_point: PathBuf,
+    /// Whether its whole tree is mounted there.
+    is_mounted_whole: bool,
     kind: VolumeKind,
     parts: Vec<VolumePart>,
 }
@@ -72,103 +64,48 @@ pub(super) struct Volume {
 impl Volume {
     /// A directory of the file system. It is opened for each use: a descriptor that stays open would keep
     /// the file system from being unmounted for as long as files are traced.
-    fn open_mount(&self) -> Option<OwnedFd> {
+    fn open_mount(&self) -> Option<File> {
         let tree = ForeignTree::own();
         let found = tree.find_entry(&self.mount_point).ok()?;
         let directory = found.open_directory().ok()?;
         // Files of btrfs have the number of their subvolume.
         let is_same = self.has_subvolumes()
             || fstat(&directory).is_ok_and(|it| split_device_number(it.st_dev) == self.device_id);
-        is_same.then_some(directory)
-    }
-
-    /// Whether an inode number identifies a file without a subvolume.
-    pub(super) fn has_unique_inodes(&self) -> bool {
-        match &self.kind {
-            VolumeKind::Btrfs { subvolumes, .. } => subvolumes.len() <= 1,
-            _ => true,
-        }
+        is_same.then(|| File::from(directory))
     }
 
     /// Whether its files belong to subvolumes, each with inode numbers of its own.
-    pub(super) fn has_subvolumes(&self) -> bool {
+    fn has_subvolumes(&self) -> bool {
         matches!(self.kind, VolumeKind::Btrfs { .. })
     }
 
-    /// The subvolumes that may contain an inode; 0 where there are none.
-    pub(super) fn subvolumes(&self) -> Vec<u64> {
-        match &self.kind {
-            VolumeKind::Btrfs { subvolumes, .. } => subvolumes
-                .iter()
-                .copied()
-                .take(MAX_SEARCHED_SUBVOLUMES)
-                .collect(),
-            _ => vec![0],
-        }
-    }
-
-    /// The handle of an inode.
-    fn handle_of(&self, subvolume: u64, inode: u64) -> Option<FileHandle> {
+    /// The subvolume of all files, 0 where there are none; `None` where there may be several.
+    pub(super) fn only_subvolume(&self) -> Option<u64> {
         match self.kind {
-            VolumeKind::Inode32 => FileHandle::of_inode32(inode),
-            VolumeKind::Xfs => {
-                let generation = xfs::inode_generation(self.open_mount()?.as_fd(), inode).ok()?;
-                Some(FileHandle::of_xfs_inode(inode, generation))
-            }
-            VolumeKind::Btrfs { .. } => Some(FileHandle::of_btrfs_inode(subvolume, inode)),
-            VolumeKind::Other => None,
+            VolumeKind::Btrfs { has_only_top } => has_only_top.then_some(TOP_SUBVOLUME),
+            _ => Some(0),
         }
     }
 
     /// The file with an inode; `None` where it does not exist any more, or the file
     /// system or the permissions do not allow it.
     pub(super) fn find_inode(&self, subvolume: u64, inode: u64) -> Option<FoundFile> {
-        let handle = self.handle_of(subvolume, inode)?;
+        let handle = match self.kind {
+            VolumeKind::Inode32 => FileHandle::of_inode32(inode)?,
+            VolumeKind::Btrfs { .. } => FileHandle::of_btrfs_inode(subvolume, inode),
+            VolumeKind::Other => return None,
+        };
         handle.find(self.open_mount()?.as_fd()).ok()
     }
 
-    /// Where extents of a file are on the drives.
-    pub(super) fn places_of(&self, extents: &[FileExtent]) -> Vec<PhysicalExtent> {
-        extents
-            .iter()
-            .flat_map(|extent| self.places_of_extent(extent))
-            .collect()
-    }
-
-    fn places_of_extent(&self, extent: &FileExtent) -> Vec<PhysicalExtent> {
-        let on_part = |number: u64, offset: u64, length: u64| {
-            let part = self.parts.iter().find(|part| part.number == number)?;
-            Some(PhysicalExtent {
-                drive: part.drive,
-                offset: part.start.checked_add(offset)?,
-                length,
-            })
-        };
-        let VolumeKind::Btrfs { chunks, .. } = &self.kind else {
-            let place = on_part(1, extent.physical, extent.length);
-            return place.into_iter().collect();
-        };
-        let after = chunks.partition_point(|chunk| chunk.logical <= extent.physical);
-        let chunk = after.checked_sub(1).and_then(|index| chunks.get(index));
-        let ranges = chunk.map(|chunk| chunk.device_ranges(extent.physical, extent.length));
-        let ranges = ranges.unwrap_or_default();
-        ranges
-            .into_iter()
-            .filter_map(|range| on_part(range.device, range.offset, range.length))
-            .collect()
-    }
-
-    /// Reads what changes while the file system is in use.
+    /// Looks again whether there are subvolumes.
     fn refresh(&mut self) {
-        if !self.has_subvolumes() {
-            return;
-        }
-        let Some(mount) = self.open_mount() else {
-            return;
-        };
-        if let VolumeKind::Btrfs { subvolumes, chunks } = &mut self.kind {
-            *chunks = btrfs::chunks(mount.as_fd()).unwrap_or_default();
-            *subvolumes = btrfs::subvolumes(mount.as_fd()).unwrap_or_default();
+        if self.has_subvolumes() {
+            let mount = self.is_mounted_whole.then(|| self.open_mount()).flatten();
+            let has_only_top = mount.is_some_and(|top| {
+                btrfs::has_subvolumes_below(&top).is_ok_and(|has_others| !has_others)
+            });
+            self.kind = VolumeKind::Btrfs { has_only_top };
         }
     }
 }
@@ -214,10 +151,8 @@ impl Volumes {
         let device = devices.by_number.get(&number)?;
         let kind = match mount.file_system.as_str() {
             "ext2" | "ext3" | "ext4" | "f2fs" => VolumeKind::Inode32,
-            "xfs" => VolumeKind::Xfs,
             "btrfs" => VolumeKind::Btrfs {
-                subvolumes: Vec::new(),
-                chunks: Vec::new(),
+                has_only_top: false,
             },
             _ => VolumeKind::Other,
         };
@@ -227,12 +162,12 @@ impl Volumes {
             backing_name: Vec::new(),
             uuid: None,
             mount_point: mount.path.clone(),
+            is_mounted_whole: mount.root == "/",
             kind,
-            parts: devices.part(1, number).into_iter().collect(),
+            parts: devices.part(number).into_iter().collect(),
         };
         volume.refresh();
-        volume.add_btrfs_devices(devices);
-        volume.read_backing_name(roots);
+        volume.read_backing_device(roots, devices);
         let index = self.all.len();
         for part in &volume.parts {
             let range = (part.start, part.start.saturating_add(part.length), index);
@@ -287,6 +222,18 @@ impl Volumes {
         self.all.iter().position(|one| one.device_id == device_id)
     }
 
+    /// The file systems whose backing device has that name in writeback events.
+    pub(super) fn with_backing_name(&self, name: &[u8]) -> Vec<usize> {
+        let all = self.all.iter().enumerate();
+        let named = all.filter(|(_, volume)| volume.backing_name == name);
+        named.map(|(index, _)| index).collect()
+    }
+
+    /// Whether a file system may have subvolumes.
+    pub(super) fn has_subvolumes(&self, volume: usize) -> bool {
+        self.all.get(volume).is_some_and(Volume::has_subvolumes)
+    }
+
     /// The file system of a mount.
     pub(super) fn by_mount(&self, mount: u64) -> Option<usize> {
         self.by_mount.get(&mount).copied()
@@ -295,9 +242,9 @@ impl Volumes {
 
 impl Volume {
     /// The name that writeback events give the backing device: that of the drive as a number, or
-    /// one of its own, which btrfs shows in sysfs.
-    fn read_backing_name(&mut self, roots: &SysPaths) {
-        if !matches!(self.kind, VolumeKind::Btrfs { .. }) {
+    /// one of its own, which btrfs shows in sysfs beside all of its devices.
+    fn read_backing_device(&mut self, roots: &SysPaths, devices: &Devices) {
+        if !self.has_subvolumes() {
             let drive = self.parts.first().map(|part| part.drive);
             self.backing_name = drive.map_or_else(Vec::new, |(major, minor)| {
                 format!("{major}:{minor}").into_bytes()
@@ -305,42 +252,26 @@ impl Volume {
             return;
         }
         let systems = std::fs::read_dir(roots.sys.join("fs/btrfs"));
-        for system in systems.into_iter().flatten().flatten() {
-            let device = system.path().join("devices").join(&self.device_name);
-            if !device.exists() {
-                continue;
-            }
-            self.uuid = system.file_name().to_str().and_then(parse_uuid);
-            if let Ok(link) = std::fs::read_link(system.path().join("bdi")) {
-                let name = link.file_name().unwrap_or_default();
-                self.backing_name = name.as_encoded_bytes().to_vec();
-            }
-        }
-    }
-
-    /// btrfs may have several devices, each with a number.
-    fn add_btrfs_devices(&mut self, devices: &Devices) {
-        let VolumeKind::Btrfs { chunks, .. } = &self.kind else {
+        let mut systems = systems.into_iter().flatten().flatten();
+        let Some(system) =
+            systems.find(|it| it.path().join("devices").join(&self.device_name).exists())
+        else {
             return;
         };
-        let Some(mount) = self.open_mount() else {
-            return;
-        };
-        let mut numbers: Vec<u64> = chunks
-            .iter()
-            .flat_map(|chunk| chunk.stripes.iter().map(|stripe| stripe.device))
-            .collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let part = |number: &u64| {
-            let path = drive::btrfs::device(mount.as_fd(), *number).ok()?.path;
-            let device = std::fs::metadata(OsStr::from_bytes(&path)).ok()?.rdev();
-            devices.part(*number, split_device_number(device))
-        };
-        let parts: Vec<VolumePart> = numbers.iter().filter_map(part).collect();
-        if !parts.is_empty() {
-            self.parts = parts;
+        self.uuid = system.file_name().to_str().and_then(parse_uuid);
+        if let Ok(link) = std::fs::read_link(system.path().join("bdi")) {
+            let name = link.file_name().unwrap_or_default();
+            self.backing_name = name.as_encoded_bytes().to_vec();
         }
+        let names = std::fs::read_dir(system.path().join("devices"));
+        let names = names.into_iter().flatten().flatten();
+        let parts = names.filter_map(|entry| {
+            let name = entry.file_name();
+            let mut all = devices.by_number.values();
+            let device = all.find(|device| *device.name == *name)?;
+            devices.part(device.number)
+        });
+        self.parts = parts.collect();
     }
 }
 
@@ -379,9 +310,8 @@ impl Devices {
             .collect()
     }
 
-    fn part(&self, number: u64, device: DeviceNumber) -> Option<VolumePart> {
+    fn part(&self, device: DeviceNumber) -> Option<VolumePart> {
         Some(VolumePart {
-            number,
             drive: self.drive_of(device),
             start: self.starts.get(&device).copied().unwrap_or(0),
             length: self.by_number.get(&device)?.size_bytes,
@@ -397,7 +327,7 @@ impl Devices {
         self.by_number
             .values()
             .filter(has_holders)
-            .filter_map(|device| self.part(1, device.number))
+            .filter_map(|device| self.part(device.number))
             .map(|part| (part.drive, part.start, part.start + part.length))
             .collect()
     }

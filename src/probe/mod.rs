@@ -1,6 +1,7 @@
 //! Reads the kernel's interfaces: `/proc`, `/sys` and taskstats in, raw counters with a monotonic
 //! time out. Independent of rates and screens.
 
+pub mod btrfs;
 mod collector;
 pub mod control_groups;
 pub mod copy_jobs;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::model::hot_files::Access;
 use crate::model::hot_files::view::{
     FileNameView, HotFileView, HotFilesView, JournalView, NotRecorded, ProcessView, SyncView,
+    UnknownReason,
 };
 use crate::units;
 
@@ -236,17 +237,30 @@ fn remarks(view: &HotFilesView, text: &mut String) {
             view.events_lost
         ));
     }
+    for unknown in &view.unknown {
+        let reason = match unknown.reason {
+            UnknownReason::NoEvent => {
+                "no event names the file (encryption, compression or checksums by a thread of the kernel, \
+                 direct I/O without iomap)"
+            }
+            UnknownReason::Subvolumes => {
+                "btrfs with subvolumes: the file of the inode was not open any more"
+            }
+            UnknownReason::TooManyFiles => "too many files",
+        };
+        lines.push(format!("unknown {}: {reason}", bytes(unknown.bytes)));
+    }
     for missing in &view.not_recorded {
         lines.push(
             match missing {
                 NotRecorded::PageCache => {
-                    "this kernel does not report buffered reads: they are found by extents only"
+                    "this kernel does not report buffered reads: their files are unknown"
                 }
                 NotRecorded::PageFaults => {
                     "this kernel does not report page faults: mmap reads are counted as buffered"
                 }
                 NotRecorded::DirectIo => {
-                    "this kernel does not report direct I/O: it is found by extents only"
+                    "this kernel does not report direct I/O: its files are unknown"
                 }
                 NotRecorded::SystemCalls => {
                     "this kernel does not report system calls: fsync and similar calls are missing"
@@ -263,7 +277,7 @@ fn remarks(view: &HotFilesView, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::hot_files::view::{FileUserView, JournalUserView};
+    use crate::model::hot_files::view::{FileUserView, JournalUserView, UnknownBytes};
     use crate::probe::trace::file_event::SyncCall;
     use crate::safe_text::SafeText;
 
@@ -320,6 +334,10 @@ mod tests {
             metadata_bytes: 4096,
             journal_bytes: 20_480,
             unknown_bytes: 8192,
+            unknown: vec![UnknownBytes {
+                reason: UnknownReason::Subvolumes,
+                bytes: 8192,
+            }],
             events_lost: 3,
             syncs: vec![SyncView {
                 call: SyncCall::Fdatasync,

@@ -30,6 +30,11 @@ pub fn unplug_text(answer: &UnplugAnswer, path: &str) -> String {
 fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
     match obstacle {
         UnplugObstacle::Mounted { device, at } => format!("mounted at {at} ({device})"),
+        UnplugObstacle::MountedElsewhere {
+            device,
+            at,
+            process,
+        } => format!("mounted at {at} in the mount namespace of process {process} ({device})"),
         UnplugObstacle::Swap { device } => format!("swap ({device})"),
         UnplugObstacle::Open {
             device,

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree seeds/device_tables
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/units_and_volumes seeds/netlink seeds/command_line seeds/kernel_tree seeds/device_tables
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -31,14 +31,11 @@ for command in 'sfdisk -q' mkfs.ext4 mkswap; do
 	truncate -s 2M "$file"
 	printf 'label: gpt\nsize=1MiB\n' | $command "$file" >/dev/null 2>&1 || rm -f "$file"
 done
-printf '1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF\nlock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201\n' >seeds/guard/locks
-printf '7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234   /srv/image\n' >seeds/guard/maps
 printf '8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n254:0 rbytes=1\n' >seeds/units_and_volumes/io.stat
 printf '8:16 rbps=2097152 wbps=max riops=max wiops=120\n' >seeds/units_and_volumes/io.max
 printf '{"Name":"/shop-db"}' >seeds/units_and_volumes/docker
 printf '{"annotations":{"io.kubernetes.cri.sandbox-namespace":"shop","io.kubernetes.cri.sandbox-name":"db-0"}}' >seeds/units_and_volumes/oci
 printf '[{"id":"0123456789ab","names":["web"]}]' >seeds/units_and_volumes/podman
-printf 'Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n' >seeds/guard/info
 number() { # A letter of Perl's pack(), numbers: in this machine's byte order
 	perl -e 'print pack(shift @ARGV, @ARGV)' "$@"
 }
@@ -56,12 +53,6 @@ for line in 'cp -rt /srv/b /home/a' 'rsync -a -e ssh /srv/www/ host:/srv/www' 't
 	'install -m 644 -t /usr/lib a.so' 'dd if=/dev/sda of=a bs=1M count=4k skip=8B iflag=count_bytes'; do
 	printf '%s ' "$line" | tr ' ' '\0' >"seeds/command_line/${line%% *}"
 done
-# struct btrfs_chunk of two stripes; a response with one item.
-number 'Q Q Q Q L L L S S Q Q x16 Q Q x16' 1073741824 2 65536 8 4096 4096 4096 2 1 1 0 2 1048576 >seeds/btrfs_items/chunk
-{
-	number 'C Q Q Q L L' 1 1 256 1073741824 228 4
-	printf item
-} >seeds/btrfs_items/response
 find ../kernels/4.15/before -type f -size +0 | sort | {
 	index=0
 	while read -r file; do

@@ -7,10 +7,10 @@ use std::io::Read;
 use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diskscope::file_trace::{FileTrace, RecordedTime};
 use diskscope::model::hot_files::Access;
@@ -221,8 +221,10 @@ fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)
         .map(|(path, bytes)| (path.file_name(), bytes))
         .collect();
     assert_eq!(view.events_lost, 0);
+    // What a thread of btrfs submits that computes checksums is unknown: what the kernel writes back later.
+    let may_be_unknown = if kind == "btrfs" { total / 5 } else { 0 };
     assert!(
-        right * 100 >= total * 95,
+        (right + view.unknown_bytes.min(may_be_unknown)) * 100 >= total * 95,
         "{kind}: {right} of {total} bytes are right: {details:?} {view:#?}"
     );
     assert!(
@@ -232,11 +234,11 @@ fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)
     for number in 0..FILES_PER_WAY {
         let of = |name: &str| hot_file(&view, &directory.join(format!("{name}{number}")));
         assert_eq!(of("old").via, Some(Access::Buffered), "{kind}");
-        let who = &of("buffered").who;
-        assert!(
-            who.iter().any(|user| user.process.command.as_str() == "dd"),
-            "{who:?}"
-        );
+        for name in ["synced", "buffered"] {
+            let who = &of(name).who;
+            let is_charged = who.iter().any(|user| user.process.command.as_str() == "dd");
+            assert!(is_charged, "{kind} {name}: {who:?}");
+        }
     }
     Some((view, directory))
 }
@@ -285,6 +287,74 @@ fn hot_files_of_btrfs_get_their_bytes() {
     check("btrfs", Requirement::Btrfs);
 }
 
+/// Writes a file again and again through one descriptor, and reads it with direct I/O through another one.
+fn keep_busy(path: &Path, time: Duration) {
+    let writer = File::options().create(true).write(true).open(path).unwrap();
+    let data = vec![7; 1 << 20];
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        writer.write_all_at(&data, 0).unwrap();
+        writer.sync_all().unwrap();
+        fadvise(&writer, 0, None::<NonZeroU64>, Advice::DontNeed).unwrap();
+        File::open(path)
+            .unwrap()
+            .read_exact_at(&mut vec![0; 1 << 20], 0)
+            .unwrap();
+    }
+}
+
+#[test]
+fn files_hot_ends_where_a_btrfs_has_a_subvolume() {
+    let _guard = ONE_AT_A_TIME.lock();
+    let Some(file_system) = LoopFileSystem::new("btrfs", Requirement::Btrfs) else {
+        return;
+    };
+    let subvolume = file_system.file_path("below");
+    let made = Command::new("btrfs")
+        .args(["-q", "subvolume", "create"])
+        .arg(&subvolume)
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skip(Requirement::Btrfs, "btrfs(8) cannot make a subvolume");
+    }
+    // Two files with the same inode number.
+    let files = [file_system.file_path("above"), subvolume.join("file")];
+    let mut program = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["files", "--hot", "--duration", "2s", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(700));
+    thread::scope(|scope| {
+        for file in &files {
+            scope.spawn(|| keep_busy(file, Duration::from_millis(1500)));
+        }
+    });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while program.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            program.kill().unwrap();
+            panic!("it does not end");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = program.wait_with_output().unwrap();
+    if !output.status.success() {
+        return skip(Requirement::Tracing, "requests cannot be traced");
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let listed = document["files"].as_array().unwrap();
+    let written = |path: &Path| {
+        let mut named = listed
+            .iter()
+            .filter(|file| file["path"].as_str() == path.to_str());
+        named
+            .next()
+            .map_or(0, |file| file["written_bytes"].as_u64().unwrap())
+    };
+    assert!(files.iter().all(|file| written(file) > 0), "{document:#}");
+}
+
 #[test]
 fn file_system_whose_files_are_traced_can_be_unmounted() {
     let _guard = ONE_AT_A_TIME.lock();
@@ -324,6 +394,7 @@ fn files_hot_prints_the_keys_of_the_contract() {
     for key in [
         "files",
         "unknown_bytes",
+        "unknown",
         "metadata_bytes",
         "events_lost",
         "syncs",

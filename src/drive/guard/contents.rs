@@ -79,7 +79,8 @@ impl MediumContents {
     }
 
     /// The contents of a file or device of that size.
-    pub(super) fn of_file(file: &File, size: u64, partitions: Vec<PartitionRange>) -> Self {
+    #[must_use]
+    pub fn of_file(file: &File, size: u64, partitions: Vec<PartitionRange>) -> Self {
         let reader = Reader::new(file);
         let whole = reader.region(0, size);
         let name_whole = |name: &&str| Signature {

@@ -29,7 +29,7 @@ mod watch;
 
 pub use self::claim::{open_exclusively, open_node};
 pub use self::consent::{Consent, InspectedMedium};
-pub use self::contents::MediumContents;
+pub use self::contents::{MediumContents, PartitionRange};
 pub use self::inspect::{Inspection, OverwriteImpact, inspect_target};
 pub use self::permit::{PermittedFile, WritePermit, check_not_in_use, permit_writing};
 pub use self::refusal::{Reason, Refusal};

@@ -1,27 +1,21 @@
 //! Processes that have a device or a file open, from the descriptors in /proc (proc_pid_fd(5)).
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::UnknownUse;
+use crate::drive::guard::users::{UnknownUse, User};
 use crate::drive::identity::sanitized;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
+use crate::drive::mounts;
 use crate::pid_namespace;
 use crate::roots::SysPaths;
-
-/// A process that has a device or file open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OpenFile {
-    pub(super) device: String,
-    pub(super) pid: u32,
-    pub(super) command: String,
-}
 
 /// One pass over all processes, a process at a time. This process does not count.
 #[derive(Debug)]
@@ -29,7 +23,9 @@ pub(super) struct ProcessScan<'s> {
     roots: &'s SysPaths,
     stack: &'s Stack,
     processes: Vec<u32>,
-    found: Vec<OpenFile>,
+    /// Mount namespaces that were looked at.
+    namespaces: HashSet<PathBuf>,
+    found: Vec<User>,
     denied: Vec<u32>,
     is_complete: bool,
 }
@@ -43,11 +39,13 @@ impl<'s> ProcessScan<'s> {
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
             .filter(|pid| *pid != std::process::id())
             .collect();
+        let own_namespace = fs::read_link(roots.proc.join("self/ns/mnt")).ok();
         let sees_all = pid_namespace::is_proc_of_initial_namespace(roots) && processes.contains(&1);
         Self {
             roots,
             stack,
             processes,
+            namespaces: HashSet::from_iter(own_namespace),
             found: Vec::new(),
             denied: Vec::new(),
             is_complete: sees_all,
@@ -68,7 +66,7 @@ impl<'s> ProcessScan<'s> {
     }
 
     /// What was found, and what could not be examined.
-    pub(super) fn finish(self) -> (Vec<OpenFile>, Vec<UnknownUse>) {
+    pub(super) fn finish(self) -> (Vec<User>, Vec<UnknownUse>) {
         let mut unknown = Vec::new();
         if !self.is_complete {
             unknown.push(UnknownUse::HiddenProcesses);
@@ -94,16 +92,32 @@ impl<'s> ProcessScan<'s> {
                 continue;
             }
             let command = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            let open = OpenFile {
+            self.found.push(User::Process {
                 device: watched.name.clone(),
                 pid,
                 command: sanitized(command.trim()),
-            };
-            if !self.found.contains(&open) {
-                self.found.push(open);
-            }
+            });
         }
+        self.add_mounts(&process, pid);
         Ok(())
+    }
+
+    /// What is mounted in the namespace of a process. The kernel enforces the claim of a file system there as well:
+    /// one that cannot be read is not named.
+    fn add_mounts(&mut self, process: &Path, pid: u32) {
+        let namespace = fs::read_link(process.join("ns/mnt"));
+        if !namespace.is_ok_and(|namespace| self.namespaces.insert(namespace)) {
+            return;
+        }
+        let mounted = mounts::mounts_of(self.roots, &process.join("mountinfo")).unwrap_or_default();
+        for (name, number) in self.stack.claimable() {
+            let own = mounted.iter().filter(|mount| mount.is_on(number));
+            self.found.extend(own.map(|mount| User::MountedElsewhere {
+                device: name.to_owned(),
+                at: sanitized(&mount.mount_point),
+                process: pid,
+            }));
+        }
     }
 }
 

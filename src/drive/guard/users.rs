@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::drive::guard::exports;
-use crate::drive::guard::processes::{OpenFile, ProcessScan};
+use crate::drive::guard::processes::ProcessScan;
 use crate::drive::guard::stack::Stack;
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::{directory_entries, is_absent};
@@ -22,6 +22,15 @@ pub enum User {
         device: String,
         /// Mount point.
         at: String,
+    },
+    /// A file system on it is mounted in another mount namespace, such as a container's.
+    MountedElsewhere {
+        /// The device of the file system.
+        device: String,
+        /// Mount point in that namespace.
+        at: String,
+        /// A process of that namespace.
+        process: u32,
     },
     /// The kernel uses it as swap.
     Swap {
@@ -220,17 +229,8 @@ impl Uses {
     /// What a complete scan of the processes found.
     pub(super) fn add_scan(&mut self, scan: ProcessScan<'_>) {
         let (found, unknown) = scan.finish();
-        for OpenFile {
-            device,
-            pid,
-            command,
-        } in found
-        {
-            self.add(User::Process {
-                device,
-                pid,
-                command,
-            });
+        for user in found {
+            self.add(user);
         }
         self.unknown.extend(unknown);
     }
@@ -277,6 +277,14 @@ impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mounted { device, at } => write!(f, "{device} is mounted at {at}"),
+            Self::MountedElsewhere {
+                device,
+                at,
+                process,
+            } => write!(
+                f,
+                "{device} is mounted at {at} in the mount namespace of process {process}"
+            ),
             Self::Swap { device } => write!(f, "{device} is used as swap"),
             Self::FileSystemMember {
                 device,

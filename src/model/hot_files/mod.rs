@@ -7,7 +7,6 @@
 //! that wait for writeback. Pure: paths are found by `file_trace`.
 
 mod collector;
-mod extent_index;
 mod in_flight;
 mod latency_samples;
 mod piece;
@@ -19,7 +18,6 @@ pub mod view;
 pub use self::collector::{
     CollectedBatch, CollectorSettings, FileTraceCollector, JournalChange, Sighting,
 };
-pub use self::extent_index::{ExtentIndex, PhysicalExtent};
 pub use self::piece::{Access, CompletedPiece, FileHint, FileSystemHint, SyncRecord, Transfer};
 pub use self::sync_table::{SyncKey, SyncTable};
 pub use self::table::{FileId, FileTotals, HotFileTable};

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use super::latency_samples::LatencySamples;
 use super::piece::{Access, CompletedPiece, Transfer};
+use super::view::{UnknownBytes, UnknownReason};
 use crate::model::requests::RequestActor;
 use crate::sorting::SortList as _;
 
@@ -94,8 +95,8 @@ pub struct HotFileTable {
     pub metadata_bytes: u64,
     /// Bytes of journals.
     pub journal_bytes: u64,
-    /// Bytes in mounted file systems whose file is not known.
-    pub unknown_bytes: u64,
+    /// Bytes in mounted file systems whose file is not known, and why.
+    unknown: BTreeMap<UnknownReason, u64>,
     /// Bytes of devices without a mounted file system.
     pub raw_bytes: u64,
 }
@@ -112,11 +113,33 @@ impl HotFileTable {
         if let Some(totals) = self.files.get_mut(&file) {
             totals.record(piece, access, actor);
         } else if self.files.len() >= MAX_FILES {
-            self.unknown_bytes += piece.bytes;
+            self.add_unknown(UnknownReason::TooManyFiles, piece.bytes);
         } else {
             let totals = self.files.entry(file).or_default();
             totals.record(piece, access, actor);
         }
+    }
+
+    /// Adds bytes whose file is not known.
+    pub fn add_unknown(&mut self, reason: UnknownReason, bytes: u64) {
+        *self.unknown.entry(reason).or_default() += bytes;
+    }
+
+    /// All bytes whose file is not known.
+    #[must_use]
+    pub fn unknown_bytes(&self) -> u64 {
+        self.unknown.values().sum()
+    }
+
+    /// The same by reason.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<UnknownBytes> {
+        let all = self.unknown.iter();
+        all.map(|(reason, bytes)| UnknownBytes {
+            reason: *reason,
+            bytes: *bytes,
+        })
+        .collect()
     }
 
     /// The files, those with most bytes first.

@@ -129,6 +129,8 @@ pub struct HotFilesView {
     pub omitted_bytes: u64,
     /// Bytes in mounted file systems whose file is not known.
     pub unknown_bytes: u64,
+    /// The same by reason.
+    pub unknown: Vec<UnknownBytes>,
     /// Bytes of metadata, without journals that are told apart.
     pub metadata_bytes: u64,
     /// Bytes of journals (ext3 and ext4).
@@ -147,15 +149,38 @@ pub struct HotFilesView {
     pub not_recorded: Vec<NotRecorded>,
 }
 
+/// Bytes in mounted file systems whose file is not known for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct UnknownBytes {
+    /// The reason.
+    pub reason: UnknownReason,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+/// Why the file of a request is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownReason {
+    /// No event of the thread that submitted the request names a file: a thread of the kernel that
+    /// encrypts, compresses or computes checksums, direct I/O of a file system that does not use iomap.
+    NoEvent,
+    /// Several subvolumes of btrfs may have its inode, and its process did not have it open when it was
+    /// looked at.
+    Subvolumes,
+    /// More files than the trace keeps.
+    TooManyFiles,
+}
+
 /// An event that the kernel lacks, and that makes a part of the result less exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotRecorded {
-    /// Pages that are added to the page cache: buffered reads are found by extents only.
+    /// Pages that are added to the page cache: the files of buffered reads are not known.
     PageCache,
     /// Page faults: reads for mappings look like buffered reads.
     PageFaults,
-    /// The start of direct I/O: it is found by extents only.
+    /// The start of direct I/O: its files are not known.
     DirectIo,
     /// System calls: fsync and similar calls are missing.
     SystemCalls,

@@ -8,18 +8,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
 use crate::drive::mounts::split_device_number;
-use crate::foreign_tree::{FileStatus, WriteLeases};
-use crate::probe::foreign_descriptor::open_foreign_descriptor;
+use crate::foreign_tree::FileStatus;
 
 /// `MAX_HANDLE_SZ`.
 const MAX_HANDLE_BYTES: usize = 128;
 /// `FILEID_INO32_GEN`: inode and generation in 32 bits each (include/linux/exportfs.h).
 const INO32_GEN: i32 = 1;
-/// The same of XFS with an inode of 64 bits (fs/xfs/xfs_export.h, `XFS_FILEID_TYPE_64FLAG`).
-const XFS_INO64_GEN: i32 = 0x81;
 /// `FILEID_BTRFS_WITHOUT_PARENT`: object, subvolume, generation (fs/btrfs/export.h).
 const BTRFS: i32 = 0x4d;
 
@@ -61,15 +56,6 @@ impl FileHandle {
             INO32_GEN,
             &[&inode.to_ne_bytes(), &generation.to_ne_bytes()],
         ))
-    }
-
-    /// A handle of XFS, which checks the generation.
-    #[must_use]
-    pub fn of_xfs_inode(inode: u64, generation: u32) -> Self {
-        Self::from_parts(
-            XFS_INO64_GEN,
-            &[&inode.to_ne_bytes(), &generation.to_ne_bytes()],
-        )
     }
 
     /// A handle of btrfs, which accepts generation 0 for any (`btrfs_get_dentry` in
@@ -181,19 +167,5 @@ impl FoundFile {
 
     fn metadata(&self) -> Option<std::fs::Metadata> {
         File::from(self.place.try_clone().ok()?).metadata().ok()
-    }
-
-    /// Opens it for reading if it is a regular file on which nobody has a write lease.
-    ///
-    /// # Errors
-    /// The kernel's error; `InvalidInput` for anything but a regular file, `WouldBlock` with a lease.
-    pub fn open_regular(&self, leases: &WriteLeases) -> io::Result<File> {
-        use std::os::unix::fs::MetadataExt;
-        let about = self.metadata().filter(std::fs::Metadata::is_file);
-        let about = about.ok_or(io::ErrorKind::InvalidInput)?;
-        if leases.may_include(about.ino()) {
-            return Err(io::Error::from(io::ErrorKind::WouldBlock));
-        }
-        Ok(open_foreign_descriptor(&self.link, OFlags::NOATIME)?)
     }
 }

@@ -5,8 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::OFlags;
 
-use super::extents::extents_on_device;
-use crate::drive::ioctl::FileExtent;
+use crate::drive::extents::{FileExtent, file_extents};
 use crate::drive::mounts::split_device_number;
 use crate::probe::foreign_descriptor::open_foreign_descriptor;
 use crate::roots::SysPaths;
@@ -55,7 +54,8 @@ pub fn read_layout(
         return None;
     }
     let opened = open_foreign_descriptor(&descriptor, OFlags::empty()).ok()?;
-    let extents = extents_on_device(&opened).ok()?;
+    let mut extents = file_extents(&opened).ok()?;
+    extents.retain(FileExtent::has_place);
     Some(FileLayout {
         pid,
         path: path.to_owned(),

@@ -1,10 +1,7 @@
 //! Files by inode: opening them without a path, and where they are on the device.
 
-pub mod btrfs;
-pub mod extents;
 pub mod handle;
 pub mod layout;
 mod search;
-pub mod xfs;
 
 pub use self::search::find_paths;

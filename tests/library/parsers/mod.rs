@@ -160,11 +160,6 @@ fn check_command_lines(cases: u32) {
     });
 }
 
-fn check_btrfs_items(cases: u32) {
-    let bytes = prop::collection::vec(any::<u8>(), 0..400);
-    check_property(cases, &bytes, |bytes| checks::btrfs_items(&bytes));
-}
-
 fn check_recordings(cases: u32) {
     check_property(
         cases,
@@ -239,7 +234,7 @@ fn check_device_tables(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 15] = [
+const ALL_PROPERTIES: [Property; 14] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -256,7 +251,6 @@ const ALL_PROPERTIES: [Property; 15] = [
     ),
     ("datagrams of taskstats", check_netlink, 1000),
     ("command lines", check_command_lines, 1000),
-    ("items of btrfs", check_btrfs_items, 1000),
     ("rings", check_rings, 60),
     (
         "tables of mounts, swap areas and udev",

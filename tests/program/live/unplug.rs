@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use diskscope::drive::guard::DeviceUsers;
+use diskscope::drive::guard::Uses;
 use diskscope::drive::identity;
 use diskscope::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle, unplug_answer};
 use diskscope::roots::SysPaths;
@@ -45,7 +45,7 @@ impl Watched {
         let dirty = device.dirty_bytes.zip(device.writeback_bytes);
         let dirty = dirty.map(|(dirty, writeback)| dirty + writeback);
         // Live does not look for other users: here there are none.
-        let users = DeviceUsers::default();
+        let users = Uses::default();
         let flush = device.flush_state.unwrap();
         unplug_answer(drive, &drives, Some(&users), dirty, flush).unwrap()
     }

@@ -3,17 +3,11 @@
 //! The structures of these calls are arrays of 64-bit numbers with padding to a fixed size, and are
 //! used as such.
 
-mod quota;
-mod tree;
-
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
 use rustix::ioctl::{Opcode, opcode};
-
-pub use self::quota::{QuotaGroupLimit, quota_limits};
-pub use self::tree::{ItemRange, read_items, search_tree};
 
 /// `BTRFS_IOCTL_MAGIC`.
 const MAGIC: u8 = 0x94;
@@ -26,6 +20,8 @@ type DeviceInfo = [u64; 512];
 type FileSystemInfo = [u64; 128];
 /// `struct btrfs_ioctl_balance_args`, 1024 bytes.
 type BalanceArguments = [u64; 128];
+/// `struct btrfs_ioctl_get_subvol_rootref_args`, 4096 bytes.
+type SubvolumesBelow = [u64; 512];
 /// `struct btrfs_ioctl_get_dev_stats`, 1032 bytes.
 type DeviceStatistics = [u64; 129];
 
@@ -41,6 +37,8 @@ const FS_INFO: Opcode = opcode::read::<FileSystemInfo>(MAGIC, 31);
 const BALANCE_PROGRESS: Opcode = opcode::read::<BalanceArguments>(MAGIC, 34);
 /// `BTRFS_IOC_GET_DEV_STATS`.
 const GET_DEV_STATS: Opcode = opcode::read_write::<DeviceStatistics>(MAGIC, 52);
+/// `BTRFS_IOC_GET_SUBVOL_ROOTREF`.
+const GET_SUBVOL_ROOTREF: Opcode = opcode::read_write::<SubvolumesBelow>(MAGIC, 61);
 
 /// Number of error counters of a device (`BTRFS_DEV_STAT_VALUES_MAX`).
 const ERROR_COUNTERS: u64 = 5;
@@ -105,17 +103,11 @@ pub struct BalanceProgress {
 }
 
 /// Performs one of the calls of this module.
-fn query<const N: usize>(file: impl AsFd, code: Opcode, values: &mut [u64; N]) -> io::Result<()> {
+fn query<const N: usize>(file: &File, code: Opcode, values: &mut [u64; N]) -> io::Result<()> {
     // SAFETY: each code of this module contains the size of its structure, which is that of the
     // array that its caller passes; the kernel reads and writes at most that much, and all bit
     // patterns are valid numbers.
-    let result = unsafe {
-        libc::ioctl(
-            file.as_fd().as_raw_fd(),
-            code as libc::Ioctl,
-            values.as_mut_ptr(),
-        )
-    };
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), code as libc::Ioctl, values.as_mut_ptr()) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -140,31 +132,8 @@ pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
     Ok(found)
 }
 
-/// The identity of the file system that a file or directory is in, as the name of its directory in `/sys/fs/btrfs`.
-///
-/// # Errors
-/// `ENOTTY` when it is no btrfs.
-pub fn file_system_id(file: impl AsFd) -> io::Result<String> {
-    let mut info: FileSystemInfo = [0; 128];
-    query(file, FS_INFO, &mut info)?;
-    let bytes = [info[2], info[3]].map(u64::to_ne_bytes);
-    Ok(uuid_text(u128::from_be_bytes(
-        bytes.as_flattened().try_into().unwrap_or_default(),
-    )))
-}
-
-/// An identity in the usual groups of digits.
-fn uuid_text(number: u128) -> String {
-    let digits = format!("{number:032x}");
-    let groups = [0..8, 8..12, 12..16, 16..20, 20..32];
-    groups.map(|group| &digits[group]).join("-")
-}
-
 /// A device of the file system that a file or directory is in, by its id there.
-///
-/// # Errors
-/// `ENODEV` when there is no such device, `ENOTTY` when it is no btrfs.
-pub fn device(file: impl AsFd, id: u64) -> io::Result<BtrfsDevice> {
+fn device(file: &File, id: u64) -> io::Result<BtrfsDevice> {
     let mut device: DeviceInfo = [0; 512];
     device[0] = id;
     query(file, DEV_INFO, &mut device)?;
@@ -177,6 +146,20 @@ pub fn device(file: impl AsFd, id: u64) -> io::Result<BtrfsDevice> {
         used_bytes: device[3],
         path: path.collect(),
     })
+}
+
+/// Whether there are subvolumes below the one that a directory is in, which must be one of its directories.
+///
+/// # Errors
+/// `ENOTTY` when it is no btrfs, and before Linux 4.18.
+pub fn has_subvolumes_below(directory: &File) -> io::Result<bool> {
+    // After the least id wanted: 255 pairs of numbers, then how many of them there are, in one byte.
+    let mut found: SubvolumesBelow = [0; 512];
+    match query(directory, GET_SUBVOL_ROOTREF, &mut found) {
+        Ok(()) => Ok(found[511].to_ne_bytes()[0] > 0),
+        Err(error) if error.raw_os_error() == Some(libc::EOVERFLOW) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// Bytes that data and trees occupy on all devices, with their copies; parity is not counted.
