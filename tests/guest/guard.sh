@@ -44,22 +44,6 @@ wipe $scsi
 map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
 unmap() { dmsetup remove --noudevsync "$1"; }
 
-what="device-mapper over the same sectors"
-map one "0 200000 linear /dev/$nvme 0"
-map same "0 200000 linear /dev/$nvme 100000"
-map apart "0 200000 linear /dev/$nvme 400000"
-written /dev/mapper/same
-mkfs.ext4 -q /dev/mapper/one && mount /dev/mapper/one /tmp/point
-refused "is mounted at" /dev/mapper/same
-refused "is stacked on" /dev/$nvme
-written /dev/mapper/apart
-umount /tmp/point
-what="device-mapper beside a map that is held"
-map above "0 1000 linear /dev/mapper/one 0"
-refused "is stacked on" /dev/mapper/same
-unmap above; unmap same; unmap apart; unmap one
-written /dev/$nvme
-
 what="member of a RAID"
 mdadm --create /dev/md7 --run --level=1 --metadata=1.2 --raid-devices=2 --force /dev/$nvme missing >/dev/null 2>&1
 refused "is stacked on" /dev/$nvme
