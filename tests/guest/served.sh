@@ -5,7 +5,7 @@
 #
 # usage: served.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules dm-crypt, nbd, fuse, ext4, loop, overlay, xts, cts, cbc, nvmet, ocfs2_nodemanager; diskscope,
+# Wanted: kernel modules dm-crypt, nbd, fuse, ext4, loop, overlay, xts, cts, cbc, nvmet; diskscope,
 # cryptsetup, dmsetup, qemu-nbd, qemu-storage-daemon, e4crypt, mkfs.ext4, losetup, unshare in the PATH. Prints one line for every check; its exit
 # status is the number of those that failed.
 
@@ -248,33 +248,6 @@ if mkdir $served 2>/dev/null; then
     rmdir $served/namespaces/1 $served/namespaces/2 $served
 else
     echo "skipped exports: no nvmet"
-fi
-
-what="heartbeat region of OCFS2"
-cluster=/sys/kernel/config/cluster/test
-if mkdir $cluster 2>/dev/null; then
-    node=$cluster/node/one
-    mkdir $node
-    echo 7777 >$node/ipv4_port
-    echo 127.0.0.1 >$node/ipv4_address
-    echo 1 >$node/num
-    echo 1 >$node/local
-    region=$cluster/heartbeat/0123456789ABCDEF0123456789ABCDEF
-    mkdir $region
-    written /dev/$scsi
-    echo 512 >$region/block_bytes
-    echo 1 >$region/start_block
-    echo 255 >$region/blocks
-    # The heartbeat does not begin where random data is.
-    dd if=/dev/zero of=/dev/$scsi bs=1M count=1 2>/dev/null
-    exec 5<>/dev/$scsi
-    echo 5 >$region/dev
-    exec 5<&-
-    refused "OCFS2 heartbeat region .* writes to $scsi" /dev/$scsi
-    written /dev/$nvme
-    rmdir $region $node $cluster
-else
-    echo "skipped $what"
 fi
 
 # Modules scst, scst_vdisk and scst_local of the SCST project, if they are loaded.
