@@ -1,7 +1,7 @@
 #!/bin/sh
 # The write guard with what stands between a file and its users: LUKS, network block devices, exports by
-# FUSE, encrypted directories, overlays on loop devices; and what comes up during a run: another table of a
-# device-mapper device, another export. Run by hand, as root, in a virtual machine.
+# FUSE, encrypted directories, overlays on loop devices; and an export that comes up during a run. Run by hand, as root, in
+# a virtual machine.
 #
 # usage: served.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
@@ -189,30 +189,6 @@ during() {
         failed=$((failed + 1))
     fi
 }
-create() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
-reload() { printf "$2" | dmsetup reload "$1" && dmsetup suspend --noudevsync "$1" && dmsetup resume --noudevsync "$1"; }
-create own "0 100000 linear /dev/$scsi 0"
-create beside "0 100000 linear /dev/$scsi 400000"
-mkfs.ext4 -q -F -b 1024 /dev/mapper/beside && mount /dev/mapper/beside /tmp/point
-what="table of a mounted map that gets the sectors of the target"
-during 3 "same sectors" /dev/mapper/own \
-    'reload beside "0 100000 linear /dev/$scsi 400000\n100000 100000 linear /dev/$scsi 0\n"'
-reload beside "0 100000 linear /dev/$scsi 400000\n"
-what="table of a mounted map that gets other sectors"
-seconds=20 during 0 "" /dev/mapper/own \
-    'reload beside "0 100000 linear /dev/$scsi 400000\n100000 100000 linear /dev/$scsi 600000\n"'
-what="table of the target that leads to a mounted map"
-during 3 "same sectors" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 400000\n"'
-reload own "0 100000 linear /dev/$scsi 0\n"
-what="table of the target that leads elsewhere"
-during 3 "another table" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 200000\n"'
-reload own "0 100000 linear /dev/$scsi 0\n"
-what="same table of the target, loaded again"
-seconds=20 during 0 "" /dev/mapper/own 'reload own "0 100000 linear /dev/$scsi 0\n"'
-umount /tmp/point
-dmsetup remove --noudevsync beside
-dmsetup remove --noudevsync own
-
 served=/sys/kernel/config/nvmet/subsystems/served
 if mkdir $served 2>/dev/null; then
     for file in one two; do dd if=/dev/urandom of=/tmp/$file bs=1M count=32 2>/dev/null; done
