@@ -37,35 +37,6 @@ fn file_open_for_reading_is_written() {
     drop(open);
 }
 
-/// Takes a lease on a file. Breaking it sends SIGURG, which is ignored, instead of SIGIO.
-fn take_lease(file: &File, kind: libc::c_int) {
-    const F_SETSIG: libc::c_int = 10;
-    // SAFETY: both take a number and no pointer.
-    let taken = unsafe {
-        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG);
-        libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind)
-    };
-    assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
-}
-
-#[test]
-fn file_with_a_lease_of_another_process_is_not_written() {
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let before = test_content(&file);
-    let reader = File::open(&file).unwrap();
-    take_lease(&reader, libc::F_RDLCK);
-    assert_refused(&run_overwrite(&file), "holds a lease on");
-    drop(reader);
-    let both = OpenOptions::new().read(true).write(true).open(&file);
-    let both = both.unwrap();
-    take_lease(&both, libc::F_WRLCK);
-    assert_refused(&run_overwrite(&file), "holds a lease on");
-    drop(both);
-    assert!(test_content(&file) == before);
-    assert_written(&run_overwrite(&file));
-}
-
 #[test]
 fn device_open_for_writing_is_refused() {
     let sandbox = GuardSandbox::new();
