@@ -93,57 +93,6 @@ fn run_ends_when_attached_loop_device_switches_to_its_file() {
     assert_run_ends(&mut run);
 }
 
-/// Lets a loop device show its file from another offset on.
-fn move_loop_device(device: &LoopDevice, offset: u64) -> std::io::Result<()> {
-    // `struct loop_info64`; the fourth number is the offset (include/uapi/linux/loop.h).
-    let mut info = [0_u64; 29];
-    let node = File::open(device.path())?;
-    // SAFETY: LOOP_GET_STATUS64 and LOOP_SET_STATUS64 take the address of a struct loop_info64, which
-    // has that many bytes.
-    let answer = unsafe {
-        let read = libc::ioctl(node.as_raw_fd(), 0x4C05, info.as_mut_ptr());
-        info[3] = offset;
-        read | libc::ioctl(node.as_raw_fd(), 0x4C04, info.as_ptr())
-    };
-    match answer {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-#[test]
-fn run_on_a_loop_device_ends_when_it_is_moved_in_its_file() {
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    // With a limit its size stays the same.
-    let Some(device) = LoopDevice::attach(&file, &["--sizelimit", "4MiB"]) else {
-        return;
-    };
-    let target = device.path();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
-    // Past the page cache: the kernel moves no device that has pages in it.
-    command.args(["run", "random-write", target, "--overwrite", target]);
-    command.args(["--duration", "30s", "--rate", "100/s", "--cache", "bypass"]);
-    command.args(["--ramp", "0s", "--json", "-"]);
-    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut run = Background(command.stdin(Stdio::null()).spawn().unwrap());
-    wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
-    wait_until("it is moved", || {
-        move_loop_device(&device, 16 << 20).is_ok()
-    });
-    assert_run_ends(&mut run);
-    let document: serde_json::Value =
-        serde_json::from_reader(run.0.stdout.take().unwrap()).unwrap();
-    let run = &document["runs"][0];
-    assert_eq!(run["state"], "failed");
-    let message = run["error"].to_string();
-    assert!(
-        message.contains("another offset or size limit"),
-        "{message}"
-    );
-}
-
 #[test]
 fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     if !is_root() {
