@@ -7,7 +7,6 @@ mod namespaces;
 mod new_openers;
 mod obstacles;
 mod other_ways;
-mod overlay;
 mod partition_tables;
 mod planted;
 mod privileges;
