@@ -7,7 +7,6 @@ mod namespaces;
 mod new_openers;
 mod obstacles;
 mod other_ways;
-mod partition_tables;
 mod planted;
 mod privileges;
 pub mod sandbox;
