@@ -4,7 +4,6 @@
 mod locks;
 mod mounted_files;
 mod namespaces;
-mod new_openers;
 mod obstacles;
 mod other_ways;
 mod planted;
