@@ -2,7 +2,6 @@
 //! targets it refuses to overwrite, and that nothing was written to them then.
 
 mod locks;
-mod mounted_files;
 mod namespaces;
 mod obstacles;
 mod other_ways;
