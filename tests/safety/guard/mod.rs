@@ -8,7 +8,6 @@ mod other_ways;
 mod planted;
 mod privileges;
 pub mod sandbox;
-mod sparse_images;
 mod stale_cache;
 mod users;
 mod while_writing;
