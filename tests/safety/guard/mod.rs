@@ -1,13 +1,14 @@
-//! The write guard, by the real program on real loop devices, overlays and mount namespaces: which
-//! targets it refuses to overwrite, and that nothing was written to them then.
+//! The write guard, by the real program on real loop devices, file systems and mount namespaces: which
+//! targets it refuses to overwrite, and that nothing was written to them then. What no host has is in
+//! `tests/guest/claims.sh`.
 
 mod locks;
-mod namespaces;
+mod loop_devices;
 mod obstacles;
-mod other_ways;
 mod planted;
 mod privileges;
 pub mod sandbox;
 mod stale_cache;
+mod targets;
 mod users;
 mod while_writing;

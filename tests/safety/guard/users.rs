@@ -68,38 +68,25 @@ fn device_open_for_writing_is_refused() {
     assert_written(&run_overwrite(device.path()));
 }
 
+/// Also as a library, and by who has closed it.
 #[test]
-fn file_mapped_for_writing_is_refused() {
+fn mapped_file_is_refused() {
     let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
-    let open = OpenOptions::new().read(true).write(true).open(&file);
-    let rights = ProtFlags::READ | ProtFlags::WRITE;
-    let (start, flags) = (std::ptr::null_mut(), MapFlags::SHARED);
-    // SAFETY: nothing in this process touches the mapping, which is taken away below.
-    let mapping = unsafe { rustix::mm::mmap(start, 4096, rights, flags, open.unwrap(), 0) };
-    let mapping = mapping.unwrap();
-    assert_refused(&run_overwrite(&file), "");
-    // SAFETY: it was mapped above with that length.
-    unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
-    assert_written(&run_overwrite(&file));
-}
-
-#[test]
-fn file_mapped_as_library_is_refused() {
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let open = File::open(&file).unwrap();
-    // SAFETY: nothing in this process touches the mapping, which is taken away below.
-    let mapping = unsafe {
-        let flags = MapFlags::PRIVATE;
-        rustix::mm::mmap(std::ptr::null_mut(), 4096, ProtFlags::READ, flags, &open, 0)
-    };
-    let mapping = mapping.unwrap();
-    drop(open);
-    assert_refused(&run_overwrite(&file), "");
-    // SAFETY: it was mapped above with that length.
-    unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
-    assert_written(&run_overwrite(&file));
+    for (rights, flags) in [
+        (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED),
+        (ProtFlags::READ, MapFlags::PRIVATE),
+    ] {
+        let open = OpenOptions::new().read(true).write(true).open(&file);
+        let start = std::ptr::null_mut();
+        // SAFETY: nothing in this process touches the mapping, which is taken away below.
+        let mapping = unsafe { rustix::mm::mmap(start, 4096, rights, flags, open.unwrap(), 0) };
+        let mapping = mapping.unwrap();
+        assert_refused(&run_overwrite(&file), "");
+        // SAFETY: it was mapped above with that length.
+        unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
+        assert_written(&run_overwrite(&file));
+    }
 }
 
 /// A descriptor in a message that nobody has received is in no process.

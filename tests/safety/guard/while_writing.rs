@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
@@ -45,14 +46,17 @@ fn second_run_on_the_same_file_is_refused() {
 #[track_caller]
 fn assert_run_ends_within(run: &mut Background, limit: Duration) -> serde_json::Value {
     let began = Instant::now();
+    let stdout = run.0.stdout.take();
+    // Read meanwhile: a pipe holds less than a long run has to say.
+    let reader = stdout.map(|it| std::thread::spawn(move || std::io::read_to_string(it).unwrap()));
     wait_until("it ends", || run.0.try_wait().unwrap().is_some());
     assert!(began.elapsed() < limit, "{:?}", began.elapsed());
     let code = run.0.wait().unwrap().code();
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
-    let Some(stdout) = run.0.stdout.take() else {
+    let Some(reader) = reader else {
         return serde_json::Value::Null;
     };
-    let document: serde_json::Value = serde_json::from_reader(stdout).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
     let run = &document["runs"][0];
     assert_eq!(run["state"], "failed");
     assert!(!run["error"].is_null());
@@ -86,7 +90,7 @@ fn reader_of_its_file_ends_the_run_and_gets_the_file() {
     let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     let mut run = start_writing_run(&file);
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(300));
     let began = Instant::now();
     let reader = File::open(&file).unwrap();
     assert!(began.elapsed() < Duration::from_secs(3), "it waits long");
@@ -104,31 +108,28 @@ fn start_run_on_device(device: &LoopDevice, duration: &str) -> Background {
     let words = ["--duration", duration, "--rate", "100/s"];
     let mut command = overwrite_command(device.path().as_ref(), &words);
     command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let content = || test_content(device.path().as_ref());
+    let before = content();
     let run = Background(command.spawn().unwrap());
-    wait_until("it writes", || {
-        let written = test_content(device.path().as_ref());
-        written.iter().any(|byte| *byte != 0)
-    });
+    wait_until("it writes", || content() != before);
     run
 }
 
-/// Neither the device nor the image below it can be kept from a program that opens them plainly.
+/// A device cannot be kept from a program that opens it plainly.
 #[test]
-fn process_that_opens_its_device_or_image_for_writing_ends_the_run_within_ten_seconds() {
+fn process_that_opens_its_device_for_writing_ends_the_run_within_ten_seconds() {
     let sandbox = GuardSandbox::new();
     let image = sandbox.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    for path in [PathBuf::from(device.path()), image] {
-        let mut run = start_run_on_device(&device, "60s");
-        let open = File::options().write(true).open(path).unwrap();
-        let result = assert_run_ends_within(&mut run, Duration::from_secs(11));
-        let message = result["error"].to_string();
-        let own_id = std::process::id().to_string();
-        assert!(message.contains(&own_id), "{message}");
-        drop(open);
-    }
+    let mut run = start_run_on_device(&device, "60s");
+    let open = File::options().write(true).open(device.path()).unwrap();
+    let result = assert_run_ends_within(&mut run, Duration::from_secs(11));
+    let message = result["error"].to_string();
+    let own_id = std::process::id().to_string();
+    assert!(message.contains(&own_id), "{message}");
+    drop(open);
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn processes_that_read_a_device_do_not_end_a_run() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let mut run = start_run_on_device(&device, "4s");
+    let mut run = start_run_on_device(&device, "2s");
     let reader = File::open(device.path()).unwrap();
     for _ in 0..5 {
         // As udev does with a device that changes.
@@ -275,7 +276,7 @@ const CHECKED_BEFORE_STOP: usize = 8;
 fn assert_content_unchanged(file: &Path, before: &[u8]) {
     let looks = Instant::now();
     let mut after_stop = None;
-    while looks.elapsed() < Duration::from_secs(2) {
+    while looks.elapsed() < Duration::from_millis(1500) {
         std::thread::sleep(Duration::from_millis(20));
         let now = test_content(file);
         let pairs = now.chunks(4096).zip(before.chunks(4096));
@@ -295,7 +296,7 @@ fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
     if !is_root() {
         return;
     }
-    let sandbox = GuardSandbox::exclusive();
+    let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     fs::write(&file, vec![0; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
     let modified = || fs::metadata(&file).unwrap().modified().unwrap();
@@ -315,7 +316,9 @@ fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
     wait_until("it is stopped", || {
         processes.iter().all(|it| is_stopped(*it))
     });
-    // The kernel gives the file to others when the lease is not given up in that time.
+    // Longer than the gap that the workers tolerate; then the kernel gives the file to others, as the lease is not
+    // given up in time.
+    std::thread::sleep(Duration::from_millis(1200));
     let lease_break_time = LeaseBreakTime::seconds(2);
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
@@ -330,21 +333,29 @@ fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
 }
 
 /// How long a lease that somebody waits for is kept, put back at the end.
-struct LeaseBreakTime(String);
+struct LeaseBreakTime {
+    before: String,
+    _alone: MutexGuard<'static, ()>,
+}
 
 impl LeaseBreakTime {
     const PATH: &str = "/proc/sys/fs/lease-break-time";
 
     fn seconds(seconds: u32) -> Self {
+        static LOCK: Mutex<()> = Mutex::new(());
+        let alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let before = fs::read_to_string(Self::PATH).unwrap();
         fs::write(Self::PATH, seconds.to_string()).unwrap();
-        Self(before)
+        Self {
+            before,
+            _alone: alone,
+        }
     }
 }
 
 impl Drop for LeaseBreakTime {
     fn drop(&mut self) {
-        let _ = fs::write(Self::PATH, &self.0);
+        let _ = fs::write(Self::PATH, &self.before);
     }
 }
 
@@ -395,7 +406,7 @@ fn run_with_blocked_terminal_stops_writing_when_file_is_attached() {
     if !is_root() {
         return;
     }
-    let sandbox = GuardSandbox::exclusive();
+    let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     let (master, slave) = open_pty();
     let more = ["--duration", "30s", "--rate", "200/s"];
@@ -417,7 +428,7 @@ fn run_with_frozen_session_directory_stops_writing_on_attachment() {
     if !is_root() {
         return;
     }
-    let mut sandbox = GuardSandbox::exclusive();
+    let mut sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     let sessions = sandbox.create_image("sessions");
     let Some(device) = sandbox.mounted_loop_device(&sessions, &[]) else {
