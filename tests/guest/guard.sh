@@ -15,19 +15,19 @@ mkdir -p /tmp/point
 # What the kernel serves cannot be seen without it.
 mount -t configfs none /sys/kernel/config 2>/dev/null
 
-# expect STATUS REASON TARGET: overwriting it ends like that, and says so.
+# expect STATUS REASON TARGET WORD: overwriting it ends like that, and says so.
 expect() {
     diskscope run random-write "$3" --overwrite "$3" $consent --requests 20 --ramp 0s >/tmp/out 2>/tmp/err
     status=$?
     if [ $status = "$1" ] && { [ -z "$2" ] || grep -q "$2" /tmp/err; }; then
-        echo "ok      $what: $3: $status ${2:-written}"
+        echo "ok      $what: $3: $4 $2"
     else
-        echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(tail -n 5 /tmp/err | tr '\n' ' ')"
+        echo "FAILED  $what: $3: $status instead of $1 ($4 $2): $(tail -n 5 /tmp/err | tr '\n' ' ')"
         failed=$((failed + 1))
     fi
 }
-refused() { expect 3 "$1" "$2"; }
-written() { expect 0 "" "$1"; }
+refused() { expect 3 "$1" "$2" refused; }
+written() { expect 0 "" "$1" written; }
 # Signatures are another question.
 consent=--overwrite-signatures
 # The end too: GPT, md and btrfs keep copies there and at 64 MiB.
