@@ -124,6 +124,5 @@ fn character_devices_and_pipes_are_refused() {
         let message = String::from_utf8_lossy(&output.stderr);
         let code = output.status.code();
         assert!(matches!(code, Some(2 | 3)), "{target}: {code:?} {message}");
-        assert!(output.stdout.is_empty(), "{target}");
     }
 }
