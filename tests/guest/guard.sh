@@ -159,8 +159,8 @@ done
 
 what="two paths to one disk"
 # Two hosts with one store: the disks of both have one identifier where the module says so.
-ls /sys/block >/tmp/before
 rmmod scsi_debug 2>/dev/null
+ls /sys/block >/tmp/before
 insmod /mods/scsi_debug.ko dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0 2>/dev/null || modprobe scsi_debug dev_size_mb=64 add_host=2 vpd_use_hostno=0
 sleep 2
 paths=$(ls /sys/block | grep -vxFf /tmp/before | grep '^sd' | tr '\n' ' ')
