@@ -19,7 +19,6 @@ use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -291,24 +290,6 @@ impl PrivateDirectory {
             .is_some_and(|random| {
                 random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
             })
-    }
-
-    /// Removes temporary files older than `age`, whose writer was killed. A younger one, or one that is
-    /// locked, may be about to be renamed.
-    pub fn remove_old_temporaries(&self, age: Duration) {
-        let now = SystemTime::now();
-        let names = self.entry_names().unwrap_or_default();
-        for name in names.iter().filter(|name| Self::is_temporary(name)) {
-            let Ok(file) = self.open_file(name, PrivateFileAccess::Read) else {
-                continue;
-            };
-            let modified = file.metadata().and_then(|about| about.modified()).ok();
-            let elapsed = modified.and_then(|then| now.duration_since(then).ok());
-            if elapsed.is_some_and(|elapsed| elapsed >= age) && !file_lock::is_held(&file) {
-                // A remaining temporary file only takes up a little space.
-                let _ = self.unlink_open(name, file);
-            }
-        }
     }
 
     /// Names of its entries, unordered.

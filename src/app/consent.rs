@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::bench;
-    use crate::drive::guard::{Refusal, UseConflict};
+    use crate::drive::guard::{Reason, Refusal, User};
     use crate::drive::medium;
     use crate::roots::SysPaths;
 
@@ -294,11 +294,11 @@ mod tests {
         let refused = OverwriteImpact {
             target_facts: Vec::new(),
             signatures: Vec::new(),
-            medium: Err(Arc::new(Refusal::InUse {
+            medium: Err(Arc::new(Refusal {
                 name: "/dev/sdb".to_owned(),
-                conflicts: vec![UseConflict::UsedAsSwap {
+                reason: Reason::InUse(vec![User::Swap {
                     device: "sdb".to_owned(),
-                }],
+                }]),
             })),
         };
         question.set_impact(question.number(), Ok(refused));

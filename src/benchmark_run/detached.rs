@@ -49,7 +49,6 @@ pub fn run_detached(
     sink: Box<dyn FnMut(RunEvent) + Send>,
 ) -> Result<RunReport, StartError> {
     let target = spec.spec.target_name.clone();
-    let stop_timeout = STOP_TIMEOUT + spec.spec.benchmark.restore_time();
     // A simulated drive always responds, so what hangs is a file.
     if !is_simulated_name(&target) {
         supervisor::report_target(&target);
@@ -78,7 +77,7 @@ pub fn run_detached(
         if cancellation.is_cancelled() {
             stopped.get_or_insert_with(Instant::now);
         }
-        if stopped.is_some_and(|at| at.elapsed() > stop_timeout) {
+        if stopped.is_some_and(|at| at.elapsed() > STOP_TIMEOUT) {
             return shared.take_partial_result(&target);
         }
         // The run wakes this thread just before its own thread ends.

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::drive::guard;
-use crate::drive::guard::FileChange;
+use crate::drive::guard::{self, Subject};
 use crate::named_file::{FileId, HeldSignals, OutputError, OutputFile};
 use crate::roots::SysPaths;
 
@@ -51,37 +50,20 @@ pub fn check_file_unused(roots: &SysPaths, path: &Path, file: &File) -> Result<(
     let metadata = file
         .metadata()
         .map_err(|error: io::Error| in_use(path, error))?;
-    let change = FileChange::InPlace(file);
-    check_unused_as(roots, path, FileId::of_metadata(&metadata), change)
+    check_unused_as(roots, path, FileId::of_metadata(&metadata))
 }
 
 fn check_unused(roots: &SysPaths, output: &OutputFile) -> Result<(), OutputError> {
     let Some(id) = output.existing_file() else {
         return Ok(());
     };
-    let in_place = output.in_place_file();
-    let change = in_place.map_or(FileChange::Replaced, FileChange::InPlace);
-    check_unused_as(roots, output.path(), id, change)
+    check_unused_as(roots, output.path(), id)
 }
 
-fn check_unused_as(
-    roots: &SysPaths,
-    path: &Path,
-    id: FileId,
-    change: FileChange<'_>,
-) -> Result<(), OutputError> {
-    let name = path.display().to_string();
-    let uses =
-        guard::find_file_uses(roots, id, &name, change).map_err(|refusal| in_use(path, refusal))?;
-    if !uses.conflicts.is_empty() {
-        return Err(in_use(path, join_lines(&uses.conflicts)));
-    }
-    if !uses.unresolved.is_empty() {
-        let questions = join_lines(&uses.unresolved);
-        let reason = format!(
-            "it is open elsewhere, or may be, and diskscope cannot determine whether it is in use: {questions}"
-        );
-        return Err(in_use(path, reason));
+fn check_unused_as(roots: &SysPaths, path: &Path, id: FileId) -> Result<(), OutputError> {
+    let uses = guard::find_kernel_users(roots, Subject::File(id, &path.display().to_string()));
+    if !uses.users.is_empty() {
+        return Err(in_use(path, join_lines(&uses.users)));
     }
     Ok(())
 }

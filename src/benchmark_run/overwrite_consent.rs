@@ -24,7 +24,7 @@ pub fn inspect_impact(
 ) -> Result<OverwriteImpact, DriveError> {
     let medium = Arc::new(medium::open_target(roots, path, None)?);
     let inspected = InspectedMedium::read(roots, medium);
-    let inspection = inspected.describe(roots)?;
+    let inspection = inspected.describe(roots);
     let refusal = guard::check_not_in_use(roots, inspected.medium()).err();
     Ok(OverwriteImpact {
         target_facts: inspection.detail_lines(),
@@ -73,10 +73,10 @@ pub(crate) fn permit_writing(
     if let Err(refusal) = opened.permit_writing(spec.consent.as_ref()) {
         return Err(StartError::WriteRefused {
             refusal,
-            inspection: inspection.ok().flatten().map(Box::new),
+            inspection: inspection.map(Box::new),
         });
     }
-    inspection.map_err(|refusal| DriveError::from(refusal).into())
+    Ok(inspection)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A run as the session document describes it, before anything is measured.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use super::machine;
 use crate::bench::framework::fio::FioFile;
@@ -20,6 +21,8 @@ pub(super) struct RunSubject<'a> {
     pub(super) spec: &'a BenchmarkSpec,
     /// The opened target.
     pub(super) target: &'a Target,
+    /// Its open file description; `None` for a simulated drive.
+    pub(super) file: Option<&'a File>,
     /// All parameters.
     pub(super) parameters: &'a ParameterSet,
     /// The engine that executes the requests.

@@ -49,10 +49,14 @@ impl<'a> RunRecorder<'a> {
         // The next step already reads from the drive.
         session.append_run(&run);
         let RunSubject {
-            target, parameters, ..
+            target,
+            file,
+            parameters,
+            ..
         } = *subject;
         let scope = RunScope {
             target,
+            file,
             window: framework::plan_window(target, parameters),
             writes: subject.spec.benchmark.writes(parameters),
             direct: framework::cache_mode(parameters) == CacheMode::Bypass,

@@ -111,7 +111,8 @@ fn prepare(
         forecast: forecast.clone(),
     });
     job.session.set_start_step(StartStep::FillScratchFile);
-    let allocated_below = opened.allocated_below();
+    let writes = spec.benchmark.writes(&parameters) || target.kind == TargetKind::ScratchFile;
+    let unknown_space = writes.then(|| opened.unknown_space()).flatten();
     let filled = opened.fill_scratch_file(job.cancellation, &mut |written_bytes, total_bytes| {
         sink(RunEvent::ScratchFill {
             written_bytes,
@@ -124,7 +125,7 @@ fn prepare(
         forecast,
         engine: run_record::engine_record(opened.engine()),
         overwritten_target,
-        allocated_below,
+        unknown_space,
     })));
     Ok(parameters)
 }
@@ -160,10 +161,12 @@ fn measure_repeats(
     let needs_space_below = writes && opened.needs_space_below();
     let all_repeats = ProgressSpan::whole_run();
     let mut write_refused = false;
+    let file = opened.file();
     for index in 0..count {
         let subject = RunSubject {
             spec,
             target: &opened.target,
+            file: file.as_deref(),
             parameters: &parameters_of_repeat(parameters, index),
             engine: opened.engine(),
             needs_space_below,

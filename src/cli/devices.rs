@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::failure::{CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, converted, json_lines, pretty_json};
-use crate::drive::guard::{self, DeviceUsers};
+use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
@@ -84,9 +84,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let counters = disk_counters(&roots);
     // Searched only where an answer is printed: it looks at all processes.
-    let users = LazyCell::new(|| users_of_drives(&roots, &drives));
+    let uses = LazyCell::new(|| uses_of_drives(&roots, &drives));
     let unplug_of =
-        |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, users.as_ref(), &counters);
+        |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, &uses, &counters);
     let listings = || {
         drives
             .iter()
@@ -109,12 +109,14 @@ fn disk_counters(roots: &SysPaths) -> Vec<DiskCounters> {
     text.map_or_else(|_| Vec::new(), |text| diskstats::parse(&text))
 }
 
-/// The users of all drives, of all mount namespaces and processes that may be examined.
-fn users_of_drives(roots: &SysPaths, drives: &[BlockDevice]) -> Option<DeviceUsers> {
-    let searched = drives
+/// The users of all drives.
+fn uses_of_drives(roots: &SysPaths, drives: &[BlockDevice]) -> Uses {
+    let names: Vec<&str> = drives
         .iter()
-        .filter(|drive| unplug::can_be_unplugged(drive));
-    guard::find_device_users(roots, searched.map(|drive| drive.name.as_str())).ok()
+        .filter(|drive| unplug::can_be_unplugged(drive))
+        .map(|drive| drive.name.as_str())
+        .collect();
+    guard::find_users(roots, Subject::Devices(&names))
 }
 
 /// Whether a drive can be unplugged, as far as one reading of its counters says.
@@ -122,7 +124,7 @@ fn unplug_answer_of(
     roots: &SysPaths,
     drive: &BlockDevice,
     drives: &[BlockDevice],
-    users: Option<&DeviceUsers>,
+    uses: &Uses,
     counters: &[DiskCounters],
 ) -> Option<UnplugAnswer> {
     let own = counters
@@ -132,7 +134,7 @@ fn unplug_answer_of(
         let flushes = disk.flushes.map(|flushes| flushes.completed);
         FlushState::of_counters(disk.writes.sectors, flushes)
     });
-    let answer = unplug::unplug_answer(drive, drives, users, None, flush)?;
+    let answer = unplug::unplug_answer(drive, drives, Some(uses), None, flush)?;
     Some(unplug::with_exclusive_use(roots, drive, drives, answer))
 }
 

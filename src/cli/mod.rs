@@ -278,7 +278,7 @@ pub fn main() -> ExitCode {
     if may_block_on_devices(&matches)
         && let ProcessRole::Supervisor(code) = supervisor::split_process(
             leave_screen_sequences,
-            cleanup::report_changed_settings,
+            |_| (),
             print_status_line,
             cleanup::clean_up_leftovers,
         )

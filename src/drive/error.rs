@@ -3,15 +3,14 @@
 use std::io;
 
 use crate::drive::error_kind::ErrorKind;
-use crate::drive::space_limit::SpaceLimit;
 use crate::privilege;
+use crate::units;
 
 /// Advice where a file system is full.
-const FULL_ADVICE: &str = "free some space, choose a smaller size, or name another directory";
-/// Advice where a quota refuses data: one that the kernel tells was checked before.
-pub(crate) const QUOTA_ADVICE: &str = "a quota is used up (on a network file system that of its server, \
-     where as much as the scratch file, at most 1 GiB, has to stay free for others): free some space, or \
-     choose a smaller size (--scratch-size, --window-end)";
+const FULL_ADVICE: &str = "free some space, or name another directory";
+/// Advice where a quota is used up.
+pub(crate) const QUOTA_ADVICE: &str =
+    "a quota is used up: free some space, or choose a smaller size (--scratch-size, --window-end)";
 
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,55 +47,48 @@ pub enum DriveError {
     },
     /// Not enough free space for a scratch file.
     #[error(
-        "{directory} {free}, and {reserve} must stay free: not enough space for a scratch file of {wanted}",
-        free = describe_free_space(.limit.as_ref(), *.free),
-        reserve = crate::units::format_size(*.reserve),
-        wanted = crate::units::format_size(*.wanted)
+        "not enough space for a scratch file of {wanted}{below}: {place} has {free} free, and {reserve} must stay free",
+        wanted = units::format_size(*.wanted),
+        below = if .place == .directory { String::new() } else { format!(" in {directory}") },
+        free = units::format_size(*.free),
+        reserve = units::format_size(*.reserve)
     )]
     InsufficientSpace {
         /// The directory.
         directory: String,
+        /// What has too little space: the directory, or something below it.
+        place: String,
         /// Free bytes.
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
         /// Bytes requested.
         wanted: u64,
-        /// Bytes that others have written, not among the free ones: they may need the space later.
-        unwritten: u64,
-        /// What determines the free space, if not the file system of the directory.
-        limit: Option<SpaceLimit>,
+        /// Size of the largest file that would fit, if it would measure anything.
+        fitting: Option<u64>,
     },
     /// Overwriting a file or a device would fill a file system with new blocks, a snapshot or a pool.
     #[error(
-        "{missing} of {name} {reason} when they are written: {place} {free}, and {reserve} must \
-         stay free",
-        reason = if matches!(.limit, Some(SpaceLimit::Store(_))) {
-            "are copied, or get new blocks,"
-        } else {
-            "may get new blocks"
-        },
-        free = describe_free_space(.limit.as_ref(), *.free),
-        reserve = crate::units::format_size(*.reserve),
-        place = match .limit {
-            Some(_) => "it",
-            None => "its file system",
-        },
-        missing = crate::units::format_size(*.missing)
+        "{missing} of {name} may get new blocks when they are written: {place} has {free} free, of which \
+         {reserve} must stay free",
+        missing = units::format_size(*.missing),
+        place = if .place == .name { "its file system" } else { .place },
+        free = units::format_size(*.free),
+        reserve = units::format_size(*.reserve)
     )]
     InsufficientSpaceForHoles {
         /// The file.
         name: String,
+        /// What has too little space: the file, or something below it.
+        place: String,
         /// Bytes that need space.
         missing: u64,
         /// Free bytes.
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
-        /// Bytes that others have written, not among the free ones: they may need the space later.
-        unwritten: u64,
-        /// What determines the free space, if not the file system of the file.
-        limit: Option<SpaceLimit>,
+        /// Bytes that would fit.
+        fitting: u64,
     },
     /// The target is no longer the one that was checked.
     #[error("{name} is no longer the target that was checked")]
@@ -123,29 +115,6 @@ pub enum DriveError {
         /// The error of the kernel.
         source: io::Error,
     },
-}
-
-/// Describes the free space of a file system, or what a limit leaves of it.
-fn describe_free_space(limit: Option<&SpaceLimit>, bytes: u64) -> String {
-    let bytes = crate::units::format_size(bytes);
-    match limit {
-        Some(SpaceLimit::Memory(limit)) => {
-            format!("is in memory, of which {limit} leaves {bytes}")
-        }
-        Some(SpaceLimit::MemoryDevice(device)) => {
-            format!("is in the memory of {device}, whose limit (mem_limit) leaves {bytes}")
-        }
-        Some(SpaceLimit::Quota(owner)) => {
-            format!("counts for {owner}, which has {bytes} left")
-        }
-        Some(SpaceLimit::Image(path)) => {
-            format!("may need space below the image {path}, whose file system has {bytes} free")
-        }
-        Some(SpaceLimit::Store(store)) => {
-            format!("may need space in {store}, which has {bytes} left")
-        }
-        None => format!("has {bytes} free"),
-    }
 }
 
 impl DriveError {
@@ -189,40 +158,19 @@ impl DriveError {
                 );
             }
             Self::InsufficientSpace {
-                wanted: bytes,
-                free,
-                reserve,
-                unwritten,
-                ..
-            }
-            | Self::InsufficientSpaceForHoles {
-                missing: bytes,
-                free,
-                reserve,
-                unwritten,
-                ..
-            } if *unwritten > 0
-                && bytes.saturating_add(*reserve) <= free.saturating_add(*unwritten) =>
-            {
-                let unwritten = crate::units::format_size(*unwritten);
-                return format!(
-                    "run `sync` and start again: {unwritten} that programs have written may need \
-                     this space until the kernel has written them back"
-                );
-            }
-            Self::InsufficientSpace {
-                limit: Some(SpaceLimit::Store(_)),
-                ..
-            }
-            | Self::InsufficientSpaceForHoles {
-                limit: Some(SpaceLimit::Store(_)),
+                fitting: Some(fitting),
                 ..
             } => {
-                "name a target elsewhere, or extend the snapshot or the pool (lvextend, zpool add)"
+                // As it is typed.
+                return format!("--scratch-size {}MiB fits, or {FULL_ADVICE}", fitting >> 20);
             }
-            Self::InsufficientSpace { .. } => FULL_ADVICE,
-            Self::InsufficientSpaceForHoles { .. } => {
-                "free some space, choose a smaller --window-end or --scratch-size, or name a target elsewhere"
+            Self::InsufficientSpace { fitting: None, .. } => FULL_ADVICE,
+            Self::InsufficientSpaceForHoles { fitting, .. } => {
+                return format!(
+                    "write less of it ({} would fit: --window-end, --bytes), free some space, or name a target \
+                     elsewhere",
+                    units::format_size(*fitting)
+                );
             }
             Self::TargetChanged { .. } => "check what the name refers to, then start again",
             Self::Cancelled { .. } => "start it again",
@@ -258,30 +206,5 @@ pub(crate) fn io_error_context<E: Into<io::Error>>(
         tried,
         name,
         source: source.into(),
-    }
-}
-
-#[cfg(test)]
-mod unit_tests {
-    use super::*;
-
-    #[test]
-    fn insufficient_space_error_excludes_reserve_from_free_bytes() {
-        let free = 357_000_000;
-        let reserve = 1 << 30;
-        let (name, limit) = ("/srv/image".to_owned(), None);
-        let text = DriveError::InsufficientSpaceForHoles {
-            name,
-            missing: 1 << 30,
-            free,
-            reserve,
-            unwritten: 0,
-            limit,
-        }
-        .to_string();
-        assert!(
-            text.contains("has 357 MB free, and 1 GiB must stay free"),
-            "{text}"
-        );
     }
 }

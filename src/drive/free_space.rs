@@ -1,152 +1,277 @@
-//! Bytes that may be written to the file system of a file: its free space, for an in-memory file
-//! system, and one on a device in memory, the available memory and what the limit of the device leaves, for one in
-//! an image the free space below that, and for one on a snapshot, its origin or a thin volume what is left for that.
-//! A quota may leave less. Before anything is written, so does what others have written to an image, a snapshot or a
-//! pool and the kernel has not written back yet.
+//! Free space for what a run writes. It is checked once, before the run: what others write meanwhile may still
+//! fill the file system, which ends the run with the kernel's error and the result so far.
 
-mod file_directory;
-mod file_system;
-mod image;
-mod lower_space;
-mod memory_device;
-mod new_blocks;
-mod output_space;
-mod quota;
-mod store;
-mod store_space;
-mod unwritten;
-mod upper_directory;
-mod zfs_pool;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 
-use crate::drive::error::DriveError;
-use crate::drive::space_limit::SpaceLimit;
+use rustix::fs::{FileType, fstatfs, fstatvfs};
+
+use super::error::DriveError;
+use super::extents::allocated_extents;
+use super::identity::block_device_name;
+use super::medium::OpenMedium;
+use super::mounts::{self, split_device_number};
+use super::stores;
+use crate::memory;
 use crate::roots::SysPaths;
-
-pub use self::lower_space::LowerSpace;
-pub(super) use self::lower_space::SpaceDemand;
-pub(super) use self::new_blocks::{is_on_nfs, is_on_server, is_written_in_place, new_block_bytes};
-pub use self::output_space::OutputSpace;
-use self::store::SpaceStore;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
-/// Minimum number of bytes that stay free.
+/// Most bytes that have to stay free on a file system.
 pub const RESERVE_BYTES: u64 = 1 << 30;
-/// Divisor of the size of the file system, or of the memory, that gives the reserve.
+/// On a small file system, 1 in this many bytes.
 pub const RESERVE_DIVISOR: u64 = 20;
-/// Minimum number of bytes of a snapshot, a pool or the limit of a device in memory that stay free, unless that
-/// is more than half of it: the file system above writes its journal and metadata as well.
-const STORE_RESERVE_BYTES: u64 = 64 << 20;
 /// Default size of a scratch file, if there is enough space.
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
 /// A smaller file fits into the cache of the drive, so its results say nothing about the medium.
-pub(super) const MIN_SCRATCH_BYTES: u64 = 16 << 20;
+const MIN_SCRATCH_BYTES: u64 = 16 << 20;
+/// Bytes of a snapshot or a pool that a request of 4 KiB at a random place takes: a chunk of 64 KiB.
+const CHUNKS_PER_REQUEST: u64 = 16;
 
-/// When free space is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpaceCount {
-    /// Once, before a run begins or a scratch file is filled: what others have written and the kernel has
-    /// not written back yet is not free.
-    BeforeWriting,
-    /// Again and again while the medium is written: a moment's unwritten data of others must not end the run.
-    WhileWriting,
-}
+/// File system types, as statfs(2) reports them.
+const TMPFS_MAGIC: u32 = 0x0102_1994;
+const RAMFS_MAGIC: u32 = 0x8584_58f6;
+const BTRFS_MAGIC: u32 = 0x9123_683e;
 
-/// Free space of a file system and the reserve that must stay free.
+/// What has space for data, and how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Bytes that this user can still write, without those that others have been promised.
+    /// What it is, for display: a path, or such as `the thin pool vg-pool`.
+    pub place: String,
+    /// Bytes that this user can still write.
     pub free_bytes: u64,
-    /// Bytes that always stay free: 1 GiB or 5 % of the total size, whichever is larger.
-    pub reserve_bytes: u64,
-    /// What determines the free space, if not the file system itself.
-    pub limit: Option<SpaceLimit>,
-    /// Bytes that others have been promised, not among the free bytes: they may need the space when the
-    /// kernel writes them back.
-    pub unwritten_bytes: u64,
+    /// Its size in bytes.
+    pub total_bytes: u64,
 }
 
 impl FreeSpace {
-    /// From the total size and the free bytes.
-    #[must_use]
-    pub fn new(total: u64, free: u64) -> Self {
-        Self {
-            free_bytes: free,
-            reserve_bytes: RESERVE_BYTES.max(total / RESERVE_DIVISOR),
-            limit: None,
-            unwritten_bytes: 0,
-        }
+    /// Bytes that stay free of it: 5 % of its size, at most 1 GiB.
+    fn reserve_bytes(&self) -> u64 {
+        RESERVE_BYTES.min(self.total_bytes / RESERVE_DIVISOR)
     }
 
-    /// Bytes that may be used: free bytes without the reserve.
-    #[must_use]
-    pub fn usable_bytes(&self) -> u64 {
-        self.free_bytes.saturating_sub(self.reserve_bytes)
+    fn usable_bytes(&self) -> u64 {
+        self.free_bytes.saturating_sub(self.reserve_bytes())
     }
 
-    /// Whether that many bytes are free beside a reserve, or beside its own reserve if that is less.
-    fn has_free(&self, bytes: u64, reserve: u64) -> bool {
-        self.free_bytes >= bytes.saturating_add(reserve.min(self.reserve_bytes))
+    /// Size of the largest scratch file: it leaves the reserve, and as much as its own size.
+    fn largest_scratch_bytes(&self) -> u64 {
+        let largest = self.usable_bytes().min(self.free_bytes / 2);
+        largest - largest % SIZE_GRANULARITY
     }
 
-    /// Default size of a scratch file: 1 GiB, or half of the usable bytes if that is less. `None`
-    /// when that is too small for a meaningful result.
-    #[must_use]
-    pub fn default_scratch_bytes(&self) -> Option<u64> {
-        let size = DEFAULT_SCRATCH_BYTES.min(self.usable_bytes() / 2) / SIZE_GRANULARITY
-            * SIZE_GRANULARITY;
-        (size >= MIN_SCRATCH_BYTES).then_some(size)
-    }
-
-    /// Without bytes that others have been promised.
-    #[must_use]
-    pub(super) fn without(self, bytes: u64) -> Self {
-        Self {
-            free_bytes: self.free_bytes.saturating_sub(bytes),
-            unwritten_bytes: self.unwritten_bytes + bytes.min(self.free_bytes),
-            ..self
-        }
-    }
-
-    fn of_store(roots: &SysPaths, store: &SpaceStore) -> Option<(Self, u64)> {
-        let space = store.space(roots)?;
-        let room = Self {
-            free_bytes: space.free_bytes,
-            reserve_bytes: store_reserve_bytes(space.total_bytes),
-            limit: Some(SpaceLimit::Store(store.description.clone())),
-            unwritten_bytes: 0,
-        };
-        Some((room, space.unit_bytes))
-    }
-
-    pub(super) fn insufficient_for_holes(self, name: &str, missing: u64) -> DriveError {
-        DriveError::InsufficientSpaceForHoles {
-            name: name.to_owned(),
-            missing,
-            free: self.free_bytes,
-            reserve: self.reserve_bytes,
-            unwritten: self.unwritten_bytes,
-            limit: self.limit,
-        }
-    }
-
-    pub(super) fn insufficient_space(self, directory: &str, wanted: u64) -> DriveError {
+    fn insufficient_for_scratch(&self, directory: &str, wanted: u64) -> DriveError {
+        let fitting = self.largest_scratch_bytes();
         DriveError::InsufficientSpace {
             directory: directory.to_owned(),
+            place: self.place.clone(),
             free: self.free_bytes,
-            reserve: self.reserve_bytes,
+            reserve: self.reserve_bytes().max(wanted),
             wanted,
-            unwritten: self.unwritten_bytes,
-            limit: self.limit,
+            fitting: (fitting >= MIN_SCRATCH_BYTES).then_some(fitting),
         }
     }
 }
 
-/// Bytes that stay free of a snapshot, a pool or the limit of a device in memory, of its size.
-fn store_reserve_bytes(total: u64) -> u64 {
-    let least = STORE_RESERVE_BYTES.min(total / 2);
-    least.max(total / RESERVE_DIVISOR)
+/// The size of a scratch file, if there is enough space for it: the one wanted, or 1 GiB, or half of what fits if
+/// that is less. `file` is one in the directory, or the directory.
+pub(super) fn scratch_size(
+    roots: &SysPaths,
+    file: &File,
+    directory: &str,
+    wanted: Option<u64>,
+) -> Result<u64, DriveError> {
+    let own = own_spaces(roots, file, directory).into_iter();
+    let tightest = own
+        .chain(stores_below(roots, file))
+        .min_by_key(FreeSpace::largest_scratch_bytes);
+    let size = match (wanted, &tightest) {
+        (Some(wanted), _) => wanted
+            .checked_next_multiple_of(SIZE_GRANULARITY)
+            .unwrap_or(wanted),
+        (None, None) => DEFAULT_SCRATCH_BYTES,
+        (None, Some(space)) => {
+            let half = space.largest_scratch_bytes() / 2;
+            let size = DEFAULT_SCRATCH_BYTES.min(half - half % SIZE_GRANULARITY);
+            size.max(MIN_SCRATCH_BYTES)
+        }
+    };
+    match tightest {
+        Some(space) if size > space.largest_scratch_bytes() => {
+            Err(space.insufficient_for_scratch(directory, size))
+        }
+        _ => Ok(size),
+    }
 }
 
-#[cfg(test)]
-mod tests;
+/// Refuses to overwrite a part of an existing file or of a block device if the new blocks that it gets would not
+/// leave the reserve free: those of a file with holes, and those of a snapshot or a pool below. `most` is the
+/// maximum number of bytes written, if known.
+///
+/// # Errors
+/// [`DriveError::InsufficientSpaceForHoles`].
+pub fn check_room_for_holes(
+    roots: &SysPaths,
+    file: &File,
+    name: &str,
+    window: Range<u64>,
+    most: Option<u64>,
+) -> Result<(), DriveError> {
+    let length = window.end.saturating_sub(window.start);
+    let most = most.unwrap_or(length);
+    let new_blocks = new_block_bytes(file, window).min(most);
+    let in_stores = length.min(most.saturating_mul(CHUNKS_PER_REQUEST));
+    let own = own_spaces(roots, file, name).into_iter();
+    let stores = stores_below(roots, file).into_iter();
+    let all = own
+        .map(|space| (space, new_blocks))
+        .chain(stores.map(|space| (space, in_stores)));
+    for (space, missing) in all {
+        if missing > space.usable_bytes() {
+            return Err(DriveError::InsufficientSpaceForHoles {
+                name: name.to_owned(),
+                missing,
+                reserve: space.reserve_bytes(),
+                fitting: space.usable_bytes(),
+                free: space.free_bytes,
+                place: space.place,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// As [`check_room_for_holes`], for an opened target. A scratch file has been checked when it was made.
+///
+/// # Errors
+/// [`DriveError::InsufficientSpaceForHoles`].
+pub fn check_room_of_medium(
+    medium: &OpenMedium,
+    window: Range<u64>,
+    most: Option<u64>,
+) -> Result<(), DriveError> {
+    let name = &medium.target.name;
+    check_room_for_holes(medium.roots(), &medium.file(), name, window, most)
+}
+
+/// Whether writing to a medium takes space of a snapshot or a pool below it.
+#[must_use]
+pub fn needs_space_below(medium: &OpenMedium) -> bool {
+    !stores_below(medium.roots(), &medium.file()).is_empty()
+}
+
+/// What a medium takes space of, of which this program does not know how much is left: a server, a file system in
+/// user space, a loop device's image, quotas. `None` where nothing of that kind is known.
+#[must_use]
+pub fn unknown_space(medium: &OpenMedium) -> Option<String> {
+    let (roots, file) = (medium.roots(), &*medium.file());
+    let mut names = Vec::new();
+    let mount = mounts::mount_of_file(roots, file).filter(|_| !is_device(file));
+    if let Some(mount) = mount {
+        let kind = &mount.file_system;
+        if kind.starts_with("fuse") {
+            names.push(format!("the file system in user space ({kind})"));
+        } else if ["nfs", "cifs", "smb", "9p", "ceph", "virtiofs", "afs"]
+            .iter()
+            .any(|known| kind.starts_with(known))
+        {
+            names.push(format!("the server ({kind})"));
+        }
+        if mount
+            .options
+            .iter()
+            .any(|option| option.contains("quota") && option != "noquota")
+        {
+            names.push("quotas".to_owned());
+        }
+    }
+    let devices = first_device(roots, file).map(|first| stores::devices_below(roots, first));
+    for device in devices.iter().flatten() {
+        names.extend(stores::unknown_store(roots, device));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The space of the file system of a file, and of the memory that it is in; empty for a device, and where it is
+/// unknown, as of some file systems in user space.
+fn own_spaces(roots: &SysPaths, file: &File, name: &str) -> Vec<FreeSpace> {
+    if is_device(file) {
+        return Vec::new();
+    }
+    let facts = fstatvfs(file).ok().filter(|facts| facts.f_blocks > 0);
+    let own = facts.map(|facts| FreeSpace {
+        place: name.to_owned(),
+        free_bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
+        total_bytes: facts.f_blocks.saturating_mul(facts.f_frsize),
+    });
+    let is_in_memory = matches!(file_system_magic(file), Some(TMPFS_MAGIC | RAMFS_MAGIC));
+    let memory = is_in_memory.then(|| memory_spaces(roots));
+    own.into_iter()
+        .chain(memory.into_iter().flatten())
+        .collect()
+}
+
+/// What the machine and the control groups leave of the memory.
+fn memory_spaces(roots: &SysPaths) -> Vec<FreeSpace> {
+    let limits = memory::memory_limits(roots).into_iter();
+    limits
+        .map(|limit| FreeSpace {
+            place: format!("the memory of {}", limit.limit_name),
+            free_bytes: limit.available_bytes,
+            total_bytes: limit.total_bytes,
+        })
+        .collect()
+}
+
+/// The snapshots, pools and memory that writes to a file or a device take space of.
+fn stores_below(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
+    let Some(first) = first_device(roots, file) else {
+        return Vec::new();
+    };
+    let devices = stores::devices_below(roots, first);
+    let mut found = stores::stores(roots, &devices);
+    let is_memory = |name: &String| name.starts_with("zram") || name.starts_with("ram");
+    if devices.iter().any(is_memory) {
+        found.extend(memory_spaces(roots));
+    }
+    found
+}
+
+/// The block device that a file is on, or that it is.
+fn first_device(roots: &SysPaths, file: &File) -> Option<String> {
+    let facts = file.metadata().ok()?;
+    let number = if is_device(file) {
+        Some(split_device_number(facts.rdev()))
+    } else {
+        mounts::mount_of_file(roots, file).and_then(|mount| mount.block_device(roots))
+    };
+    block_device_name(roots, number?)
+}
+
+fn is_device(file: &File) -> bool {
+    let mode = file.metadata().map(|facts| facts.mode());
+    mode.is_ok_and(|mode| FileType::from_raw_mode(mode) == FileType::BlockDevice)
+}
+
+/// Bytes of a range of a file that get new blocks when they are written: holes, what its file system compresses or
+/// shares with other files, and all of it on btrfs, which writes nothing in place. 0 where the file system does
+/// not tell its extents.
+fn new_block_bytes(file: &File, range: Range<u64>) -> u64 {
+    if is_device(file) {
+        return 0;
+    }
+    if file_system_magic(file) == Some(BTRFS_MAGIC) {
+        return range.end.saturating_sub(range.start);
+    }
+    allocated_extents(file, range).map_or(0, |found| {
+        found
+            .hole_bytes
+            .saturating_add(found.encoded_bytes)
+            .saturating_add(found.shared_bytes)
+    })
+}
+
+fn file_system_magic(file: &File) -> Option<u32> {
+    fstatfs(file).ok().map(|found| found.f_type as u32)
+}

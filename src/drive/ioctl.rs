@@ -20,15 +20,19 @@ const DM_NOFLUSH_FLAG: u32 = 1 << 11;
 /// The response did not fit.
 const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
 
-/// The backing file of a loop device.
+/// What a loop device shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoopBacking {
+pub struct LoopStatus {
     /// Number of the device that holds the file, as `stat` reports it.
     pub device: u64,
     /// Its inode.
     pub inode: u64,
     /// Device number if the file is itself a block device; otherwise 0.
     pub rdev: u64,
+    /// First byte of the file that it shows.
+    pub offset: u64,
+    /// Bytes of the file that it shows at most; 0: no limit.
+    pub size_limit: u64,
 }
 
 /// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h), followed by a buffer for the response.
@@ -187,16 +191,18 @@ pub fn sync_file_range(file: impl AsFd, offset: u64, length: u64) -> io::Result<
     check_ioctl(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), offset, length, all) })
 }
 
-/// The backing file of a loop device.
+/// What a loop device shows.
 ///
 /// # Errors
 /// `ENXIO` when no file is attached.
-pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
+pub fn loop_status(device: &File) -> io::Result<LoopStatus> {
     let info = loop_info(device)?;
-    Ok(LoopBacking {
+    Ok(LoopStatus {
         device: info.lo_device,
         inode: info.lo_inode,
         rdev: info.lo_rdevice,
+        offset: info.lo_offset,
+        size_limit: info.lo_sizelimit,
     })
 }
 

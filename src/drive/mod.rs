@@ -3,39 +3,38 @@
 
 pub mod advice;
 pub mod btrfs;
+pub mod device_mapper;
 mod error;
 mod error_kind;
 pub mod extents;
 pub mod fcntl;
 pub mod file_systems;
-mod free_space;
+pub mod free_space;
 pub mod guard;
 pub mod identity;
 pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
+mod output_space;
 pub mod page_cache;
-pub mod random;
 pub mod scheduler;
 pub mod scratch;
 pub mod settings;
-mod space_limit;
+pub(crate) mod stores;
 pub mod unplug;
-mod user_namespace;
-pub(crate) mod zfs_command;
 
 pub use self::advice::TuningAdvice;
 pub use self::error::DriveError;
 pub(crate) use self::error::{QUOTA_ADVICE, io_error_context};
 pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
-pub use self::free_space::{LowerSpace, OutputSpace, RESERVE_BYTES, RESERVE_DIVISOR};
+pub use self::free_space::{RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
-    Consent, HeldDescriptor, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal,
-    UseConflict, WriteDurability, WriteMode, WritePermit,
+    Consent, InspectedMedium, Inspection, OverwriteImpact, PermittedFile, Reason, Refusal, User,
+    WritePermit,
 };
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};
+pub use self::output_space::OutputSpace;
 pub use self::settings::SettingsManager;
-pub use self::space_limit::SpaceLimit;

@@ -3,14 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{DeviceUsers, siblings};
-use super::{BlockDevice, DeviceUse, DriveKind, UseConflict};
+use super::guard::{User, Uses, open_exclusively};
+use super::{BlockDevice, DeviceUse, DriveKind};
 use crate::roots::SysPaths;
 
 /// What uses a drive that cannot be opened exclusively.
 const EXCLUSIVE_HOLDER: &str = "a file system or program that holds it exclusively";
-/// Signature of a member of a ZFS pool, as udev names it.
-const ZFS_MEMBER_SIGNATURE: &str = "zfs_member";
 
 /// What is known about a drive's volatile cache, from the counters of its writes and flushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,16 +74,7 @@ pub enum UnplugObstacle {
         /// The device.
         device: String,
     },
-    /// A file system on it is mounted in another mount namespace, such as a container's.
-    MountedElsewhere {
-        /// The device of the file system.
-        device: String,
-        /// Mount point in that namespace.
-        at: String,
-        /// A process of that namespace.
-        process: u32,
-    },
-    /// A process has it open for writing, locked or mapped, or serves data from it.
+    /// A process has it open for writing.
     Open {
         /// The device.
         device: String,
@@ -94,14 +83,15 @@ pub enum UnplugObstacle {
         /// Name of the process.
         command: String,
     },
-    /// The kernel uses it in another way: an export, a loop device, a file system of several devices.
+    /// The kernel uses it in another way: an export, a loop device, a file system of several devices or in another
+    /// mount namespace.
     UsedBy {
         /// The device.
         device: String,
         /// What uses it.
         by: String,
     },
-    /// Mounts of other namespaces and processes that have it open were not all looked at.
+    /// Who uses it was not, or not completely, examined.
     UsersNotExamined,
     /// Bytes that were written to it are only in memory.
     Dirty {
@@ -124,68 +114,34 @@ impl UnplugObstacle {
         matches!(self, Self::FlushUnknown { .. } | Self::UsersNotExamined)
     }
 
-    /// What a use of a device prevents; `None` for those that [`BlockDevice::users`] has too.
-    fn of_conflict(conflict: &UseConflict) -> Option<Self> {
-        Some(match conflict.clone() {
-            UseConflict::MountedInOtherNamespace {
+    /// What a user of one of these devices prevents; `None` for users of others, and for stacked devices, which are
+    /// looked at themselves.
+    fn of_user(user: &User, devices: &[&BlockDevice]) -> Option<Self> {
+        let (device, obstacle) = match user.clone() {
+            User::Mounted { device, at } => (device.clone(), Self::Mounted { device, at }),
+            User::Swap { device } => (device.clone(), Self::Swap { device }),
+            User::Process {
                 device,
-                at,
-                process,
-            } => Self::MountedElsewhere {
-                device,
-                at,
-                process,
-            },
-            UseConflict::OpenByProcess {
-                device,
-                process,
+                pid: process,
                 command,
-                ..
+            } => {
+                let open = Self::Open {
+                    device: device.clone(),
+                    process,
+                    command,
+                };
+                (device, open)
             }
-            | UseConflict::MappedByProcess {
-                device,
-                process,
-                command,
-            }
-            | UseConflict::Served {
-                device,
-                process,
-                command,
-            }
-            | UseConflict::Locked {
-                device,
-                by: Some((process, command)),
-            } => Self::Open {
-                device,
-                process,
-                command,
-            },
-            UseConflict::FileSystemMember {
+            User::FileSystemMember {
                 device,
                 file_system: by,
             }
-            | UseConflict::AttachedLoopDevice { device, by }
-            | UseConflict::Exported { device, by }
-            | UseConflict::WrittenByKernel { device, by } => Self::UsedBy { device, by },
-            // Held devices are looked at themselves. The others are uses of another device with the
-            // same bytes, which a search upwards does not find.
+            | User::Loop { device, by }
+            | User::Export { device, by } => (device.clone(), Self::UsedBy { device, by }),
             _ => return None,
-        })
-    }
-
-    /// The device that is used.
-    fn device(&self) -> Option<&str> {
-        match self {
-            Self::Mounted { device, .. }
-            | Self::Swap { device }
-            | Self::MountedElsewhere { device, .. }
-            | Self::Open { device, .. }
-            | Self::UsedBy { device, .. } => Some(device),
-            Self::UsersNotExamined
-            | Self::Dirty { .. }
-            | Self::NotFlushed
-            | Self::FlushUnknown { .. } => None,
-        }
+        };
+        let is_of_these = devices.iter().any(|own| own.name == device);
+        is_of_these.then_some(obstacle)
     }
 }
 
@@ -200,10 +156,12 @@ pub struct UnplugAnswer {
 
 impl UnplugAnswer {
     fn of_obstacles(obstacles: Vec<UnplugObstacle>) -> Self {
-        let safe = match obstacles.iter().all(UnplugObstacle::is_unknown) {
-            true if obstacles.is_empty() => Some(true),
-            true => None,
-            false => Some(false),
+        let safe = if obstacles.is_empty() {
+            Some(true)
+        } else if obstacles.iter().all(UnplugObstacle::is_unknown) {
+            None
+        } else {
+            Some(false)
         };
         Self { safe, obstacles }
     }
@@ -215,33 +173,31 @@ pub fn can_be_unplugged(drive: &BlockDevice) -> bool {
     matches!(drive.kind, DriveKind::Disk | DriveKind::Loop) && drive.size_bytes > 0
 }
 
-/// Whether `drive` can be unplugged; `None` for what is no drive. `users`: a search for users that
-/// included it, if there was one. `dirty_bytes`: dirty and under writeback to it, where known.
+/// Whether `drive` can be unplugged; `None` for what is no drive. `uses`: the result of a search that included it, if
+/// there was one. `dirty_bytes`: dirty and under writeback to it, where known.
 #[must_use]
 pub fn unplug_answer(
     drive: &BlockDevice,
     drives: &[BlockDevice],
-    users: Option<&DeviceUsers>,
+    uses: Option<&Uses>,
     dirty_bytes: Option<u64>,
     flush: FlushState,
 ) -> Option<UnplugAnswer> {
     if !can_be_unplugged(drive) {
         return None;
     }
-    let mut devices = drive.devices_above(drives);
-    devices.insert(0, drive);
-    let mut obstacles = known_uses(&devices);
-    obstacles.extend(
-        users
-            .into_iter()
-            .flat_map(|users| found_uses(&devices, users)),
-    );
+    let devices = with_devices_above(drive, drives);
+    let mut obstacles = listed_uses(&devices);
+    let users = uses.into_iter().flat_map(|uses| &uses.users);
+    for obstacle in users.filter_map(|user| UnplugObstacle::of_user(user, &devices)) {
+        if !obstacles.contains(&obstacle) {
+            obstacles.push(obstacle);
+        }
+    }
     // What an imported pool of ZFS holds is listed nowhere.
-    let is_of_pool =
-        |device: &&BlockDevice| device.signature.as_deref() == Some(ZFS_MEMBER_SIGNATURE);
-    let is_examined =
-        users.is_some_and(|users| users.unresolved.is_empty()) && !devices.iter().any(is_of_pool);
-    if obstacles.is_empty() && !is_examined {
+    let is_of_pool = |device: &&BlockDevice| device.signature.as_deref() == Some("zfs_member");
+    let is_examined = uses.is_some_and(|uses| uses.unknown.is_empty());
+    if obstacles.is_empty() && (!is_examined || devices.iter().any(is_of_pool)) {
         obstacles.push(UnplugObstacle::UsersNotExamined);
     }
     if let Some(bytes) = dirty_bytes.filter(|bytes| *bytes > 0) {
@@ -258,9 +214,9 @@ pub fn unplug_answer(
     Some(UnplugAnswer::of_obstacles(obstacles))
 }
 
-/// The answer after an attempt to open what is on the drive exclusively, unless it was "no": a file
-/// system holds its device also where no mount table lists it, as after `umount -l`, or one that a file
-/// keeps. The devices with others on them are held by these, which says nothing.
+/// The answer after an attempt to open what is on the drive exclusively, unless it was "no": a file system holds its
+/// device also where no mount table lists it, as after `umount -l` or in another mount namespace. The devices with
+/// others on them are held by these, which says nothing.
 #[must_use]
 pub fn with_exclusive_use(
     roots: &SysPaths,
@@ -271,36 +227,38 @@ pub fn with_exclusive_use(
     if answer.safe == Some(false) {
         return answer;
     }
-    let mut devices = drive.devices_above(drives);
-    devices.insert(0, drive);
-    let has_others_on_it = |device: &&BlockDevice| {
-        let name = &device.name;
-        let mut others = devices.iter();
-        others.any(|other| other.parent.as_ref() == Some(name) || other.slaves.contains(name))
-    };
+    let devices = with_devices_above(drive, drives);
+    let has_others_on_it = |device: &BlockDevice| devices.iter().any(|other| other.is_on(device));
     let mut obstacles = answer.obstacles;
     for device in devices.iter().filter(|device| !has_others_on_it(device)) {
-        let obstacle = exclusive_use(roots, &device.name);
-        obstacles.extend(obstacle.filter(|obstacle| !obstacles.contains(obstacle)));
+        let opened = open_exclusively(roots, &device.name);
+        let obstacle = match opened.map_err(|error| error.raw_os_error()) {
+            Ok(()) | Err(Some(libc::ENOMEDIUM)) => continue,
+            Err(Some(libc::EBUSY)) => UnplugObstacle::UsedBy {
+                device: device.name.clone(),
+                by: EXCLUSIVE_HOLDER.to_owned(),
+            },
+            Err(_) => UnplugObstacle::UsersNotExamined,
+        };
+        if !obstacles.contains(&obstacle) {
+            obstacles.push(obstacle);
+        }
     }
     UnplugAnswer::of_obstacles(obstacles)
 }
 
-/// Whether something holds a device exclusively.
-fn exclusive_use(roots: &SysPaths, name: &str) -> Option<UnplugObstacle> {
-    let opened = siblings::open_exclusively(roots, name);
-    match opened.map_err(|error| error.raw_os_error()) {
-        Ok(()) | Err(Some(libc::ENOMEDIUM)) => None,
-        Err(Some(libc::EBUSY)) => Some(UnplugObstacle::UsedBy {
-            device: name.to_owned(),
-            by: EXCLUSIVE_HOLDER.to_owned(),
-        }),
-        Err(_) => Some(UnplugObstacle::UsersNotExamined),
-    }
+/// A drive, its partitions, and what is stacked on them.
+fn with_devices_above<'d>(
+    drive: &'d BlockDevice,
+    drives: &'d [BlockDevice],
+) -> Vec<&'d BlockDevice> {
+    let mut devices = drive.devices_above(drives);
+    devices.insert(0, drive);
+    devices
 }
 
-/// Mounts of this namespace and swap areas; each once.
-fn known_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
+/// Mounts of this namespace and swap areas, as the devices list them; each once.
+fn listed_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
     let mut obstacles = Vec::new();
     for device in devices {
         for user in &device.users {
@@ -322,28 +280,10 @@ fn known_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
     obstacles
 }
 
-/// What a search found in addition; each once.
-fn found_uses(devices: &[&BlockDevice], users: &DeviceUsers) -> Vec<UnplugObstacle> {
-    let mut obstacles: Vec<UnplugObstacle> = Vec::new();
-    for obstacle in users
-        .conflicts
-        .iter()
-        .filter_map(UnplugObstacle::of_conflict)
-    {
-        let is_of_these = devices
-            .iter()
-            .any(|device| obstacle.device() == Some(&device.name));
-        if is_of_these && !obstacles.contains(&obstacle) {
-            obstacles.push(obstacle);
-        }
-    }
-    obstacles
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::guard::UnresolvedUse;
+    use crate::drive::guard::UnknownUse;
 
     fn device(name: &str, kind: DriveKind) -> BlockDevice {
         BlockDevice {
@@ -375,7 +315,7 @@ mod tests {
         };
         let answer = |others: Vec<BlockDevice>, dirty, flush| {
             let all = [vec![disk.clone()], others].concat();
-            unplug_answer(&disk, &all, Some(&DeviceUsers::default()), dirty, flush).unwrap()
+            unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush).unwrap()
         };
         let free = answer(vec![partition(vec![])], Some(0), FlushState::Flushed);
         assert_eq!((free.safe, free.obstacles.len()), (Some(true), 0));
@@ -413,40 +353,37 @@ mod tests {
     fn drive_that_others_use_is_not_safe() {
         let disk = device("sdb", DriveKind::Disk);
         let all = [disk.clone(), partition(vec![])];
-        let answer = |users: Option<&DeviceUsers>| {
+        let answer = |users: Option<&Uses>| {
             unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
         };
-        let open = |device: &str| UseConflict::OpenByProcess {
+        let open = |device: &str| User::Process {
             device: device.to_owned(),
-            process: 12,
+            pid: 12,
             command: "qemu".to_owned(),
-            mapped: false,
         };
-        let of = |conflicts: Vec<UseConflict>| DeviceUsers {
-            conflicts,
-            unresolved: Vec::new(),
+        let of = |users: Vec<User>| Uses {
+            users,
+            unknown: Vec::new(),
         };
         assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
-        let container = UseConflict::MountedInOtherNamespace {
+        let export = User::Export {
             device: "sdb1".to_owned(),
-            at: "/data".to_owned(),
-            process: 7,
+            by: "nvmet subsystem one".to_owned(),
         };
-        let held = UseConflict::HeldByDevice {
+        let held = User::Stacked {
             device: "sdb".to_owned(),
             by: "dm-0".to_owned(),
         };
-        let used = answer(Some(&of(vec![open("sdb"), container, held, open("sdb")])));
+        let used = answer(Some(&of(vec![open("sdb"), export, held, open("sdb")])));
         let expected = [
             UnplugObstacle::Open {
                 device: "sdb".to_owned(),
                 process: 12,
                 command: "qemu".to_owned(),
             },
-            UnplugObstacle::MountedElsewhere {
+            UnplugObstacle::UsedBy {
                 device: "sdb1".to_owned(),
-                at: "/data".to_owned(),
-                process: 7,
+                by: "nvmet subsystem one".to_owned(),
             },
         ];
         assert_eq!(
@@ -458,9 +395,9 @@ mod tests {
     #[test]
     fn drive_of_which_not_all_users_are_known_is_not_called_safe() {
         let disk = device("sdb", DriveKind::Disk);
-        let incomplete = DeviceUsers {
-            conflicts: Vec::new(),
-            unresolved: vec![UnresolvedUse::OpenForReading],
+        let incomplete = Uses {
+            users: Vec::new(),
+            unknown: vec![UnknownUse::HiddenProcesses],
         };
         for users in [None, Some(&incomplete)] {
             let answer = unplug_answer(&disk, &[], users, None, FlushState::Flushed).unwrap();
@@ -475,7 +412,7 @@ mod tests {
             write_cache: Some("write through".to_owned()),
             ..device("sdb", DriveKind::Disk)
         };
-        let users = DeviceUsers::default();
+        let users = Uses::default();
         let answer = unplug_answer(&disk, &[], Some(&users), None, FlushState::NotCounted).unwrap();
         assert_eq!(answer.safe, Some(true));
         let partition = partition(vec![]);

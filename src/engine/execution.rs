@@ -5,7 +5,6 @@ use super::error::EngineError;
 use super::io_target::IoTarget;
 use super::outcome::{ExecutionOutcome, ExecutionSnapshot};
 use super::plan::Plan;
-use super::space::WriteSpaceGuard;
 use super::worker::WorkerFactory;
 use super::worker_pool::WorkerPool;
 
@@ -21,9 +20,6 @@ pub fn execute_plan(
     source: &IoTarget,
     observe: &mut dyn FnMut(&ExecutionSnapshot),
 ) -> Result<ExecutionOutcome, EngineError> {
-    if let Some(space) = WriteSpaceGuard::new(&source.medium, plan) {
-        space.check_before(plan)?;
-    }
     let gate = source.gate.as_ref().filter(|_| plan.operation.writes());
     let mut pool = WorkerPool::spawn(plan, slots, factory, gate)?;
     pool.wait_until_ready(cancellation)?;

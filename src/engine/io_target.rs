@@ -11,9 +11,7 @@ use super::plan::{CacheMode, Plan, SyncMode};
 use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
-use crate::drive::{
-    HeldDescriptor, MediumAccess, OpenMedium, WriteDurability, WriteMode, WritePermit,
-};
+use crate::drive::{OpenMedium, PermittedFile, WritePermit};
 use crate::memory;
 
 /// A medium and its write permit, if any.
@@ -35,15 +33,15 @@ pub struct PlanFile {
     file: PlanDescriptor,
     /// Flags of each write (pwritev2(2)).
     write_flags: ReadWriteFlags,
-    permit: Option<Arc<WritePermit>>,
+    _permit: Option<Arc<WritePermit>>,
 }
 
 #[derive(Debug)]
 enum PlanDescriptor {
-    /// Opened for the plan.
-    Own(OwnedFd),
-    /// Of the open file that holds a block device.
-    Held(HeldDescriptor),
+    /// Opened for the plan, for reading.
+    Reader(OwnedFd),
+    /// Of the open file description that holds the target for writing.
+    Permitted(PermittedFile),
 }
 
 impl PlanFile {
@@ -51,20 +49,13 @@ impl PlanFile {
     pub fn write_flags(&self) -> ReadWriteFlags {
         self.write_flags
     }
-
-    /// The descriptors that exclude others from a medium that is written.
-    pub fn held_files(&self) -> Vec<RawFd> {
-        let permit = self.permit.iter();
-        let files = permit.flat_map(|permit| permit.held_files());
-        files.map(|file| file.as_raw_fd()).collect()
-    }
 }
 
 impl AsFd for PlanFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.file {
-            PlanDescriptor::Own(file) => file.as_fd(),
-            PlanDescriptor::Held(held) => held.file.as_fd(),
+            PlanDescriptor::Reader(file) => file.as_fd(),
+            PlanDescriptor::Permitted(file) => file.as_fd(),
         }
     }
 }
@@ -85,42 +76,28 @@ impl IoTarget {
     pub fn open(&self, plan: &Plan, on_open: &mut dyn FnMut()) -> Result<PlanFile, EngineError> {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
-        let mode = match (&self.write_permit, plan.operation.writes()) {
-            (_, false) => WriteMode::Read,
-            (Some(permit), true) => WriteMode::Write(permit),
-            (None, true) => {
-                let target = self.medium.target.name.clone();
-                return Err(EngineError::InvalidPlan(PlanError {
-                    field: PlanField::Operation,
-                    problem: PlanProblem::NoWritePermit { target },
-                }));
-            }
-        };
+        if self.write_permit.is_none() && plan.operation.writes() {
+            let target = self.medium.target.name.clone();
+            return Err(EngineError::InvalidPlan(PlanError {
+                field: PlanField::Operation,
+                problem: PlanProblem::NoWritePermit { target },
+            }));
+        }
         let direct = plan.cache_mode == CacheMode::Bypass;
-        let held = match mode {
-            WriteMode::Write(permit) => self.medium.held_descriptor(permit, direct)?,
-            WriteMode::Read => None,
+        // A target that is held for writing is opened nowhere else, also not for reading.
+        let file = match &self.write_permit {
+            Some(permit) => PlanDescriptor::Permitted(permit.open(direct)?),
+            None => PlanDescriptor::Reader(self.medium.open_reader(direct)?),
         };
-        let (durability, write_flags) = match plan.sync_mode {
-            SyncMode::None => (WriteDurability::None, ReadWriteFlags::empty()),
-            SyncMode::DataSync => (WriteDurability::Dsync, ReadWriteFlags::DSYNC),
-            SyncMode::Sync => (WriteDurability::Sync, ReadWriteFlags::SYNC),
-        };
-        let (file, write_flags) = match held {
-            Some(held) => (PlanDescriptor::Held(held), write_flags),
-            None => {
-                let own = self.medium.open(MediumAccess {
-                    mode,
-                    direct,
-                    durability,
-                })?;
-                (PlanDescriptor::Own(own), ReadWriteFlags::empty())
-            }
+        let write_flags = match plan.sync_mode {
+            SyncMode::None | SyncMode::Flush => ReadWriteFlags::empty(),
+            SyncMode::DataSync => ReadWriteFlags::DSYNC,
+            SyncMode::Sync => ReadWriteFlags::SYNC,
         };
         let file = PlanFile {
             file,
             write_flags,
-            permit: self.write_permit.clone(),
+            _permit: self.write_permit.clone(),
         };
         on_open();
         if plan.cache_mode == CacheMode::Drop {

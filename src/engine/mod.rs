@@ -27,7 +27,6 @@ mod pread;
 mod progress;
 mod request_generator;
 pub mod simulated;
-mod space;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -1,6 +1,7 @@
 //! Opens a target by name and selects an engine for it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::ops::Range;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
@@ -18,8 +19,8 @@ use super::{CancellationToken, Engine};
 use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, SpaceLimit, Target,
-    TargetKind, WritePermit, guard, scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Target, TargetKind, WritePermit,
+    free_space, guard, scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
@@ -230,23 +231,25 @@ impl OpenedTarget {
     #[must_use]
     pub fn needs_space_below(&self) -> bool {
         let real = self.real_target.as_ref();
-        real.is_some_and(|real| scratch::needs_space_below(&real.medium))
+        real.is_some_and(|real| free_space::needs_space_below(&real.medium))
     }
 
     /// The facts that are shown with the request for consent; `None` for a simulated drive.
-    ///
-    /// # Errors
-    /// When the users of the target cannot be determined.
-    pub fn inspect_for_consent(&self) -> Result<Option<Inspection>, Refusal> {
-        self.real_target
-            .as_ref()
-            .map(|real| guard::inspect_target(&real.sys_paths, &real.medium))
-            .transpose()
+    #[must_use]
+    pub fn inspect_for_consent(&self) -> Option<Inspection> {
+        let real = self.real_target.as_ref()?;
+        Some(guard::inspect_target(&real.sys_paths, &real.medium))
+    }
+
+    /// The open file description of the target; `None` for a simulated drive. While the target is held for writing,
+    /// this process opens it nowhere else.
+    #[must_use]
+    pub fn file(&self) -> Option<Arc<File>> {
+        self.real_target.as_ref().map(|real| real.medium.file())
     }
 
     /// Permits plans that write, if the consent names the target and no other process uses it. A
-    /// block device cannot be mounted by others while this value lives. A scratch file needs no consent;
-    /// the free space is watched where overwriting it takes space.
+    /// block device cannot be mounted by others while this value lives. A scratch file needs no consent.
     ///
     /// # Errors
     /// Why writing is refused, or that the engine could not be created again.
@@ -254,17 +257,14 @@ impl OpenedTarget {
         let Some(real) = &mut self.real_target else {
             return Ok(());
         };
-        let is_scratch = real.medium.target.kind == TargetKind::ScratchFile;
-        if is_scratch && !scratch::takes_space_when_overwritten(&real.medium) {
+        if real.medium.target.kind == TargetKind::ScratchFile {
             return Ok(());
         }
         let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
             .map_err(DriveError::from)?;
-        let mut watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
-        let keeper = watch
-            .watch_processes()
-            .and_then(|()| GateKeeper::start(watch, name))
+        let keeper = WriteWatch::start(&permit)
+            .and_then(|watch| GateKeeper::start(watch, name))
             .map_err(drive::io_error_context("start a thread that watches", name))?;
         let gate = Arc::clone(keeper.gate());
         real.keeper = Some(keeper);
@@ -291,22 +291,18 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
-                scratch::check_space_for_holes(&real.medium, window, most)
+                free_space::check_room_of_medium(&real.medium, window, most)
             }
             _ => Ok(()),
         }
     }
 
-    /// Images, snapshots and pools in which the blocks of the scratch file stay allocated after the run;
-    /// empty for other targets.
+    /// What the target takes space of without this program knowing how much is left; `None` where nothing of
+    /// that kind is known.
     #[must_use]
-    pub fn allocated_below(&self) -> Vec<SpaceLimit> {
-        match &self.real_target {
-            Some(real) if real.medium.target.kind == TargetKind::ScratchFile => {
-                scratch::allocated_below(&real.medium)
-            }
-            _ => Vec::new(),
-        }
+    pub fn unknown_space(&self) -> Option<String> {
+        let real = self.real_target.as_ref()?;
+        free_space::unknown_space(&real.medium)
     }
 
     /// Takes the reason why the target must no longer be written, if one arose while it was

@@ -118,6 +118,8 @@ pub enum SyncMode {
     DataSync,
     /// `O_SYNC`: when the data and the file's attributes are durable.
     Sync,
+    /// When the `fdatasync(2)` that follows it has made the data durable. By system calls in every engine.
+    Flush,
 }
 
 /// Content of written blocks.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::buffers::RequestBuffers;
 use super::execution;
 use super::io_target::{IoTarget, PlanFile, transferred_bytes};
+use super::plan::SyncMode;
 use super::plan_error::{PlanError, PlanField, PlanProblem};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
 use super::worker::{Submitter, WorkerContext, WorkerFactory};
@@ -80,6 +81,7 @@ impl Engine for PreadEngine {
         let factory: WorkerFactory = Arc::new(move |_: WorkerId| {
             Ok(Box::new(SyncWorker {
                 file: Arc::clone(&shared_file),
+                flushes_writes: shared_plan.sync_mode == SyncMode::Flush,
                 buffers: RequestBuffers::new(&shared_plan, 1)?,
                 target: target.clone(),
                 has_arrival_rate: shared_plan.arrival_rate.is_some(),
@@ -100,18 +102,25 @@ impl Engine for PreadEngine {
     }
 }
 
-/// pwrite(2), with flags where the file was not opened with them.
-fn write_at(file: &PlanFile, buffer: &[u8], offset: u64) -> rustix::io::Result<usize> {
+/// pwrite(2), with flags where the file was not opened with them, and fdatasync(2) if requested.
+fn write_at(file: &PlanFile, buffer: &[u8], offset: u64, flush: bool) -> rustix::io::Result<usize> {
     let flags = file.write_flags();
-    match flags.is_empty() {
-        true => rustix::io::pwrite(file, buffer, offset),
-        false => rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags),
+    let written = if flags.is_empty() {
+        rustix::io::pwrite(file, buffer, offset)?
+    } else {
+        rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags)?
+    };
+    if flush {
+        rustix::fs::fdatasync(file)?;
     }
+    Ok(written)
 }
 
 /// Executes the system calls of one thread, one after the other.
 struct SyncWorker {
     file: Arc<PlanFile>,
+    /// Whether fdatasync(2) follows each write.
+    flushes_writes: bool,
     buffers: RequestBuffers,
     target: String,
     has_arrival_rate: bool,
@@ -157,7 +166,7 @@ impl SyncWorker {
         }
         let answer = loop {
             let answer = match job.writes {
-                true => write_at(&self.file, buffer, job.offset),
+                true => write_at(&self.file, buffer, job.offset, self.flushes_writes),
                 false => rustix::io::pread(&*self.file, &mut *buffer, job.offset),
             };
             if answer != Err(rustix::io::Errno::INTR) {

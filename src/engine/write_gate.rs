@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::pauses;
 use super::request_generator::saturating_nanoseconds;
-use super::{pauses, threads};
 use crate::drive::DriveError;
 use crate::drive::guard::WriteWatch;
 
@@ -20,10 +20,6 @@ use crate::drive::guard::WriteWatch;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long requests may be submitted after the start of a completed poll.
 pub const LONGEST_GAP: Duration = Duration::from_millis(500);
-/// CPU time that a poll may use. More means that another process has inflated the kernel's tables.
-const MOST_PROCESSOR_TIME: Duration = Duration::from_secs(1);
-/// Number of consecutive polls that may take longer than the gap.
-const MOST_SLOW_LOOKS: u32 = 3;
 /// Interval between two attempts of a waiting worker.
 pub const ATTEMPT_EVERY: Duration = Duration::from_millis(1);
 /// Number of attempts without a completed poll after which the run ends. The limit counts attempts
@@ -68,6 +64,15 @@ impl WriteGate {
             closed: AtomicBool::new(false),
             awaited: AtomicBool::new(false),
             reason: Mutex::new(None),
+        }
+    }
+
+    /// The target could not be watched: the watch got no answer for [`MOST_ATTEMPTS`].
+    fn unwatched_error(&self) -> DriveError {
+        DriveError::Io {
+            tried: "watch",
+            name: self.name.clone(),
+            source: std::io::ErrorKind::TimedOut.into(),
         }
     }
 
@@ -150,9 +155,7 @@ impl WorkerGate {
         self.gate.awaited.store(true, Ordering::Release);
         self.attempts += 1;
         if self.attempts > MOST_ATTEMPTS {
-            let reason = "the tables of the kernel could not be read for 10 s";
-            self.gate
-                .close(WriteWatch::unwatchable_error(&self.gate.name, reason));
+            self.gate.close(self.gate.unwatched_error());
         }
         match self.gate.is_closed() {
             true => Passage::Closed,
@@ -176,11 +179,10 @@ impl GateKeeper {
     /// When no thread can be started.
     pub fn start(mut watch: WriteWatch, name: &str) -> std::io::Result<Self> {
         Self::start_with(name, move |gate| {
-            if let Some(refusal) = look(&mut watch, gate) {
-                gate.close(refusal);
-            } else if let Some(shortage) = watch.space_shortage() {
-                // Only after the gate is open: a file system can take long to answer.
-                gate.close(shortage);
+            let began = Instant::now();
+            match watch.check() {
+                Some(refusal) => gate.close(refusal.into()),
+                None => gate.looked(began),
             }
         })
     }
@@ -231,24 +233,6 @@ impl Drop for GateKeeper {
             let _ = thread.join();
         }
     }
-}
-
-/// Polls once and opens the gate when the target has no other user. Returns why writing must end.
-fn look(watch: &mut WriteWatch, gate: &WriteGate) -> Option<DriveError> {
-    let (began, before) = (Instant::now(), threads::thread_cpu_time());
-    if let Some(refusal) = watch.check_conflicts() {
-        return Some(refusal.into());
-    }
-    let spent = threads::cpu_time_between(before, threads::thread_cpu_time());
-    let is_slow = began.elapsed() > LONGEST_GAP;
-    if spent.user_time + spent.system_time > MOST_PROCESSOR_TIME
-        || watch.count_slow_check(is_slow) > MOST_SLOW_LOOKS
-    {
-        let reason = "reading the tables of the kernel takes too long";
-        return Some(WriteWatch::unwatchable_error(&gate.name, reason));
-    }
-    gate.looked(began);
-    None
 }
 
 #[cfg(test)]
@@ -321,8 +305,10 @@ mod tests {
         let gate = Arc::new(WriteGate::new("file"));
         let mut worker = WorkerGate::new(Arc::clone(&gate), gate.epoch);
         gate.looked(Instant::now());
-        gate.close(WriteWatch::unwatchable_error("file", "first"));
-        gate.close(WriteWatch::unwatchable_error("file", "second"));
+        gate.close(gate.unwatched_error());
+        gate.close(DriveError::TargetChanged {
+            name: "second".to_owned(),
+        });
         gate.looked(Instant::now());
         assert_eq!(worker.attempt(0), Passage::Closed);
         let reason = gate.take_reason().unwrap().to_string();

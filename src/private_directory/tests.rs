@@ -387,30 +387,3 @@ fn private_files_stay_in_opened_directory_after_rename() {
     assert!(moved.join("file").exists());
     assert!(!base.path().join("file").exists());
 }
-
-#[test]
-fn only_old_temporary_files_are_removed() {
-    let base = base_directory();
-    let directory = create_directory(base.path()).unwrap();
-    let (young, old) = (
-        PrivateDirectory::temporary_name(),
-        PrivateDirectory::temporary_name(),
-    );
-    directory.create_new(&young).unwrap();
-    directory.create_new(os_name("kept")).unwrap();
-    let hour = Duration::from_secs(3600);
-    let file = directory.create_new(&old).unwrap();
-    file.set_modified(SystemTime::now() - hour).unwrap();
-    // Its process has been stopped for an hour.
-    let (stopped, file) = directory.create_temporary().unwrap();
-    file.set_modified(SystemTime::now() - hour).unwrap();
-    directory.remove_old_temporaries(Duration::from_secs(60));
-    let mut names = directory.entry_names().unwrap();
-    names.sort();
-    let mut expected = [young, "kept".into(), stopped.clone()];
-    expected.sort();
-    assert_eq!(names, expected);
-    drop(file);
-    directory.remove_old_temporaries(Duration::from_secs(60));
-    assert!(!directory.entry_names().unwrap().contains(&stopped));
-}

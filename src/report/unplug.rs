@@ -31,11 +31,6 @@ fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
     match obstacle {
         UnplugObstacle::Mounted { device, at } => format!("mounted at {at} ({device})"),
         UnplugObstacle::Swap { device } => format!("swap ({device})"),
-        UnplugObstacle::MountedElsewhere {
-            device,
-            at,
-            process,
-        } => format!("mounted at {at} in the mount namespace of process {process} ({device})"),
         UnplugObstacle::Open {
             device,
             process,

@@ -2,4 +2,5 @@
 
 pub mod general;
 pub mod latency;
+pub mod random;
 pub mod rotation;

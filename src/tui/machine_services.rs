@@ -122,7 +122,7 @@ impl MachineServices {
             })
         } else {
             let lock = self.accounting_lock.take();
-            lock.map_or(Ok(()), SettingLock::restore_original)
+            lock.map_or(Ok(()), |mut lock| lock.restore())
                 .map(|()| false)
         };
         self.send_message(Message::AccountingChanged(result.map_err(Arc::new)));

@@ -50,7 +50,7 @@ pub fn list_deleted_files(roots: &SysPaths) -> Vec<DeletedView> {
 /// Without root, or before kernel 5.14, which has no such setting.
 pub fn enable_delay_accounting(settings: &SettingsManager) -> Result<SettingLock, SettingError> {
     let mut lock = settings.lock_setting(SystemSetting::DelayAccounting)?;
-    lock.set("1")?;
+    lock.set(1)?;
     Ok(lock)
 }
 

@@ -20,7 +20,6 @@ use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{
     device_mapper, exports, lock_line, mappings as guard_mappings,
 };
-use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
@@ -378,31 +377,6 @@ pub fn condition(text: &str) {
     for trigger in ConditionMonitor::new(set).observe(&live, Duration::ZERO) {
         assert!(trigger.condition.holds_for(trigger.value));
     }
-}
-
-/// A record of a changed setting: it names a setting that there is, and values that can do no harm
-/// wherever they were written.
-pub fn settings_record(bytes: &[u8]) {
-    let Ok(record) = SettingRecord::parse(bytes) else {
-        return;
-    };
-    let setting = record.setting();
-    assert_eq!(
-        setting.name().parse::<SystemSetting>().ok().as_ref(),
-        Some(setting)
-    );
-    if let Some(device) = setting.device().map(|device| device.as_str()) {
-        assert!(!device.starts_with('.') && !device.contains(['/', '\0', '\n']));
-    }
-    let value = record.original();
-    assert!(setting.accepts(value) && value.len() < 32);
-    assert!(!value.contains(char::is_control), "{value:?}");
-    for (setting, value) in record.revalidated() {
-        assert!(setting.accepts(value) && value.len() < 32);
-        assert!(!value.contains(char::is_control), "{value:?}");
-    }
-    let written = serde_json::to_vec(&record).expect("what was read can be written");
-    assert_eq!(SettingRecord::parse(&written).ok(), Some(record));
 }
 
 /// A session's document or journal, and all that is made of it.

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/settings_record seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree seeds/device_tables
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/condition seeds/session seeds/recording seeds/units_and_volumes seeds/netlink seeds/command_line seeds/btrfs_items seeds/kernel_tree seeds/device_tables
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -14,7 +14,6 @@ copy() { # FROM... into the directory $1, each under a name of its own
 find ../kernels -path '*/proc/*' -type f -size +0 | while read -r file; do copy seeds/proc_file "$file"; done
 copy seeds/trace ../traces/*/events/header_page ../traces/*/events/block/*/format
 copy seeds/session ../sessions/*.json
-copy seeds/settings_record ../safety/settings/records/*.json
 for text in 'sim:hdd,rpm=5400' 'mail -s "disk full" root' 22:26:19 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done

@@ -13,7 +13,7 @@ use diskscope::app::{
     TargetGroup, update,
 };
 use diskscope::bench::{RunEvent, RunProgress, framework};
-use diskscope::drive::guard::{Refusal, UseConflict};
+use diskscope::drive::guard::{Reason, Refusal, User};
 use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
 use diskscope::model::Snapshot;
@@ -646,13 +646,13 @@ fn many_facts() -> Vec<String> {
 /// Before random writes to a drive with more uses than there is room for.
 pub fn consent_for_target_with_many_uses() -> AppState {
     let mut state = overwrite_state("/dev/sdc");
-    let conflicts = (1..=40).map(|number| UseConflict::Mounted {
+    let users = (1..=40).map(|number| User::Mounted {
         device: format!("sdc{number}"),
         at: format!("/srv/{number}"),
     });
-    let refusal = Refusal::InUse {
+    let refusal = Refusal {
         name: "/dev/sdc".to_owned(),
-        conflicts: conflicts.collect(),
+        reason: Reason::InUse(users.collect()),
     };
     let impact = OverwriteImpact {
         target_facts: many_facts(),
@@ -670,12 +670,12 @@ pub fn consent_for_target_in_use() -> AppState {
         "/dev/sda, sda (8:0), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3B1",
     ];
-    let refusal = Refusal::InUse {
+    let refusal = Refusal {
         name: "/dev/sda".to_owned(),
-        conflicts: vec![UseConflict::Mounted {
+        reason: Reason::InUse(vec![User::Mounted {
             device: "sda".to_owned(),
             at: "/mnt/backup".to_owned(),
-        }],
+        }]),
     };
     let impact = OverwriteImpact {
         target_facts: facts.map(str::to_owned).to_vec(),

@@ -17,7 +17,7 @@ use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{
-    CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle, TestedSetting,
+    CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle,
 };
 use crate::session::document::{
     Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, VariantKey,
@@ -178,11 +178,8 @@ impl Benchmark for ReadAheadSweep {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let base_plan = complete_plan(bench.target, bench.parameters)?;
-        let guard = device_with_setting(bench.target).map(|device| {
-            bench
-                .settings
-                .lock_setting(SystemSetting::read_ahead(device)?)
-        });
+        let setting = device_with_setting(bench.target).and_then(SystemSetting::read_ahead);
+        let guard = setting.map(|setting| bench.settings.lock_setting(setting));
         let mut budget = PhaseBudget::new(base_plan.limits);
         match guard {
             Some(Ok(guard)) => sweep_settings(bench, &base_plan, &mut budget, guard),
@@ -229,10 +226,8 @@ fn sweep_settings(
     budget: &mut PhaseBudget,
     mut guard: SettingLock,
 ) -> Result<(), BenchError> {
-    let present = guard.original_value().parse::<u32>().ok();
-    if let Some(kib) = present {
-        set_size(bench, MetricId::PRESENT_READ_AHEAD_SIZE, kib);
-    }
+    let present = guard.original_value();
+    set_size(bench, MetricId::PRESENT_READ_AHEAD_SIZE, present);
     set_table(bench);
     let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), base_plan.seed);
     let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, base_plan.seed);
@@ -266,9 +261,8 @@ fn sweep_settings(
         }
     }
     set_results(bench, &rounds, present);
-    if let Err(error) = guard.restore_original() {
+    if let Err(error) = guard.restore() {
         bench.set_check(CheckEvidence::SettingNotRestored(SettingFailure {
-            setting: TestedSetting::ReadAhead,
             error: error.to_string().into(),
         }));
     }
@@ -284,12 +278,12 @@ fn measure_setting(
     point: usize,
     (phase, share, plan): (&str, f64, &Plan),
 ) -> Result<Result<ExecutionOutcome, SettingError>, BenchError> {
-    if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
+    if let Err(error) = guard.set(READ_AHEAD_KIB[point]) {
         return Ok(Err(error));
     }
     let mut restored = Ok(());
     let outcome = bench.execute_with_open_hook(phase, share, plan, &mut || {
-        restored = guard.restore_until_set();
+        restored = guard.restore();
     })?;
     Ok(restored.map(|()| outcome))
 }
@@ -366,12 +360,10 @@ fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
 }
 
 /// Sets the smallest setting on the plateau, if it is significantly better than smaller ones.
-fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option<u32>) {
+fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: u32) {
     // The present setting may not be a power of two: the next lower step stands for it.
-    let now = present.and_then(|present| {
-        let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
-        READ_AHEAD_KIB.iter().rposition(not_larger)
-    });
+    let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
+    let now = READ_AHEAD_KIB.iter().rposition(not_larger);
     let put_rate = |bench: &mut RunContext<'_>, id: MetricId, point: usize| {
         if let Some(metric) = rounds.metric_of_point(point, id) {
             bench.set_metric(metric);
@@ -400,7 +392,6 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option
 
 fn setting_not_changed(during_sweep: bool, cause: ObstacleCause) -> CheckEvidence {
     CheckEvidence::SettingNotChangeable(SettingObstacle {
-        setting: TestedSetting::ReadAhead,
         during_sweep,
         cause,
     })

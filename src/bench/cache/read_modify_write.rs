@@ -280,7 +280,7 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
-    use crate::drive::random::splitmix64;
+    use crate::stats::random::splitmix64;
 
     /// A drive on which a partial block costs five times as much.
     fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>

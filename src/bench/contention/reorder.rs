@@ -17,11 +17,11 @@ use crate::bench::{
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
 use crate::session::document::{Metric, MetricId, MetricKind, SeriesId, SeriesKind};
+use crate::stats::random::scale_to_bound;
 
 /// Random reads in batches, each sorted by address.
 pub struct ReorderBenchmark;
@@ -294,7 +294,7 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, metric_value, run_on_simulated};
-    use crate::drive::random::splitmix64;
+    use crate::stats::random::splitmix64;
 
     #[test]
     fn reorder_of_seeking_drive_gains_by_sorting() {

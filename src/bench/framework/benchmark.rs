@@ -1,7 +1,5 @@
 //! What every benchmark has: a description, a forecast, a run.
 
-use std::time::Duration;
-
 use super::context::RunContext;
 use super::error::BenchError;
 use super::fio::FioJob;
@@ -37,11 +35,6 @@ pub trait Benchmark: Sync + Send {
     /// # Errors
     /// When nothing could be measured.
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError>;
-
-    /// How long it may take after a stop to restore the settings that it has changed.
-    fn restore_time(&self) -> Duration {
-        Duration::ZERO
-    }
 
     /// The equivalent fio job with these parameters.
     ///

@@ -14,11 +14,11 @@ use std::time::Duration;
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use crate::drive::random::shuffle;
 use crate::safe_text::SafeText;
 use crate::session::document::check::{OptimumDoubt, VariantRatio};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
+use crate::stats::random::shuffle;
 
 /// Default number of rounds: with four values the 95 % confidence interval extends 1.6 standard
 /// deviations to either side, with three values 2.5.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::forecast::Forecast;
-use crate::drive::{Inspection, SpaceLimit, Target};
+use crate::drive::{Inspection, Target};
 use crate::engine::{ExecutionSnapshot, IoCounts};
 use crate::session::document::{EngineRecord, Findings, KernelCounts, StageBreakdown};
 
@@ -50,8 +50,8 @@ pub struct RunStart {
     pub engine: EngineRecord,
     /// What is overwritten, where the benchmark writes to existing data.
     pub overwritten_target: Option<Inspection>,
-    /// Images, snapshots and pools in which the blocks of a scratch file stay allocated after the run.
-    pub allocated_below: Vec<SpaceLimit>,
+    /// What the run takes space of without knowing how much is left, where it writes.
+    pub unknown_space: Option<String>,
 }
 
 /// State of a running benchmark.

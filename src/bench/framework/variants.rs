@@ -136,12 +136,6 @@ pub fn measure_all(
 
 /// Hook around the variants of a sweep.
 pub trait PassHook {
-    /// Runs before a variant, for example to change a setting; `false` ends the sweep.
-    fn before_variant(&mut self, bench: &mut RunContext<'_>, point: usize) -> bool {
-        let _ = (bench, point);
-        true
-    }
-
     /// Runs after a variant, with its outcome and its totals over all rounds so far.
     fn after_variant(
         &mut self,
@@ -182,9 +176,6 @@ pub fn measure_in_rounds(
     };
     while let Some(turn) = schedule.next_turn(bench, own) {
         let variant = &variants[turn.point];
-        if !hook.before_variant(bench, turn.point) {
-            break;
-        }
         let plan = turn.turn_plan(&variant.plan);
         let outcome = bench.execute(
             &turn.phase_label(&variant.label),

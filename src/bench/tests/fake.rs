@@ -368,5 +368,5 @@ pub fn settings_below(root: &Path) -> SettingsManager {
     fs::create_dir_all(&random).unwrap();
     let boot = "01234567-89ab-cdef-0123-456789abcdef\n";
     fs::write(random.join("boot_id"), boot).unwrap();
-    SettingsManager::new(SysPaths::under_root(root), &root.join("records"))
+    SettingsManager::new(SysPaths::under_root(root), root.to_owned())
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
+use super::RunScope;
+use crate::drive::{BlockDevice, DriveKind, TargetKind, extents};
 use crate::foreign_tree::ForeignTree;
 use crate::session::document::{BlockSample, FileAllocation};
 
@@ -20,17 +21,14 @@ const SAMPLE_BLOCK_BYTES: usize = 4096;
 /// How much of the target within the window is allocated on the medium; for a loop device, of its
 /// backing file. `None` for a target without a file, and where the file system does not report it.
 #[must_use]
-pub fn allocated_extents(
-    target: &Target,
-    stack: &[&BlockDevice],
-    window: &Range<u64>,
-) -> Option<FileAllocation> {
+pub fn allocated_extents(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> Option<FileAllocation> {
+    let (target, window) = (scope.target, &scope.window);
     let backing = stack.iter().find(|drive| drive.kind == DriveKind::Loop);
     let (path, file, range) = match (target.kind, backing) {
+        // The path is not opened: that would break the lease by which a file is held for writing.
         (TargetKind::File, _) => {
-            let path = target.name.clone();
-            let file = File::open(&path).ok()?;
-            (path, file, window.clone())
+            let file = scope.file?.try_clone().ok()?;
+            (target.name.clone(), file, window.clone())
         }
         (TargetKind::BlockDevice, Some(drive)) => {
             let path = drive.backing_file.clone()?;

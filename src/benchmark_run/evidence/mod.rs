@@ -11,6 +11,7 @@ mod stack;
 mod stalls;
 mod traced_competitors;
 
+use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,8 @@ use crate::session::document::{
 pub struct RunScope<'a> {
     /// The target.
     pub target: &'a Target,
+    /// Its open file description; `None` for a simulated drive.
+    pub file: Option<&'a File>,
     /// The range of it that is measured, in bytes.
     pub window: Range<u64>,
     /// Whether the benchmark writes.
@@ -248,7 +251,7 @@ fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
     }
     let hypervisor = scope.host.virtualization.as_deref();
     let setup = self::setup::drive_setup(target, stack, hypervisor);
-    let extents = self::contents::allocated_extents(target, stack, &scope.window);
+    let extents = self::contents::allocated_extents(scope, stack);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     let sampled =

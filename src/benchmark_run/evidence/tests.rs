@@ -11,6 +11,7 @@ fn run_scope(target: &Target) -> RunScope<'_> {
     RunScope {
         arrival_rate: None,
         target,
+        file: None,
         window: 0..target.size_bytes,
         writes: false,
         direct: true,

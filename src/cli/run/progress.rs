@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
 use crate::cli::output::{print_status_line, terminal_text};
-use crate::drive::{Inspection, SpaceLimit};
+use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::safe_text::printable::printable_str;
 use crate::terminal_output::TerminalOutput;
@@ -128,25 +128,12 @@ fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
     lines
 }
 
-/// In what the blocks of the scratch file stay allocated after the run, if in anything.
-fn allocation_notice(start: &RunStart) -> Option<String> {
-    let names: Vec<String> = start
-        .allocated_below
-        .iter()
-        .filter_map(|limit| match limit {
-            SpaceLimit::Image(path) => Some(format!("the image {path}")),
-            SpaceLimit::Store(store) => Some(store.clone()),
-            SpaceLimit::MemoryDevice(device) => Some(format!("the memory limit of {device}")),
-            SpaceLimit::Memory(_) | SpaceLimit::Quota(_) => None,
-        })
-        .collect();
-    (!names.is_empty()).then(|| {
-        format!(
-            "the scratch file takes up to {} of {}, which stay allocated there after the run; fstrim(8) frees those of an image, a pool or a device in memory",
-            units::format_size(start.target.size_bytes),
-            names.join(" and of ")
-        )
-    })
+/// That the free space of something below the target is unknown, if it is.
+fn space_notice(start: &RunStart) -> Option<String> {
+    let unknown = start.unknown_space.as_ref()?;
+    Some(format!(
+        "not checked, because it is unknown: the free space of {unknown}"
+    ))
 }
 
 impl ProgressLine {
@@ -191,7 +178,7 @@ impl ProgressLine {
                 .iter()
                 .for_each(|line| self.print_line(line));
         }
-        if let Some(notice) = allocation_notice(start) {
+        if let Some(notice) = space_notice(start) {
             self.print_line(&notice);
         }
         if self.prints_forecast(&start.forecast)

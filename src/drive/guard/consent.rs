@@ -1,34 +1,20 @@
 //! Consent to overwrite one medium, and whether it still holds for what would be written.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::drive::guard::contents::MediumContents;
-use crate::drive::guard::device_keys;
-use crate::drive::guard::device_keys::DeviceKey;
-use crate::drive::guard::inspect;
-use crate::drive::guard::inspect::Inspection;
-use crate::drive::guard::medium_change::MediumChange;
-use crate::drive::guard::refusal::Refusal;
+use crate::drive::guard::inspect::{self, Inspection};
+use crate::drive::guard::refusal::Reason;
 use crate::drive::identity::sanitized;
-use crate::drive::medium::identity_change::IdentityChange;
-use crate::drive::medium::open_medium::OpenMedium;
-use crate::drive::medium::{MediumIdentity, strip_trailing_slash};
-use crate::named_file;
-use crate::named_file::TrustError;
+use crate::drive::medium::{FileId, IdentityChange, OpenMedium, strip_trailing_slash};
 use crate::roots::SysPaths;
 
-/// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
-///
-/// As long as this value lives the descriptor stays open, and a run that is started with it writes
-/// through this descriptor and no other: what the path leads to meanwhile has no influence.
+/// A medium as somebody was shown it: open, with what was recognised on it. A run that is started with it writes
+/// this medium and no other, whatever its path leads to by then.
 #[derive(Debug)]
 pub struct InspectedMedium {
     medium: Arc<OpenMedium>,
-    identity: MediumIdentity,
-    /// The devices that it is on.
-    devices: Vec<DeviceKey>,
     contents: MediumContents,
 }
 
@@ -37,8 +23,6 @@ impl InspectedMedium {
     #[must_use]
     pub fn read(roots: &SysPaths, medium: Arc<OpenMedium>) -> Self {
         Self {
-            identity: medium.identity().clone(),
-            devices: device_keys::own_devices(roots, &medium),
             contents: MediumContents::read(roots, &medium),
             medium,
         }
@@ -50,18 +34,10 @@ impl InspectedMedium {
         &self.medium
     }
 
-    /// The facts about it, with what was recognised on it.
-    ///
-    /// # Errors
-    /// When it cannot be found out who uses it.
-    pub fn describe(&self, roots: &SysPaths) -> Result<Inspection, Refusal> {
-        inspect::describe_medium(roots, &self.medium, self.contents.clone())
-    }
-
-    /// What was recognised on it.
+    /// The facts about it.
     #[must_use]
-    pub fn contents(&self) -> &MediumContents {
-        &self.contents
+    pub fn describe(&self, roots: &SysPaths) -> Inspection {
+        inspect::describe_medium(roots, &self.medium, self.contents.clone())
     }
 }
 
@@ -74,8 +50,7 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Consent by path, as the command line gives it: the medium is opened afterwards.
-    /// File systems and other recognised formats on it are not included.
+    /// Consent by path, as the command line gives it. Recognised formats on the medium are not included.
     #[must_use]
     pub fn for_path(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -94,8 +69,8 @@ impl Consent {
         }
     }
 
-    /// Consent of somebody who saw the medium with its signatures and typed its path below them:
-    /// it includes these signatures, and holds for this medium as it was shown only.
+    /// Consent of somebody who saw the medium with its signatures and typed its path below them: it includes these
+    /// signatures, and holds only for this medium as it was shown.
     #[must_use]
     pub fn for_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
         let inspected = inspected.into();
@@ -126,72 +101,34 @@ impl Consent {
 }
 
 /// Whether the consent names this medium: by the same text, and by what the text leads to now.
-pub(super) fn check_path(medium: &OpenMedium, consent: Option<&Consent>) -> Result<(), Refusal> {
-    let name = medium.target.name.clone();
-    let Some(consent) = consent else {
-        return Err(Refusal::NoConsent { name });
-    };
+pub(super) fn check_path<'c>(
+    medium: &OpenMedium,
+    consent: Option<&'c Consent>,
+) -> Result<&'c Consent, Reason> {
+    let consent = consent.ok_or(Reason::NoConsent)?;
     let path = &strip_trailing_slash(&consent.path);
     if path.as_os_str() != medium.path().as_os_str() {
-        return Err(Refusal::ConsentPathMismatch {
-            name,
-            given: sanitized(&consent.path.to_string_lossy()),
-        });
+        let given = sanitized(&consent.path.to_string_lossy());
+        return Err(Reason::OtherPathNamed(given));
     }
-    // The path is followed once: what was judged is what the medium is compared with. A second walk
-    // could end in another file, which somebody else puts there for that moment.
-    let trusted = match named_file::resolve_trusted(path) {
-        Ok(trusted) => Some(trusted.id()),
-        Err(TrustError::Missing) => None,
-        Err(TrustError::Untrusted(reason)) => return Err(Refusal::Untrusted { name, reason }),
-    };
-    if trusted == Some(medium.file_id()) {
-        return Ok(());
+    let found = std::fs::metadata(path);
+    if found.is_ok_and(|facts| FileId::of_metadata(&facts) == medium.file_id()) {
+        Ok(consent)
+    } else {
+        Err(Reason::Changed(IdentityChange::FileIdentity))
     }
-    Err(medium_changed(
-        medium,
-        MediumChange::Identity(IdentityChange::FileIdentity),
-    ))
 }
 
-/// Whether the medium and what is on it are still what was consented to. `held` is another
-/// descriptor of it, through which it is held against others, where there is one.
-pub(super) fn check_medium(
-    roots: &SysPaths,
-    medium: &OpenMedium,
-    consent: &Consent,
-    held: Option<&File>,
-) -> Result<(), Refusal> {
-    let change = medium
-        .changed_since_opened()
-        .or_else(|| medium.difference_to(held?));
-    if let Some(change) = change {
-        return Err(medium_changed(medium, MediumChange::Identity(change)));
-    }
-    let contents = MediumContents::read(roots, medium);
-    if let Some(shown) = &consent.inspected {
-        let change = shown.identity.first_difference(medium.identity());
-        let devices = || device_keys::own_devices(roots, medium);
-        let change = change.or_else(|| device_keys::first_difference(&shown.devices, &devices()));
-        if let Some(change) = change {
-            return Err(medium_changed(medium, MediumChange::Identity(change)));
-        }
-        if shown.contents != contents {
-            return Err(medium_changed(medium, MediumChange::Contents));
-        }
+/// Whether what is on the medium is what was consented to. The medium is held against others.
+pub(super) fn check_contents(medium: &OpenMedium, consent: &Consent) -> Result<(), Reason> {
+    let contents = MediumContents::read(medium.roots(), medium);
+    if let Some(shown) = &consent.inspected
+        && shown.contents != contents
+    {
+        return Err(Reason::ContentsChanged);
     }
     if contents.needs_acknowledgement() && !consent.signatures {
-        return Err(Refusal::SignaturesNotIncluded {
-            name: medium.target.name.clone(),
-            found: contents.summary(),
-        });
+        return Err(Reason::SignaturesNotIncluded(contents.summary()));
     }
     Ok(())
-}
-
-fn medium_changed(medium: &OpenMedium, change: MediumChange) -> Refusal {
-    Refusal::MediumChanged {
-        name: medium.target.name.clone(),
-        change,
-    }
 }

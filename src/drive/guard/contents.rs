@@ -1,242 +1,268 @@
-//! Recognised contents of a medium that an overwrite would destroy.
+//! What is on a medium that an overwrite would destroy.
 
-use std::fs;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::unix::fs::FileExt;
 
-use crate::drive::guard::bytes::{ReadAt, ReadFailure, RegionReader};
-use crate::drive::guard::medium_reader::MediumReader;
-use crate::drive::guard::partition_table::{PartitionRange, PartitionTable};
-use crate::drive::guard::signatures::Signature;
-use crate::drive::guard::{partition_table, siblings, signatures};
-use crate::drive::identity::sysfs::{directory_entries, read_line};
-use crate::drive::medium::open_medium::OpenMedium;
+use rustix::fs::Advice;
+
+use crate::drive::guard::signatures::{Signature, find_formats};
+use crate::drive::identity::sysfs::{directory_entries, read_number};
+use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
 
-/// Contents of a medium, as far as they were recognised.
+/// Bytes read at the start and at the end of each region. What differs there is other content.
+const EDGE_BYTES: u64 = 256 << 10;
+/// Unit of `start` and `size` in sysfs.
+const SECTOR_BYTES: u64 = 512;
+
+/// A partition of the medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRange {
+    /// Kernel name, such as `sda1`.
+    pub name: String,
+    /// Start in bytes.
+    pub start: u64,
+    /// Length in bytes.
+    pub length: u64,
+}
+
+/// A place that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadFailure {
+    /// Offset on the medium, in bytes.
+    pub offset: u64,
+    /// The error of the kernel, such as `EIO`.
+    pub errno: i32,
+}
+
+/// Contents of a medium, as far as they are recognised.
 ///
-/// Two values are equal only if the same bytes were read. A file system that was recreated, or only
-/// mounted, in between makes them differ.
+/// Two values are equal only if the same bytes were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediumContents {
     /// Formats on the medium, followed by those on its partitions.
     pub signatures: Vec<Signature>,
-    /// Partitions from the table on the medium, or from the kernel if it reports more.
+    /// Partitions that the kernel reports.
     pub partitions: Vec<PartitionRange>,
-    /// Whether the table has more partitions than were examined.
-    pub truncated: bool,
-    /// The first location that could not be read: its contents are unknown.
+    /// The first place that could not be read: what is there is unknown.
     pub read_failure: Option<ReadFailure>,
-    /// Digest of all bytes read.
+    /// Whether nothing is recognised, and not all bytes that were read are zero.
+    pub is_unrecognised: bool,
+    /// Digest of the bytes at the edges of all regions.
     digest: u64,
 }
 
 impl MediumContents {
-    /// Examines the bytes on a medium, bypassing the page cache where possible.
+    /// Reads the contents of an open medium.
     pub(super) fn read(roots: &SysPaths, medium: &OpenMedium) -> Self {
-        siblings::write_back_aliases(roots, medium);
+        let file = medium.file();
         let size = medium.identity().size_bytes;
-        let sector = u64::from(medium.target.logical_block_bytes);
-        let is_device = medium.device_number().is_some();
-        let known = if is_device {
-            kernel_partitions(roots, medium)
-        } else {
-            Vec::new()
-        };
-        let sector = if is_device { sector } else { 512 };
-        let mut contents = Self::inspect(&MediumReader::new(medium), size, sector, &known);
-        let drive = medium.target.drive.as_ref().filter(|_| is_device);
-        let by_udev = drive.and_then(|drive| drive.signature.clone());
-        let by_table = drive.and_then(|drive| content_by_table(roots, &drive.name, sector));
-        for name in by_udev.into_iter().chain(by_table.map(str::to_owned)) {
-            if !contents.has_format(&name) {
-                contents.signatures.push(Signature {
-                    name,
-                    offset: None,
-                    partition: None,
-                });
-            }
+        let device = medium.target.drive.as_ref();
+        let device = device.filter(|_| medium.device_number().is_some());
+        let partitions = device.map_or_else(Vec::new, |it| partitions_of(roots, &it.name));
+        // A partition has a page cache of its own: what the disk's holds may be out of date.
+        let _ = rustix::fs::fadvise(&*file, 0, None, Advice::DontNeed);
+        let mut contents = Self::of_file(&file, size, partitions);
+        if let Some(name) = device.and_then(|device| device.signature.clone())
+            && !contents.signatures.iter().any(|own| own.name == name)
+        {
+            contents.signatures.push(Signature {
+                name,
+                partition: None,
+            });
         }
         contents
     }
 
-    /// Examines bytes in memory, as for an image file.
-    #[must_use]
-    pub fn inspect_bytes(bytes: &[u8]) -> Self {
-        Self::inspect(&bytes, bytes.len() as u64, 512, &[])
-    }
-
-    fn inspect(source: &dyn ReadAt, size: u64, sector: u64, known: &[PartitionRange]) -> Self {
-        let reader = RegionReader::new(source, size);
-        let whole = reader.whole_medium();
-        let own = signatures::find_signatures(whole);
-        let has = |wanted: &str| own.iter().any(|(name, _)| *name == wanted);
-        let mut table = match (has("gpt"), has("dos")) {
-            (true, _) => partition_table::read_gpt(&whole),
-            (false, true) => partition_table::read_mbr(&whole, sector),
-            (false, false) => PartitionTable::default(),
+    /// The contents of a file or device of that size.
+    pub(super) fn of_file(file: &File, size: u64, partitions: Vec<PartitionRange>) -> Self {
+        let reader = Reader::new(file);
+        let whole = reader.region(0, size);
+        let name_whole = |name: &&str| Signature {
+            name: (*name).to_owned(),
+            partition: None,
         };
-        for range in known {
-            if !table
-                .partitions
-                .iter()
-                .any(|part| part.start == range.start)
-            {
-                table.partitions.push(*range);
-            }
-        }
-        let signature = |partition: Option<PartitionRange>| {
-            move |(name, offset): (&str, u64)| Signature {
+        let mut signatures: Vec<Signature> = find_formats(&whole).iter().map(name_whole).collect();
+        let mut is_zero = whole.edges_are_zero();
+        for part in &partitions {
+            let length = part.length.min(size.saturating_sub(part.start));
+            let region = reader.region(part.start, length);
+            let found = find_formats(&region).into_iter();
+            signatures.extend(found.map(|name| Signature {
                 name: name.to_owned(),
-                offset: Some(partition.map_or(0, |part| part.start) + offset),
-                partition: partition.map(|part| part.number),
-            }
-        };
-        let mut signatures: Vec<_> = own.into_iter().map(signature(None)).collect();
-        for part in &table.partitions {
-            let found = signatures::find_signatures(reader.region(part.start, part.length));
-            signatures.extend(found.into_iter().map(signature(Some(*part))));
+                partition: Some(part.name.clone()),
+            }));
+            is_zero &= region.edges_are_zero();
         }
         Self {
+            is_unrecognised: signatures.is_empty() && !is_zero,
             signatures,
-            partitions: table.partitions,
-            truncated: table.truncated,
-            read_failure: reader.failure(),
-            digest: reader.digest(),
+            partitions,
+            read_failure: reader.failure.get(),
+            digest: reader.digest.borrow().finish(),
         }
     }
 
-    /// Whether the medium itself has a format of that name.
-    fn has_format(&self, name: &str) -> bool {
-        let own = |signature: &&Signature| signature.partition.is_none();
-        let mut names = self.signatures.iter().filter(own).map(|one| &one.name);
-        names.any(|known| known == name)
-    }
-
-    /// Names of the formats on a partition that starts at that offset.
-    #[must_use]
-    pub fn formats_on_partition(&self, start: u64) -> Vec<&str> {
-        let part = self.partitions.iter().find(|part| part.start == start);
-        let on_it = |signature: &&Signature| {
-            part.is_some() && signature.partition == part.map(|part| part.number)
-        };
-        let signatures = self.signatures.iter().filter(on_it);
-        signatures
-            .map(|signature| signature.name.as_str())
+    /// Names of the formats on a partition.
+    pub(super) fn formats_on(&self, partition: &str) -> Vec<&str> {
+        let own = self.signatures.iter();
+        own.filter(|it| it.partition.as_deref() == Some(partition))
+            .map(|it| it.name.as_str())
             .collect()
     }
 
-    /// Whether overwriting needs explicit consent to these contents: something was recognised, or
-    /// not everything could be examined.
+    /// Whether overwriting needs a second consent: something was recognised, or not everything could be read.
     #[must_use]
     pub fn needs_acknowledgement(&self) -> bool {
-        !self.signatures.is_empty() || self.truncated || self.read_failure.is_some()
+        !self.signatures.is_empty() || self.read_failure.is_some()
     }
 
-    /// What an overwrite would destroy, one item for each format and for each part that could not
-    /// be examined, such as `gpt`, `ext4 (partitions 1, 2)`.
+    /// What an overwrite would destroy, one item for each format, such as `gpt`, `ext4 (sda1, sda2)`.
     #[must_use]
     pub fn summary(&self) -> Vec<String> {
+        let mut items: Vec<String> = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         for signature in &self.signatures {
-            if !names.contains(&signature.name.as_str()) {
-                names.push(&signature.name);
+            if names.contains(&signature.name.as_str()) {
+                continue;
             }
-        }
-        let mut items: Vec<String> = names
-            .iter()
-            .map(|name| self.describe_format(name))
-            .collect();
-        if self.truncated {
-            items.push("unknown contents of further partitions".to_owned());
+            names.push(&signature.name);
+            let same = self
+                .signatures
+                .iter()
+                .filter(|it| it.name == signature.name);
+            let places: Vec<&str> = same.filter_map(|it| it.partition.as_deref()).collect();
+            items.push(if places.is_empty() {
+                signature.name.clone()
+            } else {
+                format!("{} ({})", signature.name, places.join(", "))
+            });
         }
         if let Some(failure) = self.read_failure {
             items.push(format!("unknown contents ({failure})"));
         }
         items
     }
+}
 
-    /// One format and its location.
-    fn describe_format(&self, name: &str) -> String {
-        let named = self.signatures.iter().filter(|one| one.name == name);
-        let places: Vec<Option<u32>> = named.map(|one| one.partition).collect();
-        let numbers: Vec<u32> = places.iter().flatten().copied().collect();
-        let own = places.contains(&None);
-        match (own, numbers.as_slice()) {
-            (_, []) => name.to_owned(),
-            (false, [number]) => format!("{name} (partition {number})"),
-            (false, numbers) => format!("{name} (partitions {})", format_number_ranges(numbers)),
-            (true, numbers) => format!(
-                "{name} (also on partition {})",
-                format_number_ranges(numbers)
-            ),
-        }
+impl fmt::Display for ReadFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = io::Error::from_raw_os_error(self.errno);
+        write!(f, "byte {} cannot be read: {error}", self.offset)
     }
 }
 
-/// Numbers with consecutive ones joined: `1-3, 7`.
-fn format_number_ranges(numbers: &[u32]) -> String {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut joined: Vec<(u32, u32)> = Vec::new();
-    for number in sorted {
-        match joined.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => joined.push((number, number)),
-        }
-    }
-    let words = joined.iter().map(|(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first}-{last}"),
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
-
-/// What is on a partition by its type in the table of its disk, where that alone tells it. `sector`: logical block
-/// size of the disk in bytes.
-fn content_by_table(roots: &SysPaths, name: &str, sector: u64) -> Option<&'static str> {
-    let devices = roots.sys.join("class/block");
-    let directory = devices.join(name);
-    let number: u32 = read_line(&directory.join("partition"))?.parse().ok()?;
-    let disk = siblings::whole_disk_name(&directory)?;
-    let sectors: u64 = read_line(&devices.join(&disk).join("size"))?.parse().ok()?;
-    let file = siblings::open_device_by_name(roots, &disk)?;
-    let reader = RegionReader::new(&file, sectors.checked_mul(512)?);
-    let whole = reader.whole_medium();
-    let gpt = partition_table::read_gpt(&whole);
-    let table = match gpt.partitions.is_empty() {
-        true => partition_table::read_mbr(&whole, sector),
-        false => gpt,
-    };
-    let mut partitions = table.partitions.into_iter();
-    let part = partitions.find(|part| part.number == number)?;
-    part.partition_type?.known_content()
-}
-
-/// The partitions that the kernel reports for a whole device, in bytes from its start.
-fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRange> {
-    let Some(drive) = &medium.target.drive else {
-        return Vec::new();
-    };
-    let directory = roots.sys.join("class/block").join(&drive.name);
-    let number =
-        |path: std::path::PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+/// The partitions that the kernel reports for a device, in order of their starts.
+fn partitions_of(roots: &SysPaths, device: &str) -> Vec<PartitionRange> {
+    let directory = roots.sys.join("class/block").join(device);
     let range = |name: String| {
-        let part = directory.join(name);
+        let own = directory.join(&name);
+        read_number::<u32>(&own.join("partition"))?;
+        let bytes = |file| read_number::<u64>(&own.join(file))?.checked_mul(SECTOR_BYTES);
         Some(PartitionRange {
-            number: u32::try_from(number(part.join("partition"))?).ok()?,
-            start: number(part.join("start"))?.checked_mul(512)?,
-            length: number(part.join("size"))?.checked_mul(512)?,
-            partition_type: None,
+            start: bytes("start")?,
+            length: bytes("size")?,
+            name,
         })
     };
     let names = directory_entries(&directory);
-    let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
-    found.sort_list_by_key(|part| part.number);
+    let mut found: Vec<PartitionRange> = names.into_iter().filter_map(range).collect();
+    found.sort_by_key(|part| part.start);
     found
 }
 
-#[cfg(test)]
-#[path = "tests/contents.rs"]
-mod tests;
+/// Reads a medium; keeps the first failure, and a digest of the edges of regions.
+struct Reader<'f> {
+    file: &'f File,
+    failure: Cell<Option<ReadFailure>>,
+    digest: RefCell<DefaultHasher>,
+}
+
+/// A part of a medium, with its first and last bytes.
+pub(super) struct Region<'r> {
+    reader: &'r Reader<'r>,
+    start: u64,
+    /// Length in bytes.
+    pub(super) length: u64,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl<'f> Reader<'f> {
+    fn new(file: &'f File) -> Self {
+        Self {
+            file,
+            failure: Cell::new(None),
+            digest: RefCell::default(),
+        }
+    }
+
+    fn region(&self, start: u64, length: u64) -> Region<'_> {
+        let edge = length.min(EDGE_BYTES);
+        let head = self.read(start, edge as usize);
+        let tail = self.read(start + length - edge, edge as usize);
+        let mut digest = self.digest.borrow_mut();
+        digest.write(&head);
+        digest.write(&tail);
+        Region {
+            reader: self,
+            start,
+            length,
+            head,
+            tail,
+        }
+    }
+
+    /// Up to so many bytes; fewer at the end, and after a failure.
+    fn read(&self, offset: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            match self.file.read_at(&mut bytes[done..], at) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                    let failure = ReadFailure { offset: at, errno };
+                    self.failure.set(self.failure.get().or(Some(failure)));
+                    break;
+                }
+            }
+        }
+        bytes.truncate(done);
+        bytes
+    }
+}
+
+impl Region<'_> {
+    /// Up to so many bytes of the region; fewer at its end.
+    pub(super) fn read(&self, offset: u64, length: usize) -> Vec<u8> {
+        let end = offset + length as u64;
+        if end <= self.head.len() as u64 {
+            return self.head[offset as usize..end as usize].to_vec();
+        }
+        let tail_start = self.length - self.tail.len() as u64;
+        if offset >= tail_start && end <= self.length {
+            let from = (offset - tail_start) as usize;
+            return self.tail[from..from + length].to_vec();
+        }
+        let left = self.length.saturating_sub(offset);
+        let length = usize::try_from(left).map_or(length, |left| left.min(length));
+        self.reader.read(self.start + offset, length)
+    }
+
+    /// Whether these bytes are there.
+    pub(super) fn holds(&self, offset: u64, bytes: &[u8]) -> bool {
+        self.read(offset, bytes.len()) == bytes
+    }
+
+    fn edges_are_zero(&self) -> bool {
+        self.head.iter().chain(&self.tail).all(|byte| *byte == 0)
+    }
+}

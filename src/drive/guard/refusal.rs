@@ -1,231 +1,243 @@
-//! Reasons why writing is refused.
+//! Refusals to write, and their reasons.
 
+use std::fmt;
 use std::io;
 
 use crate::drive::error_kind::ErrorKind;
-use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
-use crate::drive::guard::medium_change::MediumChange;
-use crate::drive::guard::obstacle::Obstacle;
+use crate::drive::guard::users::{UnknownUse, User};
+use crate::drive::medium::IdentityChange;
 use crate::privilege;
 use crate::safe_text::SafeText;
 use crate::shell;
+use crate::units;
 
-/// Reason why writing is refused.
+/// A target is not written.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+#[error("{}", .reason.text(.name))]
+pub struct Refusal {
+    /// The target, as the user named it.
+    pub name: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a target is not written.
+#[derive(Debug)]
+pub enum Reason {
     /// No consent was given.
-    #[error("this test would overwrite {name}")]
-    NoConsent {
-        /// The target.
-        name: String,
-    },
-    /// The consent names another target.
-    #[error("the consent names {given}, but the target is {name}")]
-    ConsentPathMismatch {
-        /// The target.
-        name: String,
-        /// The target that the consent names.
-        given: String,
-    },
-    /// The medium has changed since consent was given.
-    #[error("{name} has changed since it was opened: {change}")]
-    MediumChanged {
-        /// The target.
-        name: String,
-        /// The difference.
-        change: MediumChange,
-    },
-    /// The medium has changed since writing was permitted.
-    #[error("{name} has changed while it was written: {change}")]
-    MediumChangedWhileWriting {
-        /// The target.
-        name: String,
-        /// The difference.
-        change: MediumChange,
-    },
-    /// The consent does not cover file systems or other formats on it.
-    #[error("{name} holds {}", .found.join("; "))]
-    SignaturesNotIncluded {
-        /// The target.
-        name: String,
-        /// What would be destroyed; never empty.
-        found: Vec<String>,
-    },
-    /// Another user can redirect the name.
-    #[error("{name} is not overwritten: {reason}")]
-    Untrusted {
-        /// The target.
-        name: String,
-        /// Who can redirect it, and how.
-        reason: String,
-    },
-    /// Opening a file of a lower directory for writing copies it, and there is not enough free
-    /// space for the copy.
-    #[error(
-        "{name} is in a lower directory of an overlay: writing copies all {size} of it, and {free} \
-         are free of which {reserve} must stay free",
-        size = crate::units::format_capacity(*.size as f64),
-        free = crate::units::format_capacity(*.free as f64),
-        reserve = crate::units::format_capacity(*.reserve as f64)
-    )]
-    NoRoomForCopy {
-        /// The target.
-        name: String,
-        /// Its size in bytes.
-        size: u64,
-        /// Free bytes of the upper directory.
-        free: u64,
-        /// Bytes that must stay free.
-        reserve: u64,
-    },
-    /// The target is in use.
-    #[error("{name} is in use: {}", conflicts_text(.conflicts))]
-    InUse {
-        /// The target.
-        name: String,
-        /// Its users, the most relevant first; never empty.
-        conflicts: Vec<UseConflict>,
-    },
-    /// The target cannot be written at all.
-    #[error("{name} {obstacle}")]
-    NotWritable {
-        /// The target.
-        name: String,
-        /// The reason.
-        obstacle: Obstacle,
-    },
-    /// Some uses cannot be determined, which counts as in use.
-    #[error("cannot determine whether {name} is in use: {}", unresolved_text(.unresolved))]
-    Unresolved {
-        /// The target.
-        name: String,
-        /// What could not be determined; never empty.
-        unresolved: Vec<UnresolvedUse>,
-    },
-    /// Its users cannot be determined.
-    #[error("cannot determine the users of {name}: {tried}: {source}")]
-    UseUnknown {
-        /// The target.
-        name: String,
-        /// The operation.
+    NoConsent,
+    /// The consent names this other target.
+    OtherPathNamed(String),
+    /// The consent does not cover these file systems and other formats; never empty.
+    SignaturesNotIncluded(Vec<String>),
+    /// It is not what it was when consent was given.
+    Changed(IdentityChange),
+    /// It has other contents than those that were shown.
+    ContentsChanged,
+    /// It became another medium during the run.
+    ChangedWhileWriting(IdentityChange),
+    /// Somebody uses it; never empty.
+    InUse(Vec<User>),
+    /// Whether somebody uses it cannot be found out, which counts as in use; never empty.
+    Unknown(Vec<UnknownUse>),
+    /// An open of another process has broken the lease of the file during the run.
+    LeaseBroken,
+    /// The block device has only so many bytes.
+    TooSmall(u64),
+    /// It is flash memory (MTD, UBI), whose users do not claim its block device.
+    FlashMemory,
+    /// The kernel does not count the openers of files on this type of file system.
+    FileSystem(String),
+    /// The file was removed.
+    Unnamed,
+    /// The file belongs to another user: the kernel grants no lease without CAP_LEASE.
+    OtherOwner,
+    /// It cannot be written at all.
+    Protected(Protection),
+    /// A system call failed.
+    Failed {
+        /// What was tried.
         tried: &'static str,
         /// The error of the kernel.
         source: io::Error,
     },
 }
 
-/// Joins the descriptions of the conflicts.
-pub(super) fn conflicts_text(conflicts: &[UseConflict]) -> String {
-    let words: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
-    words.join("; ")
-}
-
-/// Joins the descriptions of the unresolved uses.
-pub(super) fn unresolved_text(unresolved: &[UnresolvedUse]) -> String {
-    let words: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
-    words.join("; ")
-}
-
-/// The option that names this target, to be pasted; of a target whose name is only known as it is
-/// displayed, in words.
-fn overwrite_option(name: &str) -> String {
-    let name = SafeText::from(name);
-    let option = name
-        .original()
-        .and_then(|name| match name.starts_with('-') {
-            true => shell::quote_word(format!("--overwrite={name}")),
-            false => shell::command_line(["--overwrite", name]),
-        });
-    let option = option.map(shell::for_terminal);
-    option.unwrap_or_else(|| "--overwrite with the name of the target".to_owned())
+/// Write protection of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// The device is read-only.
+    ReadOnlyDevice,
+    /// Its file system is mounted read-only.
+    ReadOnlyMount,
+    /// The file is immutable or append-only (chattr(1)), or protected by fs-verity.
+    Attribute,
+    /// It is being executed, or the kernel swaps to it.
+    TextBusy,
+    /// The kernel denies permission, also to root.
+    Denied,
 }
 
 impl Refusal {
-    /// A refusal always maps to the class `Refused`.
+    pub(super) fn new(name: &str, reason: Reason) -> Self {
+        Self {
+            name: name.to_owned(),
+            reason,
+        }
+    }
+
+    /// The class of the error, which determines the exit status.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
     }
 
-    /// Advice on how to resolve the refusal, one sentence.
+    /// What to do, one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
-        match self {
-            Self::NoConsent { name } => format!(
+        let name = &self.name;
+        match &self.reason {
+            Reason::NoConsent => format!(
                 "all data on it would be lost; to overwrite it, add {}, or name a directory: a scratch file is created there",
                 overwrite_option(name)
             ),
-            Self::ConsentPathMismatch { name, .. } => {
-                format!(
-                    "--overwrite must name the target itself: {}",
-                    overwrite_option(name)
-                )
-            }
-            Self::MediumChanged { .. } => {
-                "nothing was written; check what the target contains now, then start again".to_owned()
-            }
-            Self::MediumChangedWhileWriting { .. } => {
-                "writing was stopped; what was written within half a second after the change is on what is there now: check what it contains"
-                    .to_owned()
-            }
-            Self::SignaturesNotIncluded { name, .. } => format!(
+            Reason::OtherPathNamed(_) => format!(
+                "--overwrite must name the target itself: {}",
+                overwrite_option(name)
+            ),
+            Reason::SignaturesNotIncluded(_) => format!(
                 "all of that would be lost; to overwrite it, add --overwrite-signatures to {}",
                 overwrite_option(name)
             ),
-            Self::Untrusted { .. } => {
-                "name the target by its real path, without links of other users".to_owned()
-            }
-            Self::NoRoomForCopy { .. } => {
-                "free some space on the file system of the upper directory, or name another file"
-                    .to_owned()
-            }
-            Self::InUse { .. } => "unmount it, swapoff, or stop its users, if its content may be lost; no option overrides this"
-                .to_owned(),
-            Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
-            Self::Unresolved { .. } => privilege::root_advice(
+            Reason::Unknown(_) => privilege::root_advice(
                 " on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
                 "run it on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
             ),
-            Self::UseUnknown { .. } => privilege::root_advice(
-                ", with /proc and /sys mounted",
-                "mount /proc and /sys, then start again",
+            Reason::OtherOwner => privilege::root_advice(
+                ", or name a directory: a scratch file is created there",
+                "grant CAP_LEASE, or name a directory: a scratch file is created there",
             ),
+            reason => reason.advice().to_owned(),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn advice_quotes_the_name_of_the_target() {
-        for (name, option) in [
-            ("/dev/sdb", "--overwrite /dev/sdb"),
-            ("/srv/q;touch pwned;#", "--overwrite '/srv/q;touch pwned;#'"),
-            (
-                "v --overwrite-signatures",
-                "--overwrite 'v --overwrite-signatures'",
+impl Reason {
+    fn text(&self, name: &str) -> String {
+        match self {
+            Self::NoConsent => format!("this test would overwrite {name}"),
+            Self::OtherPathNamed(given) => {
+                format!("the consent names {given}, but the target is {name}")
+            }
+            Self::SignaturesNotIncluded(found) => format!("{name} holds {}", found.join("; ")),
+            Self::Changed(change) => format!("{name} has changed since it was opened: {change}"),
+            Self::ContentsChanged => {
+                format!("{name} has changed since it was opened: what is on it has changed")
+            }
+            Self::ChangedWhileWriting(change) => {
+                format!("{name} has changed while it was written: {change}")
+            }
+            Self::InUse(users) => format!("{name} is in use: {}", joined(users)),
+            Self::Unknown(unknown) => {
+                format!(
+                    "cannot determine whether {name} is in use: {}",
+                    joined(unknown)
+                )
+            }
+            Self::LeaseBroken => format!(
+                "{name} was opened by another process while it was written, so the run ended and gave it up"
             ),
-            ("-v", "--overwrite=-v"),
-            ("a\\nb", "--overwrite with the name of the target"),
-        ] {
-            let name = name.to_owned();
-            let refusals = [
-                Refusal::NoConsent { name: name.clone() },
-                Refusal::ConsentPathMismatch {
-                    name: name.clone(),
-                    given: String::new(),
-                },
-                Refusal::SignaturesNotIncluded {
-                    name,
-                    found: Vec::new(),
-                },
-            ];
-            for refusal in refusals {
-                let advice = refusal.advice();
-                assert!(advice.contains(option), "{advice}");
+            Self::TooSmall(bytes) => format!(
+                "{name} has only {}: block devices of less than 16 MiB are not overwritten",
+                units::format_size(*bytes)
+            ),
+            Self::FlashMemory => format!(
+                "{name} is flash memory: file systems and UBI use it without claiming the block device"
+            ),
+            Self::FileSystem(kind) => format!(
+                "{name} is a file on {kind}, where the kernel does not count who else has it open"
+            ),
+            Self::Unnamed => format!("{name} was removed"),
+            Self::OtherOwner => format!(
+                "{name} belongs to another user, so the kernel does not tell whether it is open elsewhere (no lease)"
+            ),
+            Self::Protected(protection) => format!("{name} {protection}"),
+            Self::Failed { tried, source } => format!("cannot {tried} {name}: {source}"),
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::InUse(_) => {
+                "unmount it, swapoff, or stop its users, if its content may be lost; no option overrides this"
+            }
+            Self::ChangedWhileWriting(_) => {
+                "writing was stopped; what was written within half a second after the change is on what is there now: check what it contains"
+            }
+            Self::LeaseBroken => {
+                "end what opens it, or name a directory: a scratch file is created there"
+            }
+            Self::FlashMemory | Self::FileSystem(_) | Self::Unnamed => {
+                "name a directory: a scratch file is created there"
+            }
+            Self::TooSmall(_) => {
+                "name a larger device, or a directory: a scratch file is created there"
+            }
+            Self::Protected(protection) => protection.advice(),
+            Self::Failed { .. } => "see the kernel's log (dmesg), or name another target",
+            _ => "nothing was written; check what the target contains now, then start again",
+        }
+    }
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ReadOnlyDevice => "is read-only",
+            Self::ReadOnlyMount => "is on a file system that is mounted read-only",
+            Self::Attribute => {
+                "is immutable, append-only or protected by fs-verity (lsattr shows it)"
+            }
+            Self::TextBusy => "is being executed, or swapped to",
+            Self::Denied => "may not be opened for writing",
+        })
+    }
+}
+
+impl Protection {
+    fn advice(self) -> &'static str {
+        match self {
+            Self::ReadOnlyDevice => {
+                "remove the write protection (blockdev --setrw, or a switch on the medium) if its content may be lost"
+            }
+            Self::ReadOnlyMount => "name it below a writable mount",
+            Self::Attribute => "chattr -i -a removes the attribute, if its content may be lost",
+            Self::TextBusy => {
+                "end the program that runs from it (see fuser FILE), or swapoff, first"
+            }
+            Self::Denied => {
+                "some virtual machines protect their root disk in this way: name a directory, a scratch file is created there"
             }
         }
     }
+}
+
+fn joined(items: &[impl fmt::Display]) -> String {
+    let words: Vec<String> = items.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+/// The option that names this target, to be pasted; of a target whose name is only known as it is displayed, in
+/// words.
+fn overwrite_option(name: &str) -> String {
+    let name = SafeText::from(name);
+    let option = name.original().and_then(|name| {
+        if name.starts_with('-') {
+            shell::quote_word(format!("--overwrite={name}"))
+        } else {
+            shell::command_line(["--overwrite", name])
+        }
+    });
+    let option = option.map(shell::for_terminal);
+    option.unwrap_or_else(|| "--overwrite with the name of the target".to_owned())
 }

@@ -1,17 +1,15 @@
 //! The target of a benchmark and the ways to open it.
 
 mod identity;
-pub(in crate::drive) mod identity_change;
 mod open;
-pub(in crate::drive) mod open_medium;
-mod path;
+mod open_medium;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub use self::identity::MediumIdentity;
-pub use self::identity_change::IdentityChange;
+pub use self::identity::{IdentityChange, MediumIdentity};
 pub use self::open::{describe_directory, open_target};
 pub use self::open_medium::{FileId, OpenMedium};
-pub use self::path::{SIMULATED_PREFIX, is_simulated_name, strip_trailing_slash};
-pub use self::target::{Target, TargetKind};
+pub use self::target::{
+    SIMULATED_PREFIX, Target, TargetKind, is_simulated_name, strip_trailing_slash,
+};

@@ -10,15 +10,13 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::guard::{Refusal, UseConflict};
+use crate::drive::guard::{Reason, Refusal, User};
 use crate::drive::identity::BlockDevice;
 use crate::drive::medium::FileId;
 use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
-use crate::drive::medium::path::strip_trailing_slash;
-use crate::drive::medium::target::{Target, TargetKind};
+use crate::drive::medium::target::{Target, TargetKind, strip_trailing_slash};
 use crate::drive::mounts::split_device_number;
-use crate::drive::{identity, ioctl, mounts, scratch};
-use crate::named_file;
+use crate::drive::{free_space, identity, ioctl, mounts, scratch};
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 
@@ -60,7 +58,7 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
     // Also fails for a file system that is mounted read-only.
     rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
         .map_err(io_error_context("create a file in", &name))?;
-    let size = scratch::scratch_size(roots, &directory, &name, None)?;
+    let size = free_space::scratch_size(roots, &directory, &name, None)?;
     let metadata = directory
         .metadata()
         .map_err(io_error_context("examine", &name))?;
@@ -118,7 +116,7 @@ fn open_path(
     let kind = metadata.file_type();
     if kind.is_dir() {
         let file = scratch::create_scratch_file(path, name)?;
-        let size = scratch::scratch_size(roots, &file, name, scratch_size)?;
+        let size = free_space::scratch_size(roots, &file, name, scratch_size)?;
         return file_medium(roots, path, name, TargetKind::ScratchFile, file, size);
     }
     let unsuitable = |what| DriveError::UnsupportedFileType {
@@ -131,11 +129,8 @@ fn open_path(
     if kind.is_fifo() || kind.is_socket() {
         return Err(unsuitable("a pipe or a socket"));
     }
-    if kind.is_file()
-        && let Some(what) =
-            named_file::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
-    {
-        return Err(unsuitable(what));
+    if kind.is_file() && is_file_of_kernel(&looked_at) {
+        return Err(unsuitable("on a file system whose files act on the kernel"));
     }
     let anchor = open_anchor(path, name, &metadata)?;
     if kind.is_block_device() {
@@ -143,6 +138,24 @@ fn open_path(
     }
     let size = metadata.len();
     file_medium(roots, path, name, TargetKind::File, anchor, size)
+}
+
+/// Whether a regular file belongs to a file system by which the kernel shows its state: procfs, sysfs, debugfs,
+/// tracefs, control groups, and the like (statfs(2)).
+fn is_file_of_kernel(file: &File) -> bool {
+    const KERNEL_FILE_SYSTEMS: [u32; 10] = [
+        0x9fa0,
+        0x6265_6572,
+        0x6462_6720,
+        0x7472_6163,
+        0x0027_e0eb,
+        0x6367_7270,
+        0x6265_6570,
+        0xcafe_4a11,
+        0x7363_6673,
+        0xde5e_81e4,
+    ];
+    rustix::fs::fstatfs(file).is_ok_and(|it| KERNEL_FILE_SYSTEMS.contains(&(it.f_type as u32)))
 }
 
 /// The anchor descriptor of the file that was examined.
@@ -162,9 +175,9 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
             // The open does not wait until the holder gives it up.
             rustix::io::Errno::AGAIN if expected.is_file() => {
                 let device = name.to_owned();
-                DriveError::Refused(Refusal::InUse {
+                DriveError::Refused(Refusal {
                     name: name.to_owned(),
-                    conflicts: vec![UseConflict::Leased { device }],
+                    reason: Reason::InUse(vec![User::Lease { device }]),
                 })
             }
             _ => io_error_context("open", name)(error),

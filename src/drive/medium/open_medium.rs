@@ -1,30 +1,35 @@
-//! A target with the descriptor that anchors it.
+//! A target that is open.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::ioctl;
-use crate::drive::medium::identity::MediumIdentity;
-use crate::drive::medium::identity_change::IdentityChange;
+use crate::drive::guard::Subject;
+use crate::drive::medium::identity::{IdentityChange, MediumIdentity};
 use crate::drive::medium::target::{Target, TargetKind};
+use crate::drive::{fcntl, ioctl};
 use crate::roots::SysPaths;
 
 pub use crate::named_file::FileId;
 
-/// A target and the descriptor that anchors it: even if the name changes, every
-/// [`open`](Self::open) opens the same inode.
+/// A target and its open file description. Every [`reopen`](Self::reopen) opens the same inode, even if the name
+/// changes.
+///
+/// While a target is held for writing, the description is the one that holds it, and this process opens the target
+/// nowhere else: another open would break the lease of a file.
 #[derive(Debug)]
 pub struct OpenMedium {
     /// Properties of the target.
     pub target: Target,
     path: PathBuf,
-    anchor_file: File,
+    file: Mutex<Arc<File>>,
     identity: MediumIdentity,
     resolved: Option<PathBuf>,
     sys_paths: SysPaths,
@@ -38,26 +43,26 @@ impl OpenMedium {
         roots: &SysPaths,
         target: Target,
         path: &Path,
-        anchor: File,
+        file: File,
     ) -> Result<Self, DriveError> {
-        let identity = MediumIdentity::read(roots, &anchor)
+        let identity = MediumIdentity::read(roots, &file)
             .map_err(io_error_context("identify", &target.name))?;
-        // The kernel reports the path of the open file itself, so a symlink that changes in the
-        // meantime has no effect (proc_pid_fd(5)).
-        let resolved = std::fs::read_link(descriptor_path(anchor.as_fd())).ok();
+        // The kernel reports the path of the open file itself, so a symlink that changes in the meantime has no
+        // effect (proc_pid_fd(5)).
+        let resolved = std::fs::read_link(descriptor_path(file.as_fd())).ok();
         Ok(Self {
             is_filled: AtomicBool::new(target.kind != TargetKind::ScratchFile),
             resolved: resolved.filter(|_| target.kind != TargetKind::ScratchFile),
             target,
             path: path.to_owned(),
-            anchor_file: anchor,
+            file: Mutex::new(Arc::new(file)),
             identity,
             sys_paths: roots.clone(),
         })
     }
 
-    /// The path that it was opened by, byte for byte. The name of the target is the same path as
-    /// text that can be printed, which other paths may have too.
+    /// The path that it was opened by, byte for byte. The name of the target is the same path as text that can be
+    /// printed, which other paths may have too.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -69,14 +74,19 @@ impl OpenMedium {
         self.identity.file_id
     }
 
+    /// It as the subject of a search for users.
+    pub(in crate::drive) fn as_subject(&self) -> Subject<'_> {
+        Subject::File(self.identity.file_id, &self.target.name)
+    }
+
     /// Identity recorded when it was opened.
     #[must_use]
     pub fn identity(&self) -> &MediumIdentity {
         &self.identity
     }
 
-    /// The path of the open file without symlinks, as the kernel reports it; it ends in `
-    /// (deleted)` if the file has no name any more. `None` for a scratch file.
+    /// The path of the open file without symlinks, as the kernel reports it; it ends in ` (deleted)` if the file has
+    /// no name any more. `None` for a scratch file.
     #[must_use]
     pub fn resolved_path(&self) -> Option<&Path> {
         self.resolved.as_deref()
@@ -85,40 +95,27 @@ impl OpenMedium {
     /// The difference between the medium now and the medium when it was opened.
     #[must_use]
     pub fn changed_since_opened(&self) -> Option<IdentityChange> {
-        match MediumIdentity::read(&self.sys_paths, &self.anchor_file) {
+        match MediumIdentity::read(&self.sys_paths, &self.file()) {
             Ok(now) => self.identity.first_difference(&now),
             Err(_) => Some(IdentityChange::DeviceGone),
         }
     }
 
-    /// The difference between the block device behind the anchor now and when it was opened, as far
-    /// as the descriptor itself shows it; `None` for a regular file, which stays the one that was
-    /// opened.
-    #[must_use]
-    pub fn device_changed_since_opened(&self) -> Option<IdentityChange> {
-        self.device_number()?;
-        self.difference_to(&self.anchor_file)
-    }
-
-    /// The difference between an open file and this medium. After removal of the disk behind the
-    /// anchor, its device number may belong to another disk.
+    /// The difference between an open file and this medium. After removal of a disk, its device number may belong to
+    /// another disk.
     #[must_use]
     pub fn difference_to(&self, file: &File) -> Option<IdentityChange> {
-        self.identity.difference_to_file(file)
+        self.identity.difference_to_file(&self.sys_paths, file)
     }
 
     /// Whether its bytes are in this file: it is the file, or a loop device attached to it.
     #[must_use]
     pub fn lies_in_file(&self, file: FileId) -> bool {
         let is_image = || {
-            self.target
-                .drive
-                .as_ref()
-                .is_some_and(|drive| drive.name.starts_with("loop"))
-                && ioctl::loop_backing(&self.anchor_file)
-                    .is_ok_and(|image| FileId::Inode(image.device, image.inode) == file)
+            ioctl::loop_status(&self.file())
+                .is_ok_and(|it| FileId::Inode(it.device, it.inode) == file)
         };
-        self.identity.file_id == file || is_image()
+        self.identity.file_id == file || self.device_number().is_some() && is_image()
     }
 
     /// Paths of the kernel file systems.
@@ -136,9 +133,64 @@ impl OpenMedium {
         }
     }
 
-    /// The anchor descriptor, open for reading (for a scratch file also for writing).
-    pub(in crate::drive) fn anchor(&self) -> &File {
-        &self.anchor_file
+    /// The open file description: for reading, or that which holds the target for writing. A scratch file is open for
+    /// both.
+    #[must_use]
+    pub fn file(&self) -> Arc<File> {
+        Arc::clone(&self.file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes this the open file description.
+    pub(in crate::drive) fn hold(&self, file: File) {
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(file);
+    }
+
+    /// Closes the open file description, and opens the inode again by this path, which belongs to this process. When
+    /// that fails, it is opened for reading.
+    ///
+    /// # Errors
+    /// That of `open`.
+    pub(in crate::drive) fn exchange(
+        &self,
+        open: impl FnOnce(&str) -> io::Result<File>,
+    ) -> io::Result<Arc<File>> {
+        let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Keeps the inode without being an opener of it.
+        let inode = File::from(reopen_inode(
+            current.as_fd(),
+            OFlags::PATH | OFlags::CLOEXEC,
+        )?);
+        let inode = Arc::new(inode);
+        *current = Arc::clone(&inode);
+        match open(&descriptor_path(inode.as_fd())) {
+            Ok(file) => {
+                *current = Arc::new(file);
+                Ok(Arc::clone(&current))
+            }
+            Err(error) => {
+                Self::open_for_reading(&mut current);
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops holding the target for writing: it is open for reading again.
+    pub(in crate::drive) fn give_up(&self) {
+        let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.device_number().is_none() {
+            fcntl::release_lease(&current);
+        }
+        Self::open_for_reading(&mut current);
+    }
+
+    /// Where that fails, only the inode is kept: each reading fails.
+    fn open_for_reading(current: &mut Arc<File>) {
+        let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = reopen_inode(current.as_fd(), reading)
+            .or_else(|_| reopen_inode(current.as_fd(), OFlags::PATH | OFlags::CLOEXEC));
+        if let Ok(file) = file {
+            *current = Arc::new(file.into());
+        }
     }
 
     /// Whether it contains data: false for a scratch file until it is filled.
@@ -151,19 +203,29 @@ impl OpenMedium {
         self.is_filled.store(true, Ordering::Release);
     }
 
-    /// Opens another descriptor of the same inode. A union of file systems (mergerfs) opens no file whose name
-    /// was removed: for a scratch file there, the descriptor is another one of the same open file, where the
-    /// flags allow that.
+    /// Opens it for a plan that reads, with or without `O_DIRECT`. Not while it is held for writing.
+    ///
+    /// # Errors
+    /// When the file system has no `O_DIRECT`, or when the device number belongs to another disk now.
+    pub fn open_reader(&self, direct: bool) -> Result<OwnedFd, DriveError> {
+        let mut flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        flags.set(OFlags::DIRECT, direct);
+        Ok(self.reopen(flags)?.into())
+    }
+
+    /// Opens another description of the same inode. A union of file systems (mergerfs) opens no file whose name was
+    /// removed: for a scratch file there, it is the same description, where the flags allow that.
     ///
     /// # Errors
     /// When the kernel refuses, or when the device number belongs to another disk now.
     pub(in crate::drive) fn reopen(&self, flags: OFlags) -> Result<File, DriveError> {
-        let descriptor = match reopen_inode(self.anchor_file.as_fd(), flags) {
+        let own = self.file();
+        let descriptor = match reopen_inode(own.as_fd(), flags) {
             Err(Errno::STALE | Errno::NOENT)
                 if self.target.kind == TargetKind::ScratchFile
-                    && !flags.intersects(OFlags::DIRECT | OFlags::SYNC) =>
+                    && !flags.contains(OFlags::DIRECT) =>
             {
-                rustix::io::fcntl_dupfd_cloexec(&self.anchor_file, 0)
+                rustix::io::fcntl_dupfd_cloexec(&*own, 0)
             }
             opened => opened,
         };
@@ -182,13 +244,13 @@ impl OpenMedium {
     }
 }
 
-/// Reopens the inode behind a descriptor with other flags (proc_pid_fd(5): the link refers to the
-/// open file itself, even after its name is removed).
+/// Reopens the inode behind a descriptor with other flags (proc_pid_fd(5): the link refers to the open file itself,
+/// even after its name is removed).
 pub(in crate::drive) fn reopen_inode(
-    anchor: BorrowedFd<'_>,
+    descriptor: BorrowedFd<'_>,
     flags: OFlags,
 ) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::open(descriptor_path(anchor), flags, Permissions::empty())
+    rustix::fs::open(descriptor_path(descriptor), flags, Permissions::empty())
 }
 
 /// The /proc link to the open file of a descriptor.

@@ -5,7 +5,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use super::*;
-use crate::drive::guard::MediumAccess;
 use crate::drive::{DriveError, ErrorKind, scratch};
 use crate::requirement::{Requirement, skip};
 use crate::roots::SysPaths;
@@ -75,7 +74,7 @@ fn opened_file_is_identified_by_inode_after_rename() {
     );
     fs::remove_file(&file).unwrap();
     fs::write(&file, vec![b'b'; 12_288]).unwrap();
-    let reopened = fs::File::from(medium.open(MediumAccess::default()).unwrap());
+    let reopened = fs::File::from(medium.open_reader(false).unwrap());
     let mut byte = [0];
     reopened.read_at(&mut byte, 0).unwrap();
     assert_eq!(&byte, b"a");
@@ -99,11 +98,11 @@ fn scratch_file_is_fully_written_and_removed() {
     .unwrap();
     assert_eq!(seen, [(4 << 20, size), (size, size)]);
     assert!(medium.is_filled());
-    let facts = medium.anchor().metadata().unwrap();
+    let facts = medium.file().metadata().unwrap();
     assert_eq!(facts.len(), size);
     assert!(facts.blocks() * 512 >= size, "no holes");
     let mut bytes = vec![0; size as usize];
-    medium.anchor().read_exact_at(&mut bytes, 0).unwrap();
+    medium.file().read_exact_at(&mut bytes, 0).unwrap();
     let distinct: std::collections::HashSet<&[u8]> = bytes.chunks(512).collect();
     assert_eq!(distinct.len() as u64, size / 512);
     assert_eq!(fs::read_dir(name).unwrap().count(), 0);
@@ -122,7 +121,7 @@ fn cancelled_scratch_fill_releases_space() {
     });
     assert!(matches!(result, Err(DriveError::Cancelled { .. })));
     assert_eq!(written.get(), 4 << 20);
-    assert_eq!(medium.anchor().metadata().unwrap().len(), 0);
+    assert_eq!(medium.file().metadata().unwrap().len(), 0);
     assert!(!medium.is_filled());
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use self::zipf::Zipf;
 use super::plan::{AccessPattern, BlockSize, IoOperation, Plan};
-use crate::drive::random::{scale_to_bound, splitmix64, unit_interval};
+use crate::stats::random::{scale_to_bound, splitmix64, unit_interval};
 
 pub use self::zones::ZoneMap;
 

@@ -173,7 +173,7 @@ impl SolidStateDrive {
 
     /// Pages are striped over the units in scattered order, so that no stride hits one unit only.
     fn unit_of(&self, page: u64) -> usize {
-        (crate::drive::random::splitmix64(page) % self.flash_units.len() as u64) as usize
+        (crate::stats::random::splitmix64(page) % self.flash_units.len() as u64) as usize
     }
 
     /// Total program rate of all units in bytes per second.

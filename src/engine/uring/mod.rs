@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::queue::UringWorker;
 use super::execution;
 use super::io_target::IoTarget;
-use super::plan::CacheMode;
+use super::plan::{CacheMode, SyncMode};
+use super::pread::PreadEngine;
 use super::worker::{Submitter, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
@@ -117,6 +118,14 @@ impl Engine for UringEngine {
         on_open: &mut dyn FnMut(),
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> Result<ExecutionOutcome, EngineError> {
+        if plan.sync_mode == SyncMode::Flush && !self.is_nop {
+            return PreadEngine::new(self.source.clone(), None).execute_with_open_hook(
+                plan,
+                cancellation,
+                on_open,
+                observe,
+            );
+        }
         let file = Arc::new(self.source.open(plan, on_open)?);
         self.used
             .file_not_registered

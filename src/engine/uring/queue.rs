@@ -10,7 +10,7 @@ use io_uring::{IoUring, opcode, squeue};
 use super::batch_timer::{BatchTimer, TIMER_USER_DATA};
 use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
 use super::ring;
-use super::ring::{CompletionMode, RegisteredFiles};
+use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
 use crate::engine::io_target::{IoTarget, PlanFile, transferred_bytes};
 use crate::engine::plan::Plan;
@@ -51,7 +51,7 @@ pub struct UringWorker {
     target: String,
     /// Whether requests are `IORING_OP_NOP`.
     is_nop: bool,
-    registered_files: RegisteredFiles,
+    is_file_registered: bool,
     are_buffers_registered: bool,
     in_flight_requests: Vec<RequestInFlight>,
     free_slots: Vec<u16>,
@@ -102,10 +102,8 @@ impl UringWorker {
             })?;
         // The ring keeps a registered file open, and the kernel destroys a ring asynchronously. A
         // plan that times the closing must hold the only reference.
-        let own_file = plan.end_fsync.is_none().then(|| file.as_raw_fd());
-        // A request keeps its own file open only: with those that hold the medium, nobody gets it before
-        // the last one is complete, also when this process has ended.
-        let files = ring::register_files(&ring, own_file, &file.held_files());
+        let is_file_registered =
+            plan.end_fsync.is_none() && ring::register_file(&ring, file.as_raw_fd());
         // SAFETY: the ring is declared before the buffers and is therefore dropped before them.
         let has_buffers = unsafe { ring::register_buffers(&ring, buffers.area().iovec()) };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -116,7 +114,7 @@ impl UringWorker {
             file,
             target: source.medium.target.name.clone(),
             is_nop: nop,
-            registered_files: files,
+            is_file_registered,
             are_buffers_registered: has_buffers,
             in_flight_requests: vec![RequestInFlight::default(); plan.depth as usize],
             // Slots are taken from the end: the first one is slot 0.
@@ -134,7 +132,7 @@ impl UringWorker {
 
     /// Whether the file is registered with the ring.
     pub fn has_file(&self) -> bool {
-        self.registered_files == RegisteredFiles::PlanFirst
+        self.is_file_registered
     }
 
     /// Whether the buffers are registered with the ring.
@@ -461,7 +459,7 @@ impl Drop for UringWorker {
         // the file, and its file system could not be unmounted. Unregistering releases the file at
         // once. With nothing in flight neither call waits.
         let submitter = self.ring.submitter();
-        if self.registered_files != RegisteredFiles::None {
+        if self.is_file_registered {
             let _ = submitter.unregister_files();
         }
         if self.are_buffers_registered {

@@ -62,29 +62,9 @@ impl CompletionMode {
     }
 }
 
-/// The table of files of a ring. The kernel keeps them open until the ring's last request is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RegisteredFiles {
-    /// None.
-    None,
-    /// The file of the plan is the first, which the kernel does not look up for each request then.
-    PlanFirst,
-    /// Only others: those that exclude other users from the medium.
-    HeldOnly,
-}
-
-/// Registers the file of a plan, if any, and those that exclude others from the medium.
-pub fn register_files(ring: &IoUring, plan: Option<RawFd>, held: &[RawFd]) -> RegisteredFiles {
-    let all: Vec<RawFd> = plan.iter().chain(held).copied().collect();
-    let has_all = !all.is_empty() && ring.submitter().register_files(&all).is_ok();
-    match plan {
-        Some(_) if has_all => RegisteredFiles::PlanFirst,
-        None if has_all => RegisteredFiles::HeldOnly,
-        Some(plan) if ring.submitter().register_files(&[plan]).is_ok() => {
-            RegisteredFiles::PlanFirst
-        }
-        _ => RegisteredFiles::None,
-    }
+/// Registers the file of a plan, which the kernel does not look up for each request then.
+pub fn register_file(ring: &IoUring, file: RawFd) -> bool {
+    ring.submitter().register_files(&[file]).is_ok()
 }
 
 /// Registers the memory of all buffers as one, so that the kernel does not pin it for each request.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use super::sources::OperationSources;
-use crate::drive::guard::conflicts::device_mapper::{TableLine, parse_table};
+use crate::drive::device_mapper::{TableLine, parse_table};
 use crate::drive::ioctl;
 use crate::probe::sample::DiskCounters;
 use crate::probe::text::read_word;

@@ -4,12 +4,12 @@
 //! zpool runs beside the samples and is never waited for: it hangs while a pool is suspended.
 
 use std::fs;
-use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use super::sources::OperationSources;
-use crate::drive::zfs_command::{ZfsCommand, installed_program};
+use crate::drive::stores;
 use crate::probe::text::{nonempty_lines, parse_number};
 use crate::roots::SysPaths;
 
@@ -30,8 +30,8 @@ pub struct PoolScan {
 #[derive(Debug, Default)]
 pub(super) struct ScanReader {
     /// Another program than the installed one.
-    program: Option<PathBuf>,
-    call: Option<ZfsCommand>,
+    program: Option<String>,
+    call: Option<Receiver<Vec<u8>>>,
     called_at: Option<Duration>,
     scans: Vec<PoolScan>,
 }
@@ -52,19 +52,21 @@ impl ScanReader {
     }
 
     fn update(&mut self, at: Duration) {
-        if let Some(call) = &mut self.call {
-            let Some(answer) = call.answer() else {
-                return;
-            };
-            self.scans = parse_status(&answer);
+        if let Some(call) = &self.call {
+            match call.try_recv() {
+                Ok(answer) => self.scans = parse_status(&answer),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.scans.clear(),
+            }
             self.call = None;
         }
         let is_due = |called: Duration| at.saturating_sub(called) >= CALL_INTERVAL;
         if self.called_at.is_none_or(is_due) {
             self.called_at = Some(at);
-            let program = self.program.clone();
-            let program = program.or_else(|| installed_program("zpool"));
-            self.call = program.and_then(|path| ZfsCommand::start(&path, &["status"]).ok());
+            self.call = match &self.program {
+                Some(path) => stores::start_program(path, &["status"]),
+                None => stores::start_zfs("zpool", &["status"]),
+            };
         }
     }
 }
@@ -193,7 +195,7 @@ mod tests {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let mut reader = ScanReader {
-            program: Some(program),
+            program: Some(program.to_string_lossy().into_owned()),
             ..ScanReader::default()
         };
         let sources = OperationSources {

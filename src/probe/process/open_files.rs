@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::drive::guard;
-use crate::drive::guard::FileChange;
+use crate::drive::guard::Subject;
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
@@ -175,15 +175,12 @@ pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
     found
 }
 
-/// Whether the kernel uses a file as a medium; `None` if that cannot be determined.
+/// Whether a loop device or an export has a file as its medium; `None` if that cannot be determined.
 fn is_medium(roots: &SysPaths, file: &DeletedFile) -> Option<bool> {
     let id = FileId::Inode(file.device_id, file.inode);
-    // The name that the kernel has for the image of a loop device.
-    let name = [&file.path, DELETED_SUFFIX].concat();
-    let name = String::from_utf8_lossy(&name);
-    let uses = guard::find_file_uses(roots, id, &name, FileChange::Emptied).ok()?;
-    let is_used = !uses.conflicts.is_empty();
-    (is_used || uses.unresolved.is_empty()).then_some(is_used)
+    let uses = guard::find_kernel_users(roots, Subject::File(id, ""));
+    let is_used = !uses.users.is_empty();
+    (is_used || uses.unknown.is_empty()).then_some(is_used)
 }
 
 fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), DeletedFile>) {

@@ -3,8 +3,8 @@
 use super::text::CheckText;
 use crate::session::document::check::{
     ActiveScheduler, BlockSizes, DataRatios, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
-    ObstacleCause, RateRange, SettingFailure, SettingObstacle, StarvedWrites, TestedSetting,
-    ThroughputRange, TruncatedFiles, UnsupportedDirectIo, VariantRatio,
+    ObstacleCause, RateRange, SettingFailure, SettingObstacle, StarvedWrites, ThroughputRange,
+    TruncatedFiles, UnsupportedDirectIo, VariantRatio,
 };
 use crate::units;
 
@@ -64,82 +64,26 @@ pub(super) fn no_difference(ratio: &VariantRatio) -> CheckText {
     )
 }
 
-fn setting_name(setting: TestedSetting) -> &'static str {
-    match setting {
-        TestedSetting::WriteCache => "the drive's write cache",
-        TestedSetting::ReadAhead => "the read-ahead",
-    }
-}
-
 pub(super) fn setting_not_changeable(obstacle: &SettingObstacle) -> CheckText {
-    let setting = setting_name(obstacle.setting);
-    let consequence = match obstacle.during_sweep {
-        true => format!("the benchmark ended because {setting} could not be changed"),
-        false => format!("{setting} could not be changed, only its current state was measured"),
+    let consequence = if obstacle.during_sweep {
+        "the benchmark ended because the read-ahead could not be changed"
+    } else {
+        "the read-ahead could not be changed, only its current state was measured"
     };
-    let (reason, advice) = match (&obstacle.cause, obstacle.setting) {
-        (ObstacleCause::Error { message, advice }, _) => {
-            (String::from(message), String::from(advice))
+    match &obstacle.cause {
+        ObstacleCause::Error { message, advice } => {
+            CheckText::new(format!("{consequence}: {message}"), String::from(advice))
         }
-        (ObstacleCause::NotSupported, TestedSetting::WriteCache) => (
-            "only SCSI and SATA drives have the setting cache_type".to_owned(),
-            "use a whole SCSI or SATA drive; on NVMe change it with nvme set-feature -f 6"
-                .to_owned(),
+        ObstacleCause::NotSupported => CheckText::new(
+            format!("{consequence}: no block device is known for this target"),
+            "name a block device, or a directory on one",
         ),
-        (ObstacleCause::CacheOff, _) => (
-            "the cache is off, and device-mapper maps (LVM, LUKS) that were set up while it is off send \
-             no flushes when it is on"
-                .to_owned(),
-            "to measure both states, first write \"write back\" to the drive's cache_type in \
-             /sys/class/scsi_disk, and set up the maps on the drive again"
-                .to_owned(),
-        ),
-        (ObstacleCause::CacheOverridden { drive, kernel }, _) => {
-            let kernel = kernel.as_ref().map_or("cannot be read".to_owned(), |kernel| {
-                format!("is \"{kernel}\"")
-            });
-            (
-                format!(
-                    "the drive's cache_type is \"{drive}\", but its queue/write_cache {kernel}: \
-                     switching would lose what was set there"
-                ),
-                "to measure both states, first set both to \"write back\", and set up the device-mapper \
-                 maps (LVM, LUKS) on the drive again: they send flushes only if the kernel knew of the \
-                 cache then"
-                    .to_owned(),
-            )
-        }
-        (ObstacleCause::DiscardsOff, _) => (
-            "discards (TRIM) are switched off although the drive supports them, and the kernel would \
-             switch them on for a moment"
-                .to_owned(),
-            "use another drive; or, where nothing on the drive uses discards, first write the mode that \
-             the drive supports (unmap, writesame_16) to its provisioning_mode in /sys/class/scsi_disk"
-                .to_owned(),
-        ),
-        (ObstacleCause::ProtectionOff, _) => (
-            "the verification or generation of protection information (T10 DIF) is switched off, and the \
-             kernel would switch it on for a moment: reads could fail"
-                .to_owned(),
-            "use another drive; or, where all protection information on the drive is valid, first write \
-             1 to read_verify and write_generate in the directory integrity of the drive in /sys/block"
-                .to_owned(),
-        ),
-        (ObstacleCause::NotSupported, TestedSetting::ReadAhead) => (
-            "no block device is known for this target".to_owned(),
-            "name a block device, or a directory on one".to_owned(),
-        ),
-    };
-    CheckText::new(format!("{consequence}: {reason}"), advice)
+    }
 }
 
 pub(super) fn setting_not_restored(failure: &SettingFailure) -> CheckText {
     CheckText::new(
-        format!(
-            "{} could not be restored: {}",
-            setting_name(failure.setting),
-            failure.error
-        ),
+        format!("the read-ahead could not be restored: {}", failure.error),
         "diskscope tries again at its next start; or set it by hand",
     )
 }

@@ -80,7 +80,7 @@ pub fn check_text(evidence: &CheckEvidence) -> CheckText {
         E::FileTruncated(it) => benchmarks::file_truncated(it),
         E::NoPageCache => benchmarks::no_page_cache(),
         E::Not512e(it) => benchmarks::not_512e(it),
-        E::NoSignificantPenalty(it) | E::NoCacheGain(it) => benchmarks::no_difference(it),
+        E::NoSignificantPenalty(it) => benchmarks::no_difference(it),
         E::SettingNotChangeable(it) => benchmarks::setting_not_changeable(it),
         E::SettingNotRestored(it) => benchmarks::setting_not_restored(it),
         E::NoBestReadAhead(it) => sweeps::no_best_read_ahead(it),

@@ -57,7 +57,7 @@ macro_rules! metric_table {
             PenaltyBuffered PENALTY_BUFFERED "penalty_buffered" Ratio "penalty, buffered";
             PenaltyDirect PENALTY_DIRECT "penalty_direct" Ratio "penalty, direct";
             SyncPenalty SYNC_PENALTY "sync_penalty" Ratio "sync penalty";
-            CacheGain CACHE_GAIN "cache_gain" Ratio "write cache gain";
+            FlushPenalty FLUSH_PENALTY "flush_penalty" Ratio "flush penalty";
             CompressionRatio COMPRESSION_RATIO "compression_ratio" Ratio "compression ratio";
             DeduplicationRatio DEDUPLICATION_RATIO "deduplication_ratio" Ratio "deduplication ratio";
             WriteTime WRITE_TIME "write_time" Nanoseconds "write time";

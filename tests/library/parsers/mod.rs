@@ -9,7 +9,6 @@ mod trees;
 
 use std::time::{Duration, Instant};
 
-use diskscope::drive::settings::SettingRecord;
 use diskscope::probe::trace::decode::EventDecoder;
 use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 use diskscope::session::document::Session;
@@ -92,36 +91,6 @@ fn check_typed_values(cases: u32) {
     check_property(cases, &texts, |text| checks::units(&text));
     let condition = "[a-z_/%]{0,12}\\((any|system|[a-z:]{0,9}|\\PC{0,9})\\)[<>=]{1,2}[0-9.]{1,9}[a-zA-Z/%]{0,4}( for [0-9]{1,3}[ms]{0,2})?";
     check_property(cases, &condition, |text| checks::condition(&text));
-}
-
-fn check_settings_records(cases: u32) {
-    let seeds = seeds::seed_files("tests/safety/settings/records", |path| {
-        path.ends_with(".json")
-    });
-    assert_eq!(seeds.len(), 4);
-    for seed in &seeds {
-        SettingRecord::parse(seed).unwrap();
-    }
-    check_property(cases, &damaged_seed(seeds, 4), |bytes| {
-        checks::settings_record(&bytes);
-    });
-}
-
-fn check_extreme_settings_records(cases: u32) {
-    let seeds = seeds::seed_files("tests/safety/settings/records", |path| {
-        path.ends_with(".json")
-    });
-    let seeds: Vec<serde_json::Value> = seeds
-        .iter()
-        .map(|text| serde_json::from_slice(text).unwrap())
-        .collect();
-    let strategy = (prop::sample::select(seeds), any_changes(3));
-    check_property(cases, &strategy, |(mut document, changes)| {
-        for change in &changes {
-            change.apply(&mut document);
-        }
-        checks::settings_record(document.to_string().as_bytes());
-    });
 }
 
 fn check_sessions(cases: u32) {
@@ -270,7 +239,7 @@ fn check_device_tables(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL_PROPERTIES: [Property; 17] = [
+const ALL_PROPERTIES: [Property; 15] = [
     ("files below /proc", check_proc_files, 400),
     ("trace formats and pages", check_traces, 300),
     ("what people type", check_typed_values, 400),
@@ -278,12 +247,6 @@ const ALL_PROPERTIES: [Property; 17] = [
     ("sessions with strange values", check_extreme_sessions, 60),
     ("recordings", check_recordings, 60),
     ("trees of kernels", check_kernel_trees, 30),
-    ("records of settings", check_settings_records, 2000),
-    (
-        "records of settings with strange values",
-        check_extreme_settings_records,
-        2000,
-    ),
     ("partition tables and signatures", check_media, 100),
     ("what the write guard reads", check_guard_tables, 400),
     (
@@ -320,16 +283,14 @@ short! {
     strange_sessions_are_presented: 4,
     damaged_recordings_open_up_to_the_damage: 5,
     damaged_trees_of_any_kernel_are_watched: 6,
-    damaged_settings_records_are_read_or_refused: 7,
-    strange_settings_records_are_read_or_refused: 8,
-    damaged_partition_tables_are_read_within_the_medium: 9,
-    damaged_tables_of_the_write_guard_are_read_or_refused: 10,
-    damaged_files_of_control_groups_and_volumes_are_read_or_refused: 11,
-    damaged_datagrams_of_taskstats_are_read_or_passed_over: 12,
-    damaged_command_lines_are_read_or_passed_over: 13,
-    strange_items_of_btrfs_are_read_or_passed_over: 14,
-    damaged_rings_are_read_up_to_the_damage: 15,
-    damaged_tables_of_devices_are_read_or_passed_over: 16,
+    damaged_partition_tables_are_read_within_the_medium: 7,
+    damaged_tables_of_the_write_guard_are_read_or_refused: 8,
+    damaged_files_of_control_groups_and_volumes_are_read_or_refused: 9,
+    damaged_datagrams_of_taskstats_are_read_or_passed_over: 10,
+    damaged_command_lines_are_read_or_passed_over: 11,
+    strange_items_of_btrfs_are_read_or_passed_over: 12,
+    damaged_rings_are_read_up_to_the_damage: 13,
+    damaged_tables_of_devices_are_read_or_passed_over: 14,
 }
 
 #[test]

@@ -1,10 +1,9 @@
-//! Settings of the system that the program changes: planted records, processes that change one
-//! setting at the same time and are killed in every order, and who may run the program at all.
+//! Settings of the system that the program changes: planted records, processes that change one setting at the
+//! same time, and every way in which they end.
 //!
-//! Each test has a `/run` of its own, in a mount namespace.
+//! Each test of the program has a `/run` of its own, in a mount namespace.
 
-mod elevation;
-mod ended;
 mod planted;
-mod race;
+mod restored;
 mod sandbox;
+mod values;

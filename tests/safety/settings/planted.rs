@@ -11,23 +11,15 @@ use crate::settings::sandbox::{
 /// A record as the program itself would write it, after it had changed 8 KiB to the value that the
 /// device has now.
 fn valid_record(device: &str) -> serde_json::Value {
-    let read = |file: &str| {
-        let path = format!("/sys/class/block/{device}/{file}");
-        fs::read_to_string(path).unwrap().trim().to_owned()
-    };
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let diskseq: Option<u64> = Path::new("/sys/class/block")
-        .join(device)
-        .join("diskseq")
-        .exists()
-        .then(|| read("diskseq").parse().unwrap());
+    let diskseq = fs::read_to_string(format!("/sys/class/block/{device}/diskseq"));
+    let diskseq = diskseq.map(|text| text.trim().parse::<u64>().unwrap()).ok();
     serde_json::json!({
-        "version": 1,
-        "setting": format!("read-ahead@{device}"),
         "boot": boot.trim(),
-        "device": { "number": read("dev"), "diskseq": diskseq, "wwid": null, "serial": null },
-        "original": "8",
-        "changed_to": [ORIGINAL_READ_AHEAD.trim()],
+        "diskseq": diskseq,
+        "process": 4_194_305,
+        "original": 8,
+        "set_to": 96,
     })
 }
 
@@ -51,34 +43,19 @@ fn record_in_another_users_directories_changes_nothing() {
     let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
-    let victim = sandbox.path().join("victim");
-    fs::write(&victim, "precious").unwrap();
     let theirs = sandbox.path().join("theirs");
-    let old = serde_json::json!({
-        "path": victim, "original": "root::0:0::/:/bin/sh\n", "ours": ["precious"],
-        "process": 4_194_305, "process_start": 1,
-    });
-    let new = valid_record(device_name(&drive)).to_string();
     let records = theirs.join("diskscope/settings");
     fs::create_dir_all(&records).unwrap();
-    fs::write(records.join("4194305-0.setting.json"), old.to_string()).unwrap();
-    fs::write(
-        records.join(format!("read-ahead@{}.json", device_name(&drive))),
-        new,
-    )
-    .unwrap();
+    let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
+    fs::write(file, valid_record(device_name(&drive)).to_string()).unwrap();
     for path in [&theirs, &theirs.join("diskscope"), &records] {
         chown(path, Some(1000), Some(1000)).unwrap();
     }
-    let output = sandbox
-        .diskscope(&["tests", "--json"])
-        .env("XDG_STATE_HOME", &theirs)
-        .env("XDG_RUNTIME_DIR", &theirs)
-        .env("HOME", &theirs)
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    let mut command = sandbox.diskscope(&["tests", "--json"]);
+    for variable in ["XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HOME"] {
+        command.env(variable, &theirs);
+    }
+    assert!(command.output().unwrap().status.success());
     assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
 }
 
@@ -129,27 +106,29 @@ fn record_writable_by_others_is_ignored_with_warning() {
 }
 
 #[test]
-fn record_of_another_boot_or_device_changes_nothing() {
+fn record_of_another_boot_or_device_or_with_other_content_changes_nothing() {
     let (Some(sandbox), Some(drive)) = (SettingsSandbox::new(), loop_device()) else {
         return;
     };
     let records = sandbox.create_records();
     let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
+    // What is planted, and what the next start says.
     for (key, value, sentence) in [
         ("boot", "00000000-0000-0000-0000-000000000000".into(), ""),
-        (
-            "device",
-            serde_json::json!({ "number": "8:0", "diskseq": 1, "wwid": null, "serial": null }),
-            "another device has that name now",
-        ),
+        ("diskseq", 0.into(), ""),
+        ("set_to", 97.into(), ""),
+        ("set_to", "96".into(), "is not a record"),
+        ("original", "1\n".into(), "is not a record"),
+        ("path", "/etc/passwd".into(), "is not a record"),
     ] {
         let mut planted = valid_record(device_name(&drive));
         planted[key] = value;
         fs::write(&file, planted.to_string()).unwrap();
         let message = stderr(&sandbox.start_and_restore());
-        assert!(message.contains(sentence), "{message}");
+        assert!(message.contains(sentence), "{key}: {message}");
         assert_eq!(message.is_empty(), sentence.is_empty(), "{message}");
         assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
-        assert!(!file.exists(), "it is about something that is no more");
+        // What is about something that is no more goes.
+        assert_eq!(file.exists(), !sentence.is_empty());
     }
 }

@@ -4,10 +4,10 @@ use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, metric_value};
 use crate::drive::Target;
-use crate::drive::random::{splitmix64, unit_interval};
 use crate::engine::CacheMode;
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
+use crate::stats::random::{splitmix64, unit_interval};
 
 #[test]
 fn write_sync_close_times_each_step_separately() {

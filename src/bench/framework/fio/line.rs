@@ -97,17 +97,18 @@ impl LineFormat {
 }
 
 /// Commands that fail if the file system of a path, which is quoted, has not so many bytes beside the reserve
-/// that a run leaves free. stat(1) prints terms for the shell's arithmetic.
+/// that a run leaves free: the smaller one of two. stat(1) prints terms for the shell's arithmetic.
 fn space_conditions(path: &str, bytes: u64) -> String {
     format!(
-        "[ $(($(stat -fc '%a*%S-{RESERVE_BYTES}' {path}))) -ge {bytes} ] && \
-         [ $(($(stat -fc '(%a-%b/{RESERVE_DIVISOR})*%S' {path}))) -ge {bytes} ]"
+        "{{ [ $(($(stat -fc '%a*%S-{RESERVE_BYTES}' {path}))) -ge {bytes} ] || \
+         [ $(($(stat -fc '(%a-%b/{RESERVE_DIVISOR})*%S' {path}))) -ge {bytes} ]; }}"
     )
 }
 
 /// What is between a directory and the rest of a command that creates its own file there.
 pub(super) fn scratch_space_condition(bytes: u64) -> String {
-    format!(" && {}", space_conditions(".", bytes))
+    let space = space_conditions(".", bytes);
+    format!(" && {space} && [ $(($(stat -fc '%a*%S/2' .))) -ge {bytes} ]")
 }
 
 /// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
@@ -195,7 +196,7 @@ impl FioJob {
                     LineFormat::Current => {
                         let no_holes = format!("[ $(($(stat -Lc '%b*%B-%s' {file}))) -ge 0 ]");
                         let space = space_conditions(&file, end);
-                        format!("{length}{{ {no_holes} || {{ {space}; }}; }} && ")
+                        format!("{length}{{ {no_holes} || {space}; }} && ")
                     }
                     LineFormat::WithoutSpace | LineFormat::GuardsAtEnd => length,
                 }
@@ -213,7 +214,7 @@ impl FioJob {
             (FioFile::Device(path), _) => (path, ""),
             (FioFile::File(path), LineFormat::Current) => (
                 path,
-                ", and nothing of a shorter file, or of one with holes where 1 GiB or a twentieth of the file system would not stay free",
+                ", and nothing of a shorter file, or of one with holes where a twentieth of the file system, at most 1 GiB, would not stay free",
             ),
             (FioFile::File(path), LineFormat::WithoutSpace | LineFormat::GuardsAtEnd) => {
                 (path, ", and nothing of a shorter file")
@@ -244,7 +245,7 @@ impl FioJob {
         };
         let space = match format {
             LineFormat::Current => {
-                ", only where 1 GiB and a twentieth of the file system stay free"
+                ", only where a twentieth of the file system, at most 1 GiB, and as much as the file stay free"
             }
             LineFormat::WithoutSpace | LineFormat::GuardsAtEnd => "",
         };
@@ -391,6 +392,7 @@ impl FioJob {
             SyncMode::None => {}
             SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
             SyncMode::Sync => words.push("--sync=sync".to_owned()),
+            SyncMode::Flush => words.push("--fdatasync=1".to_owned()),
         }
         words
     }

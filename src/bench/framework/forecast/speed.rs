@@ -201,7 +201,9 @@ impl MediumSpeed {
         let moving = reading * size / self.read_rate + (1.0 - reading) * size / self.write_rate;
         let sync = match plan.sync_mode {
             SyncMode::None => 0.0,
-            SyncMode::DataSync | SyncMode::Sync => (1.0 - reading) * self.flush_time,
+            SyncMode::DataSync | SyncMode::Sync | SyncMode::Flush => {
+                (1.0 - reading) * self.flush_time
+            }
         };
         if is_sequential(plan) {
             let command = self.cached_overhead / in_flight.min(self.parallelism.max(4.0));

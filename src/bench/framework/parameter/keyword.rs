@@ -52,6 +52,8 @@ keywords!(SyncMode {
     SyncMode::None = SYNC_NONE,
     SyncMode::DataSync = "dsync",
     SyncMode::Sync = "sync",
+} hidden {
+    SyncMode::Flush = "flush"
 });
 
 keywords!(EngineChoice {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::bench::BenchError;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
-use crate::drive::random::shuffle;
 use crate::stats::general::robust;
+use crate::stats::random::shuffle;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 use crate::stats::rotation::epoch_folding;
 

@@ -10,8 +10,8 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::check_window;
 use crate::bench::{BenchError, RunContext, framework};
-use crate::drive::random::scale_to_bound;
 use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
+use crate::stats::random::scale_to_bound;
 
 /// One read. Times in seconds on the clock of its phase.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,8 +11,8 @@ use crate::bench::hdd::analysis::command_overhead;
 use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
-use crate::drive::random::scale_to_bound;
 use crate::stats::general::robust;
+use crate::stats::random::scale_to_bound;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
 /// Jumps and commands are compared at their lower quartile: both are sometimes late, hardly ever

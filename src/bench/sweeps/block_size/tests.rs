@@ -2,9 +2,9 @@ use super::block_sizes;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
-use crate::drive::random::{splitmix64, unit_interval};
 use crate::drive::{BlockDevice, Target};
 use crate::session::document::{MetricId, SeriesId};
+use crate::stats::random::{splitmix64, unit_interval};
 
 #[test]
 fn block_size_sweep_fit_recovers_access_time_and_media_throughput() {

@@ -3,9 +3,9 @@ use crate::bench::tests::fake;
 use crate::bench::tests::fake::{
     FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
 };
-use crate::drive::random::{splitmix64, unit_interval};
 use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
+use crate::stats::random::{splitmix64, unit_interval};
 
 #[test]
 fn concurrency_optimum_of_drive_with_eight_servers_is_found() {

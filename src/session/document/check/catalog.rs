@@ -230,11 +230,9 @@ checks! {
     Not512e(BlockSizes) = "not-512e", Note;
     /// The two variants, whole and partial blocks or plain and synchronous writes, do not differ significantly.
     NoSignificantPenalty(VariantRatio) = "no-significant-penalty", Note;
-    /// Plain writes do not differ significantly with and without the drive's write cache.
-    NoCacheGain(VariantRatio) = "no-cache-gain", Note;
-    /// A system setting under test could not be changed.
+    /// The read-ahead could not be changed.
     SettingNotChangeable(SettingObstacle) = "setting-not-changeable", Warning;
-    /// A system setting could not be restored.
+    /// The read-ahead could not be restored.
     SettingNotRestored(SettingFailure) = "setting-not-restored", Warning;
     /// The differences between the read-ahead settings do not determine the best one.
     NoBestReadAhead(OptimumDoubt) = "no-best-read-ahead", Note;
@@ -342,7 +340,6 @@ mod tests {
             }),
             CheckEvidence::NoBestBatch(OptimumDoubt::TooFewRounds),
             CheckEvidence::SettingNotChangeable(SettingObstacle {
-                setting: TestedSetting::ReadAhead,
                 during_sweep: true,
                 cause: ObstacleCause::Error {
                     message: "no".into(),

@@ -198,23 +198,10 @@ pub struct VariantRatio {
     pub high: f64,
 }
 
-/// A setting that a benchmark changes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TestedSetting {
-    /// The drive's write cache.
-    WriteCache,
-    /// The read-ahead of the block device.
-    ReadAhead,
-}
-
 /// A setting that could not be changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SettingObstacle {
-    /// The setting.
-    pub setting: TestedSetting,
     /// Whether it failed after some values were measured; otherwise only the current value was.
     pub during_sweep: bool,
     /// Why it could not be changed.
@@ -235,30 +222,12 @@ pub enum ObstacleCause {
     },
     /// The target does not have the setting.
     NotSupported,
-    /// The write cache is off, and is never switched on: device-mapper maps that were set up while
-    /// it was off send no flushes.
-    CacheOff,
-    /// The states of the write cache that the drive and the kernel have differ.
-    CacheOverridden {
-        /// The drive's: `cache_type`.
-        drive: SafeText,
-        /// The kernel's: `queue/write_cache`, if it can be read.
-        kernel: Option<SafeText>,
-    },
-    /// Discards are switched off on a drive that supports them: when its write cache is switched, the
-    /// kernel would switch them on for a moment.
-    DiscardsOff,
-    /// The kernel does not verify or generate the protection information of the drive: when its write
-    /// cache is switched, the kernel would do both for a moment.
-    ProtectionOff,
 }
 
 /// A setting that could not be restored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SettingFailure {
-    /// The setting.
-    pub setting: TestedSetting,
     /// The error.
     pub error: SafeText,
 }

@@ -1,0 +1,255 @@
+//! What writes to a device take space of although the device has its full size: a thin pool and a snapshot of
+//! device-mapper (kernel Documentation/admin-guide/device-mapper/thin-provisioning.rst, snapshot.rst), a pool of
+//! ZFS. When a snapshot is full, all of its data is lost; when a pool is full, the kernel drops data that it has
+//! accepted.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::free_space::FreeSpace;
+use super::identity::sanitized;
+use super::identity::sysfs::{directory_entries, read_device_number, read_line};
+use super::ioctl;
+use crate::roots::SysPaths;
+
+/// More devices below one another are not looked at.
+const MAX_DEVICES: usize = 256;
+const SECTOR_BYTES: u64 = 512;
+/// Size of `struct dm_target_spec`: start, length, status, offset of the next record, type.
+const TARGET_SPEC_BYTES: usize = 40;
+/// A pool keeps this part of the blocks for its metadata free.
+const METADATA_RESERVE_DIVISOR: u64 = 20;
+/// zfs(8) takes longer while a pool is busy, and does not answer while one is suspended.
+const ZFS_ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// Where zfs(8) and zpool(8) are installed. A path that the environment names would be run by root.
+const DIRECTORIES: [&str; 6] = [
+    "/sbin",
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/usr/bin",
+    "/bin",
+    "/run/current-system/sw/bin",
+];
+
+/// A line of the status of a device-mapper device.
+#[derive(Debug, PartialEq, Eq)]
+struct StatusLine {
+    sectors: u64,
+    target: String,
+    words: Vec<String>,
+}
+
+/// A device and all devices below it, each once.
+pub(super) fn devices_below(roots: &SysPaths, first: String) -> Vec<String> {
+    let class = roots.sys.join("class/block");
+    let mut found = vec![first];
+    let mut next = 0;
+    while let Some(name) = found.get(next).filter(|_| next < MAX_DEVICES).cloned() {
+        let directory = class.join(&name);
+        let mut lower = directory_entries(&directory.join("slaves"));
+        if directory.join("partition").exists() {
+            let place = fs::canonicalize(&directory).ok();
+            let disk = place
+                .as_deref()
+                .and_then(|place| place.parent()?.file_name());
+            lower.extend(disk.map(|disk| disk.to_string_lossy().into_owned()));
+        }
+        lower.retain(|name| !found.contains(name));
+        found.extend(lower);
+        next += 1;
+    }
+    found
+}
+
+/// The pools and snapshots that writes to these devices take space of.
+pub(super) fn stores(roots: &SysPaths, devices: &[String]) -> Vec<FreeSpace> {
+    let mut names: Vec<String> = devices.to_vec();
+    for name in devices {
+        names.extend(snapshots_of_origin(roots, name));
+    }
+    let mapped = names.iter().flat_map(|name| mapped_stores(roots, name));
+    let pools = devices.iter().filter_map(|name| zfs_pool(roots, name));
+    mapped.chain(pools).collect()
+}
+
+/// What a device takes its space of, if how much of that is left cannot be told.
+pub(super) fn unknown_store(roots: &SysPaths, name: &str) -> Option<String> {
+    let directory = roots.sys.join("class/block").join(name);
+    if let Some(image) = read_line(&directory.join("loop/backing_file")) {
+        return Some(format!(
+            "the file system of the image {}",
+            sanitized(&image)
+        ));
+    }
+    let may_be_store = directory.join("dm").exists() && status(roots, name).is_none();
+    may_be_store.then(|| format!("{} (root may see its status)", map_name(roots, name)))
+}
+
+fn map_name(roots: &SysPaths, name: &str) -> String {
+    let own = roots.sys.join("class/block").join(name).join("dm/name");
+    sanitized(&read_line(&own).unwrap_or_else(|| name.to_owned()))
+}
+
+/// The status of a device-mapper device; `None` for other devices, and if it cannot be read, as without root.
+fn status(roots: &SysPaths, name: &str) -> Option<Vec<StatusLine>> {
+    let directory = roots.sys.join("class/block").join(name);
+    if !directory.join("dm").exists() {
+        return None;
+    }
+    let number = read_device_number(&directory)?;
+    let control = roots.dev.join("mapper/control");
+    let control = File::options().read(true).write(true).open(control).ok()?;
+    let (count, answer) = ioctl::device_mapper_status(&control, number).ok()?;
+    parse_status(count, &answer)
+}
+
+/// Parses the records of a status; `None` if they are malformed.
+fn parse_status(count: u32, bytes: &[u8]) -> Option<Vec<StatusLine>> {
+    let text = |bytes: &[u8]| {
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    };
+    let mut lines = Vec::new();
+    let mut at = 0;
+    for _ in 0..count {
+        let record = bytes.get(at..)?;
+        let sectors = u64::from_ne_bytes(record.get(8..16)?.try_into().ok()?);
+        let next = u32::from_ne_bytes(record.get(20..24)?.try_into().ok()?) as usize;
+        let parameters = text(record.get(TARGET_SPEC_BYTES..)?)?;
+        lines.push(StatusLine {
+            sectors,
+            target: text(record.get(24..TARGET_SPEC_BYTES)?)?,
+            words: parameters.split_whitespace().map(str::to_owned).collect(),
+        });
+        // Offsets are relative to the first record and ascending.
+        if next <= at && lines.len() < count as usize {
+            return None;
+        }
+        at = next;
+    }
+    Some(lines)
+}
+
+fn mapped_stores(roots: &SysPaths, name: &str) -> Vec<FreeSpace> {
+    let lines = status(roots, name).unwrap_or_default();
+    let spaces = lines.iter().filter_map(|line| {
+        let (kind, free_bytes, total_bytes) = mapped_space(line)?;
+        Some(FreeSpace {
+            place: format!("the {kind} {}", map_name(roots, name)),
+            free_bytes,
+            total_bytes,
+        })
+    });
+    spaces.collect()
+}
+
+/// What a line is called, and its free and its total bytes.
+fn mapped_space(line: &StatusLine) -> Option<(&'static str, u64, u64)> {
+    match line.target.as_str() {
+        // USED/TOTAL METADATA, in sectors
+        "snapshot" => {
+            let (used, total) = used_and_total(line.words.first()?)?;
+            let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
+            Some(("snapshot", bytes(total.saturating_sub(used)), bytes(total)))
+        }
+        // TRANSACTION USED/TOTAL (blocks for metadata) USED/TOTAL (blocks for data)
+        "thin-pool" => {
+            let (used_metadata, metadata) = used_and_total(line.words.get(1)?)?;
+            let (used, total) = used_and_total(line.words.get(2)?)?;
+            let pool_bytes = line.sectors.saturating_mul(SECTOR_BYTES);
+            let block_bytes = pool_bytes.checked_div(total)?;
+            let left = metadata.saturating_sub(used_metadata);
+            let free = if left <= metadata / METADATA_RESERVE_DIVISOR {
+                0
+            } else {
+                total.saturating_sub(used).saturating_mul(block_bytes)
+            };
+            Some(("thin pool", free, pool_bytes))
+        }
+        _ => None,
+    }
+}
+
+fn used_and_total(word: &str) -> Option<(u64, u64)> {
+    let (used, total) = word.split_once('/')?;
+    Some((used.parse().ok()?, total.parse().ok()?))
+}
+
+/// The snapshots that get a copy of what is overwritten on a device: it is their origin.
+fn snapshots_of_origin(roots: &SysPaths, name: &str) -> Vec<String> {
+    let lines = status(roots, name).unwrap_or_default();
+    if !lines.iter().any(|line| line.target == "snapshot-origin") {
+        return Vec::new();
+    }
+    let class = roots.sys.join("class/block");
+    let origins = directory_entries(&class.join(name).join("slaves"));
+    let mut holders: Vec<String> = origins
+        .iter()
+        .flat_map(|origin| directory_entries(&class.join(origin).join("holders")))
+        .collect();
+    holders.retain(|holder| holder != name);
+    holders
+}
+
+/// The pool of a ZFS volume without a reservation of its size, which is what takes space of it with each write.
+fn zfs_pool(roots: &SysPaths, name: &str) -> Option<FreeSpace> {
+    let number = name.strip_prefix("zd")?;
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let device = File::open(roots.dev.join(name)).ok()?;
+    let dataset = String::from_utf8(ioctl::zfs_volume_name(&device).ok()?).ok()?;
+    let properties = "volsize,refreservation,available,used";
+    let answer = start_zfs("zfs", &["list", "-Hpo", properties, "--", &dataset])?;
+    let answer = answer.recv_timeout(ZFS_ANSWER_LIMIT).ok()?;
+    let (free_bytes, total_bytes) = volume_space(&String::from_utf8_lossy(&answer))?;
+    Some(FreeSpace {
+        place: format!("the ZFS pool of {}", sanitized(&dataset)),
+        free_bytes,
+        total_bytes,
+    })
+}
+
+/// Free and total bytes from size, reservation, available and used bytes of a volume; `None` where its pool
+/// keeps space for all of it.
+fn volume_space(answer: &str) -> Option<(u64, u64)> {
+    let mut numbers = answer.split_whitespace().map(str::parse::<u64>);
+    let mut next = || numbers.next().map(Result::unwrap_or_default);
+    let (size, reserved, available, used) = (next()?, next()?, next()?, next()?);
+    (reserved < size).then_some((available, available.saturating_add(used)))
+}
+
+/// Runs zfs(8) or zpool(8): only their library knows the ioctls that tell properties and the progress of a scan.
+/// They hang while a pool is suspended, so that a thread waits for the answer. It is empty where the program
+/// fails; `None` if it is not installed.
+pub(crate) fn start_zfs(program: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
+    let mut paths = DIRECTORIES.iter().map(|it| format!("{it}/{program}"));
+    let path = paths.find(|path| fs::exists(path).unwrap_or(false))?;
+    start_program(&path, arguments)
+}
+
+/// Runs a program without a shell; its output arrives once it has ended.
+pub(crate) fn start_program(path: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
+    let mut command = Command::new(path);
+    command
+        .args(arguments)
+        .env_clear()
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let (sender, answer) = sync_channel(1);
+    let body = move || {
+        let output = command.output().ok().filter(|it| it.status.success());
+        // The receiver is gone where nobody waits any longer.
+        let _ = sender.send(output.map(|it| it.stdout).unwrap_or_default());
+    };
+    thread::Builder::new()
+        .name("zfs".to_owned())
+        .spawn(body)
+        .ok()?;
+    Some(answer)
+}

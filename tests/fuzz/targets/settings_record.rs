@@ -1,9 +1,0 @@
-//! A record of a changed setting.
-
-#![no_main]
-
-#[allow(dead_code, reason = "each target needs some of them")]
-#[path = "../checks.rs"]
-mod checks;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::settings_record(bytes));
