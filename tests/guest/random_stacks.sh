@@ -5,7 +5,7 @@
 #
 # usage: random_stacks.sh SEED ROUNDS
 #
-# Wanted: kernel modules brd (six ramdisks of 16 MiB, unused), ext4, loop, raid1, device-mapper; diskscope, dmsetup, mkfs.ext4, mdadm,
+# Wanted: kernel modules brd (unused; at /mods/brd.ko, or by modprobe), ext4, loop, raid1, device-mapper; diskscope, dmsetup, mkfs.ext4, mdadm,
 # losetup and sfdisk in the PATH. Prints one line for every round, with the stack where bytes in use have changed; its exit status is
 # the number of such targets.
 
@@ -13,6 +13,10 @@ seed=$1
 rounds=$2
 failed=0
 export XDG_STATE_HOME=/tmp/state
+# Less than 16 MiB is no target.
+rmmod brd 2>/dev/null
+insmod /mods/brd.ko rd_nr=6 rd_size=40960 2>/dev/null || modprobe brd rd_nr=6 rd_size=40960
+mkdir -p /tmp/ends
 RANDOM=$seed
 below() { echo $(((RANDOM * 32768 + RANDOM) % $1)); }
 sectors() { cat "/sys/class/block/$1/size"; }
@@ -30,6 +34,8 @@ used() {
     in_use="$in_use $1"
     stack="$stack; $1 $2"
 }
+# The maps on a device have sectors of their own, as those of LVM: this is where those that it has end.
+end() { cat "/tmp/ends/$1" 2>/dev/null || echo 0; }
 # mapped TABLE DESCRIPTION
 mapped() {
     echo "$1" | dmsetup create --noudevsync "map$number" 2>/dev/null || return
@@ -59,16 +65,19 @@ add_layer() {
     [ "$size" -ge 4096 ] || return
     case $(below 15) in
     0 | 1 | 2 | 3 | 4 | 5)
-        start=$(($(below $((size / 16))) * 8))
+        start=$(($(end "$device") + $(below $((size / 64))) * 8))
+        [ $start -lt "$size" ] || return
         length=$(((size - start) / 16 * 8 + $(below $(((size - start) / 16 + 1))) * 8))
-        [ $length -ge 4096 ] && mapped "0 $length linear /dev/$device $start" "$length sectors of $device from $start"
+        [ $length -ge 4096 ] && mapped "0 $length linear /dev/$device $start" "$length sectors of $device from $start" &&
+            echo $((start + length)) >"/tmp/ends/$device"
         ;;
     6)
         smaller=$(sectors "$other")
         [ "$smaller" -le "$size" ] || smaller=$size
         smaller=$((smaller / 16 * 16))
-        [ "$other" != "$device" ] && [ $smaller -ge 4096 ] &&
-            mapped "0 $((smaller * 2)) striped 2 16 /dev/$device 0 /dev/$other 0" "stripes on $device and $other"
+        [ "$other" != "$device" ] && [ $smaller -ge 4096 ] && [ "$(end "$device")$(end "$other")" = 00 ] &&
+            mapped "0 $((smaller * 2)) striped 2 16 /dev/$device 0 /dev/$other 0" "stripes on $device and $other" &&
+            echo $smaller | tee "/tmp/ends/$device" >"/tmp/ends/$other"
         ;;
     7 | 8)
         start=$(($(below $((size / 16))) * 4096))
@@ -80,7 +89,7 @@ add_layer() {
         ;;
     9)
         free=$(losetup -f)
-        printf 'label: gpt\n,3M\n,4M\n' | sfdisk -q "/dev/$device" >/dev/null 2>&1
+        printf 'label: gpt\n,16M\n,3M\n' | sfdisk -q "/dev/$device" >/dev/null 2>&1
         losetup -P "$free" "/dev/$device" 2>/dev/null || return
         sleep 0.2
         added "${free#/dev/}" "loop device on $device with partitions"
@@ -116,6 +125,7 @@ contents() {
 }
 remove_layers() {
     kill $processes 2>/dev/null
+    rm -f /tmp/ends/*
     # Each pass removes what the one before has freed.
     for pass in 1 2 3 4 5 6; do
         for point in /tmp/points/*; do umount "$point" 2>/dev/null; done
@@ -132,7 +142,7 @@ while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     devices="ram0 ram1 ram2 ram3 ram4 ram5"
     in_use="" processes="" stack="" number=0 written=0 refused=0
-    for name in $devices; do dd if=/dev/urandom of="/dev/$name" bs=1M count=16 2>/dev/null; done
+    for name in $devices; do dd if=/dev/urandom of="/dev/$name" bs=1M count=40 2>/dev/null; done
     while [ $number -lt 22 ]; do add_layer; done
     sleep 1
     before=$(contents)

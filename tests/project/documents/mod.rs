@@ -7,6 +7,7 @@ mod checks_page;
 mod commands_page;
 mod fields;
 mod keys_page;
+mod safety_page;
 
 /// Set to write the file anew instead of comparing it.
 pub const BLESS_VARIABLE: &str = "DISKSCOPE_BLESS";

@@ -17,7 +17,7 @@ fn immutable_and_append_only_files_are_refused() {
     let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     let name = file.to_str().unwrap();
-    for (attribute, reason) in [("i", "is immutable"), ("a", "is append-only")] {
+    for (attribute, reason) in [("i", "immutable"), ("a", "append-only")] {
         if command_output("chattr", &[&format!("+{attribute}"), name]).is_none() {
             return skip(Requirement::Files, "no attributes here");
         }
@@ -42,7 +42,7 @@ fn file_on_a_read_only_mount_is_refused() {
     if !sandbox.mount(&arguments, Requirement::Namespaces) {
         return;
     }
-    assert_refused(&run_overwrite(format!("{point}/file")), "mounted read-only");
+    assert_refused(&run_overwrite(format!("{point}/file")), "read-only");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn read_only_device_is_refused() {
     let Some(device) = LoopDevice::attach(&image, &["--read-only"]) else {
         return;
     };
-    assert_refused(&run_overwrite(device.path()), "is read-only");
+    assert_refused(&run_overwrite(device.path()), "read-only");
 }
 
 #[test]
@@ -109,9 +109,6 @@ fn sysfs_file_as_target_is_refused() {
     let output = run_overwrite(&setting);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(
-        message.contains("in sysfs, whose files act on the kernel"),
-        "{message}"
-    );
+    assert!(message.contains("sysfs"), "{message}");
     assert_eq!(fs::read(&setting).unwrap(), before);
 }

@@ -6,9 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
@@ -20,8 +18,6 @@ pub use crate::requirement::is_root;
 
 /// Bytes of an image.
 pub const IMAGE_BYTES: u64 = 32 << 20;
-/// How many images the tests of this program have made.
-static IMAGES_MADE: AtomicU64 = AtomicU64::new(1);
 
 /// What a program printed; `None` when it failed.
 pub fn command_output(program: &str, arguments: &[&str]) -> Option<String> {
@@ -30,48 +26,26 @@ pub fn command_output(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then_some(text)
 }
 
-/// A file system that is mounted from a file is a question to every other test meanwhile.
-static FILE_MOUNT_LOCK: RwLock<()> = RwLock::new(());
-
-/// Whether other tests may run meanwhile.
-#[allow(dead_code, reason = "held until the test ends")]
-pub enum MachineLock {
-    Shared(RwLockReadGuard<'static, ()>),
-    Exclusive(RwLockWriteGuard<'static, ()>),
-}
+/// Held by every test of the guard, and alone by one that would disturb them.
+static MACHINE_LOCK: RwLock<()> = RwLock::new(());
 
 /// For a test that mounts a file system from a file: no test of the guard runs meanwhile.
-pub fn lock_machine() -> MachineLock {
-    let alone = FILE_MOUNT_LOCK
-        .write()
-        .unwrap_or_else(PoisonError::into_inner);
-    MachineLock::Exclusive(alone)
+pub fn lock_machine() -> RwLockWriteGuard<'static, ()> {
+    MACHINE_LOCK.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub struct GuardSandbox {
     pub directory: TempDir,
     mounts: Vec<PathBuf>,
-    _file_mount_guard: MachineLock,
+    _shared: RwLockReadGuard<'static, ()>,
 }
 
 impl GuardSandbox {
     pub fn new() -> Self {
-        let shared = FILE_MOUNT_LOCK
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        Self::with_lock(MachineLock::Shared(shared))
-    }
-
-    /// The same for a test that mounts a file system from a file: no other one runs meanwhile.
-    pub fn exclusive() -> Self {
-        Self::with_lock(lock_machine())
-    }
-
-    fn with_lock(company: MachineLock) -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             mounts: Vec::new(),
-            _file_mount_guard: company,
+            _shared: MACHINE_LOCK.read().unwrap_or_else(PoisonError::into_inner),
         }
     }
 
@@ -90,10 +64,6 @@ impl GuardSandbox {
         let path = self.path(name);
         let file = File::create(&path).unwrap();
         file.set_len(IMAGE_BYTES).unwrap();
-        // Through an overlay files are compared by size and times: another test may make one in the same moment.
-        let number = IMAGES_MADE.fetch_add(1, Ordering::Relaxed);
-        let modified = SystemTime::now() - Duration::from_secs(number);
-        file.set_modified(modified).unwrap();
         path
     }
 
@@ -106,17 +76,6 @@ impl GuardSandbox {
             self.mounts.push(point);
         } else {
             skip(requirement, format!("mount {arguments:?} failed"));
-        }
-        mounted
-    }
-
-    /// The same by a command of the shell.
-    pub fn mount_by(&mut self, command: &str, point: &str, requirement: Requirement) -> bool {
-        let mounted = command_output("sh", &["-c", command]).is_some();
-        if mounted {
-            self.mounts.push(PathBuf::from(point));
-        } else {
-            skip(requirement, format!("{command} failed"));
         }
         mounted
     }
@@ -163,21 +122,6 @@ pub fn overwrite_arguments(command: &mut Command, target: &OsStr, more: &[&str])
 pub fn run_overwrite(target: impl AsRef<OsStr>) -> Output {
     let few = ["--requests", "20"];
     overwrite_command(target.as_ref(), &few).output().unwrap()
-}
-
-/// Overwrites a target with a few requests in a mount namespace of its own, which a script of sh prepares. It gets
-/// `arguments`, and behind them the command.
-pub fn run_overwrite_in_mount_namespace(
-    script: &str,
-    arguments: &[&Path],
-    target: impl AsRef<OsStr>,
-) -> Output {
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private"]);
-    command.args(["sh", "-c", script, "sh"]).args(arguments);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwrite_arguments(&mut command, target.as_ref(), &["--requests", "20"]);
-    command.output().unwrap()
 }
 
 /// Asserts that a target is refused for that reason.

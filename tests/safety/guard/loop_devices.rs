@@ -1,0 +1,83 @@
+//! The same bytes by another way: loop devices on one image.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use crate::guard::sandbox::{
+    Background, GuardSandbox, assert_refused, assert_written, command_output, run_overwrite,
+    start_in_mount_namespace, test_content,
+};
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
+/// A device with ext4 that is mounted in a mount namespace of its own.
+fn mount_in_other_namespace(sandbox: &GuardSandbox, device: &LoopDevice) -> Option<Background> {
+    if command_output("mkfs.ext4", &["-q", device.path()]).is_none() {
+        skip(Requirement::Ext4, "no mkfs.ext4");
+        return None;
+    }
+    let (point, done) = (sandbox.subdirectory("elsewhere"), sandbox.path("done"));
+    let command = format!(
+        "mount {} {} && touch {} && exec sleep 600",
+        device.path(),
+        point.display(),
+        done.display()
+    );
+    start_in_mount_namespace(&command, &[], &done, "no mount in a namespace of its own")
+}
+
+/// Asserts that whatever shares an image with a mounted loop device is refused, and nothing is written.
+fn assert_image_is_refused(image: &Path, mounted: &LoopDevice) -> Option<()> {
+    let second = LoopDevice::attach(image, &[])?;
+    let behind = LoopDevice::attach(image, &["--offset", "1048576"])?;
+    let above = LoopDevice::attach(second.path().as_ref(), &[])?;
+    let before = test_content(image);
+    for device in [mounted, &second, &behind, &above] {
+        assert_refused(&run_overwrite(device.path()), "");
+    }
+    assert_refused(&run_overwrite(image), "");
+    assert!(test_content(image) == before);
+    Some(())
+}
+
+#[test]
+fn what_shares_the_image_of_a_mounted_loop_device_is_refused() {
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = sandbox.mounted_loop_device(&image, &[]) else {
+        return;
+    };
+    assert_refused(&run_overwrite(device.path()), "mounted");
+    assert_image_is_refused(&image, &device);
+}
+
+#[test]
+fn what_shares_the_image_of_a_device_mounted_in_another_namespace_is_refused() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let Some(namespace) = mount_in_other_namespace(&sandbox, &device) else {
+        return;
+    };
+    assert_image_is_refused(&image, &device);
+    drop(namespace);
+}
+
+#[test]
+fn loop_device_on_a_deleted_image_is_written_unless_it_is_open() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let writer = File::options().write(true).open(&image).unwrap();
+    fs::remove_file(&image).unwrap();
+    assert_refused(
+        &run_overwrite(device.path()),
+        &std::process::id().to_string(),
+    );
+    drop(writer);
+    assert_written(&run_overwrite(device.path()));
+}
