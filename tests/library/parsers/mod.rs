@@ -282,9 +282,8 @@ short! {
     damaged_files_of_control_groups_and_volumes_are_read_or_refused: 9,
     damaged_datagrams_of_taskstats_are_read_or_passed_over: 10,
     damaged_command_lines_are_read_or_passed_over: 11,
-    strange_items_of_btrfs_are_read_or_passed_over: 12,
-    damaged_rings_are_read_up_to_the_damage: 13,
-    damaged_tables_of_devices_are_read_or_passed_over: 14,
+    damaged_rings_are_read_up_to_the_damage: 12,
+    damaged_tables_of_devices_are_read_or_passed_over: 13,
 }
 
 #[test]
