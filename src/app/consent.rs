@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::bench;
-    use crate::drive::guard::{Reason, Refusal, User};
+    use crate::drive::guard::{Reason, Refusal, Usage, User};
     use crate::drive::medium;
     use crate::roots::SysPaths;
 
@@ -296,9 +296,7 @@ mod tests {
             signatures: Vec::new(),
             medium: Err(Arc::new(Refusal {
                 name: "/dev/sdb".to_owned(),
-                reason: Reason::InUse(vec![User::Swap {
-                    device: "sdb".to_owned(),
-                }]),
+                reason: Reason::InUse(vec![User::new("sdb", Usage::Swap)]),
             })),
         };
         question.set_impact(question.number(), Ok(refused));

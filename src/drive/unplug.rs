@@ -3,12 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{User, Uses, open_exclusively};
+use super::guard::{Usage, User, Uses, open_exclusively};
 use super::{BlockDevice, DeviceUse, DriveKind};
 use crate::roots::SysPaths;
-
-/// What uses a drive that cannot be opened exclusively.
-const EXCLUSIVE_HOLDER: &str = "a file system or program that holds it exclusively";
 
 /// What is known about a drive's volatile cache, from the counters of its writes and flushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,44 +59,6 @@ impl FlushState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum UnplugObstacle {
-    /// A file system on it, or on a device that is on it, is mounted.
-    Mounted {
-        /// The device of the file system.
-        device: String,
-        /// Mount point.
-        at: String,
-    },
-    /// A file system on it is mounted in another mount namespace, such as a container's.
-    MountedElsewhere {
-        /// The device of the file system.
-        device: String,
-        /// Mount point in that namespace.
-        at: String,
-        /// A process of that namespace.
-        process: u32,
-    },
-    /// It, or a device that is on it, is used as swap.
-    Swap {
-        /// The device.
-        device: String,
-    },
-    /// A process has it open for writing.
-    Open {
-        /// The device.
-        device: String,
-        /// Process ID.
-        process: u32,
-        /// Name of the process.
-        command: String,
-    },
-    /// The kernel uses it in another way: an export, a loop device, a file system of several devices or in another
-    /// mount namespace.
-    UsedBy {
-        /// The device.
-        device: String,
-        /// What uses it.
-        by: String,
-    },
     /// Who uses it was not, or not completely, examined.
     UsersNotExamined,
     /// Bytes that were written to it are only in memory.
@@ -114,6 +73,9 @@ pub enum UnplugObstacle {
         /// What is known.
         state: FlushState,
     },
+    /// Somebody uses it, or a device that is on it.
+    #[serde(untagged)]
+    InUse(User),
 }
 
 impl UnplugObstacle {
@@ -121,48 +83,6 @@ impl UnplugObstacle {
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::FlushUnknown { .. } | Self::UsersNotExamined)
-    }
-
-    /// What a user of one of these devices prevents; `None` for users of others, and for stacked devices, which are
-    /// looked at themselves.
-    fn of_user(user: &User, devices: &[&BlockDevice]) -> Option<Self> {
-        let (device, obstacle) = match user.clone() {
-            User::Mounted { device, at } => (device.clone(), Self::Mounted { device, at }),
-            User::MountedElsewhere {
-                device,
-                at,
-                process,
-            } => {
-                let mounted = Self::MountedElsewhere {
-                    device: device.clone(),
-                    at,
-                    process,
-                };
-                (device, mounted)
-            }
-            User::Swap { device } => (device.clone(), Self::Swap { device }),
-            User::Process {
-                device,
-                pid: process,
-                command,
-            } => {
-                let open = Self::Open {
-                    device: device.clone(),
-                    process,
-                    command,
-                };
-                (device, open)
-            }
-            User::FileSystemMember {
-                device,
-                file_system: by,
-            }
-            | User::Loop { device, by }
-            | User::Export { device, by } => (device.clone(), Self::UsedBy { device, by }),
-            _ => return None,
-        };
-        let is_of_these = devices.iter().any(|own| own.name == device);
-        is_of_these.then_some(obstacle)
     }
 }
 
@@ -208,10 +128,14 @@ pub fn unplug_answer(
         return None;
     }
     let devices = with_devices_above(drive, drives);
-    let mut obstacles = listed_uses(&devices);
-    let users = uses.into_iter().flat_map(|uses| &uses.users);
-    for obstacle in users.filter_map(|user| UnplugObstacle::of_user(user, &devices)) {
-        if !obstacles.contains(&obstacle) {
+    let found = uses.into_iter().flat_map(|uses| uses.users.clone());
+    let mut obstacles = Vec::new();
+    for user in listed_users(&devices).chain(found) {
+        // What is stacked on a device is one of the devices.
+        let is_of_these = devices.iter().any(|device| device.name == user.device);
+        let is_stacked = matches!(user.usage, Usage::Stacked { .. });
+        let obstacle = UnplugObstacle::InUse(user);
+        if is_of_these && !is_stacked && !obstacles.contains(&obstacle) {
             obstacles.push(obstacle);
         }
     }
@@ -255,10 +179,9 @@ pub fn with_exclusive_use(
         let opened = open_exclusively(roots, &device.name);
         let obstacle = match opened.map_err(|error| error.raw_os_error()) {
             Ok(()) | Err(Some(libc::ENOMEDIUM)) => continue,
-            Err(Some(libc::EBUSY)) => UnplugObstacle::UsedBy {
-                device: device.name.clone(),
-                by: EXCLUSIVE_HOLDER.to_owned(),
-            },
+            Err(Some(libc::EBUSY)) => {
+                UnplugObstacle::InUse(User::new(&device.name, Usage::Exclusive))
+            }
             Err(_) => UnplugObstacle::UsersNotExamined,
         };
         if !obstacles.contains(&obstacle) {
@@ -278,27 +201,17 @@ fn with_devices_above<'d>(
     devices
 }
 
-/// Mounts of this namespace and swap areas, as the devices list them; each once.
-fn listed_uses(devices: &[&BlockDevice]) -> Vec<UnplugObstacle> {
-    let mut obstacles = Vec::new();
-    for device in devices {
-        for user in &device.users {
-            let name = device.name.clone();
-            let obstacle = match user {
-                DeviceUse::Mounted { at, .. } => UnplugObstacle::Mounted {
-                    device: name,
-                    at: at.clone(),
-                },
-                DeviceUse::Swap => UnplugObstacle::Swap { device: name },
-                // What holds it is one of the devices.
-                DeviceUse::HeldBy { .. } => continue,
-            };
-            if !obstacles.contains(&obstacle) {
-                obstacles.push(obstacle);
-            }
-        }
-    }
-    obstacles
+/// Mounts of this namespace and swap areas, as the devices list them.
+fn listed_users(devices: &[&BlockDevice]) -> impl Iterator<Item = User> {
+    let uses = devices.iter().flat_map(|device| {
+        let name = &device.name;
+        device.users.iter().map(move |user| (name.clone(), user))
+    });
+    uses.filter_map(|(device, user)| match user {
+        DeviceUse::Mounted { at, .. } => Some(User::new(device, Usage::Mounted { at: at.clone() })),
+        DeviceUse::Swap => Some(User::new(device, Usage::Swap)),
+        DeviceUse::HeldBy { .. } => None,
+    })
 }
 
 #[cfg(test)]
@@ -343,9 +256,14 @@ mod tests {
         // The mount is two layers above.
         let used = answer(vec![partition(vec![]), volume], None, FlushState::Flushed);
         let at = "/mnt".to_owned();
-        let device = "dm-0".to_owned();
         assert_eq!(used.safe, Some(false));
-        assert_eq!(used.obstacles, [UnplugObstacle::Mounted { device, at }]);
+        assert_eq!(
+            used.obstacles,
+            [UnplugObstacle::InUse(User::new(
+                "dm-0",
+                Usage::Mounted { at }
+            ))]
+        );
         let swap = answer(
             vec![partition(vec![DeviceUse::Swap])],
             None,
@@ -377,35 +295,28 @@ mod tests {
         let answer = |users: Option<&Uses>| {
             unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
         };
-        let open = |device: &str| User::Process {
-            device: device.to_owned(),
-            pid: 12,
-            command: "qemu".to_owned(),
+        let open = |device: &str| {
+            let command = "qemu".to_owned();
+            User::new(device, Usage::Process { pid: 12, command })
         };
         let of = |users: Vec<User>| Uses {
             users,
             unknown: Vec::new(),
         };
         assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
-        let export = User::Export {
-            device: "sdb1".to_owned(),
-            by: "nvmet subsystem one".to_owned(),
-        };
-        let held = User::Stacked {
-            device: "sdb".to_owned(),
-            by: "dm-0".to_owned(),
-        };
-        let used = answer(Some(&of(vec![open("sdb"), export, held, open("sdb")])));
+        let by = "nvmet subsystem one".to_owned();
+        let export = User::new("sdb1", Usage::Export { by });
+        let by = "dm-0".to_owned();
+        let held = User::new("sdb", Usage::Stacked { by });
+        let used = answer(Some(&of(vec![
+            open("sdb"),
+            export.clone(),
+            held,
+            open("sdb"),
+        ])));
         let expected = [
-            UnplugObstacle::Open {
-                device: "sdb".to_owned(),
-                process: 12,
-                command: "qemu".to_owned(),
-            },
-            UnplugObstacle::UsedBy {
-                device: "sdb1".to_owned(),
-                by: "nvmet subsystem one".to_owned(),
-            },
+            UnplugObstacle::InUse(open("sdb")),
+            UnplugObstacle::InUse(export.clone()),
         ];
         assert_eq!(
             (used.safe, &used.obstacles[..]),

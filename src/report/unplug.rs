@@ -29,19 +29,7 @@ pub fn unplug_text(answer: &UnplugAnswer, path: &str) -> String {
 
 fn obstacle_text(obstacle: &UnplugObstacle, path: &str) -> String {
     match obstacle {
-        UnplugObstacle::Mounted { device, at } => format!("mounted at {at} ({device})"),
-        UnplugObstacle::MountedElsewhere {
-            device,
-            at,
-            process,
-        } => format!("mounted at {at} in the mount namespace of process {process} ({device})"),
-        UnplugObstacle::Swap { device } => format!("swap ({device})"),
-        UnplugObstacle::Open {
-            device,
-            process,
-            command,
-        } => format!("in use by process {process} {command} ({device})"),
-        UnplugObstacle::UsedBy { device, by } => format!("in use by {by} ({device})"),
+        UnplugObstacle::InUse(user) => user.to_string(),
         UnplugObstacle::UsersNotExamined => {
             "not mounted or swap here; other mount namespaces and processes that may have it open were \
              not all examined: `diskscope devices` looks for them"

@@ -13,7 +13,7 @@ use diskscope::app::{
     TargetGroup, update,
 };
 use diskscope::bench::{RunEvent, RunProgress, framework};
-use diskscope::drive::guard::{Reason, Refusal, User};
+use diskscope::drive::guard::{Reason, Refusal, Usage, User};
 use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
 use diskscope::model::Snapshot;
@@ -646,9 +646,9 @@ fn many_facts() -> Vec<String> {
 /// Before random writes to a drive with more uses than there is room for.
 pub fn consent_for_target_with_many_uses() -> AppState {
     let mut state = overwrite_state("/dev/sdc");
-    let users = (1..=40).map(|number| User::Mounted {
-        device: format!("sdc{number}"),
-        at: format!("/srv/{number}"),
+    let users = (1..=40).map(|number| {
+        let at = format!("/srv/{number}");
+        User::new(format!("sdc{number}"), Usage::Mounted { at })
     });
     let refusal = Refusal {
         name: "/dev/sdc".to_owned(),
@@ -672,10 +672,12 @@ pub fn consent_for_target_in_use() -> AppState {
     ];
     let refusal = Refusal {
         name: "/dev/sda".to_owned(),
-        reason: Reason::InUse(vec![User::Mounted {
-            device: "sda".to_owned(),
-            at: "/mnt/backup".to_owned(),
-        }]),
+        reason: Reason::InUse(vec![User::new(
+            "sda",
+            Usage::Mounted {
+                at: "/mnt/backup".to_owned(),
+            },
+        )]),
     };
     let impact = OverwriteImpact {
         target_facts: facts.map(str::to_owned).to_vec(),

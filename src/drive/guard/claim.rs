@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::drive::fcntl;
 use crate::drive::guard::refusal::{Protection, Reason};
-use crate::drive::guard::users::User;
+use crate::drive::guard::users::Usage;
 use crate::drive::identity::sysfs::read_device_number;
 use crate::drive::medium::OpenMedium;
 use crate::drive::mounts::split_device_number;
@@ -70,7 +70,7 @@ pub(super) fn claim_other_paths(
 ) -> Result<Vec<(String, File)>, Reason> {
     let claim = |device: String| match retry_while_busy(|| open(roots, &device, OFlags::EXCL)) {
         Ok(file) => Ok((device, file)),
-        Err(_) => Err(Reason::InUse(vec![User::OtherPath { device }])),
+        Err(_) => Err(Reason::in_use(&device, Usage::OtherPath)),
     };
     names.into_iter().map(claim).collect()
 }
@@ -123,9 +123,8 @@ fn usual_node(medium: &OpenMedium) -> Option<PathBuf> {
 }
 
 fn refusal_of_open_error(medium: &OpenMedium, source: io::Error) -> Reason {
-    let device = medium.target.name.clone();
     match Errno::from_io_error(&source) {
-        Some(Errno::BUSY) => Reason::InUse(vec![User::Exclusive { device }]),
+        Some(Errno::BUSY) => Reason::in_use(&medium.target.name, Usage::Exclusive),
         Some(Errno::ROFS) => Reason::Protected(Protection::ReadOnlyDevice),
         Some(Errno::PERM | Errno::ACCESS) => Reason::Protected(Protection::Denied),
         _ => Reason::Failed {
@@ -147,10 +146,7 @@ pub(super) fn lock(file: &File, name: &str) -> Result<(), Reason> {
             _ => Ok(()),
         })
     };
-    retry_while_busy(attempt).map_err(|_: io::Error| {
-        let device = name.to_owned();
-        Reason::InUse(vec![User::Lock { device }])
-    })
+    retry_while_busy(attempt).map_err(|_: io::Error| Reason::in_use(name, Usage::Lock))
 }
 
 /// Writes what is in the page cache of a device to the drive, and waits for it.

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::drive::guard::claim::{lock, retry_while_busy};
 use crate::drive::guard::refusal::{Protection, Reason};
-use crate::drive::guard::users::User;
+use crate::drive::guard::users::Usage;
 use crate::drive::medium::OpenMedium;
 use crate::drive::{fcntl, ioctl};
 
@@ -86,9 +86,8 @@ pub(super) fn open_under_lease(medium: &OpenMedium) -> Result<Arc<File>, Reason>
 }
 
 fn refusal(medium: &OpenMedium, source: io::Error) -> Reason {
-    let device = medium.target.name.clone();
     match Errno::from_io_error(&source) {
-        Some(Errno::AGAIN | Errno::BUSY) => Reason::InUse(vec![User::Unlisted { device }]),
+        Some(Errno::AGAIN | Errno::BUSY) => Reason::in_use(&medium.target.name, Usage::Unlisted),
         Some(Errno::TXTBSY) => Reason::Protected(Protection::TextBusy),
         Some(Errno::ROFS) => Reason::Protected(Protection::ReadOnlyMount),
         Some(Errno::ACCESS) if is_of_another_user(medium) => Reason::OtherOwner,

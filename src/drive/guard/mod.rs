@@ -34,5 +34,5 @@ pub use self::inspect::{Inspection, OverwriteImpact, inspect_target};
 pub use self::permit::{PermittedFile, WritePermit, check_not_in_use, permit_writing};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signatures::Signature;
-pub use self::users::{Subject, UnknownUse, User, Uses, find_kernel_users, find_users};
+pub use self::users::{Subject, UnknownUse, Usage, User, Uses, find_kernel_users, find_users};
 pub use self::watch::WriteWatch;

@@ -10,7 +10,7 @@ use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::consent::{Consent, check_contents, check_path};
 use crate::drive::guard::refusal::{Protection, Reason, Refusal};
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{Subject, User, Uses, find_users};
+use crate::drive::guard::users::{Subject, Usage, Uses, find_users};
 use crate::drive::guard::{claim, lease};
 use crate::drive::ioctl;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
@@ -110,7 +110,7 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
     check_users(roots, &device)?;
     claim::open_exclusively(roots, &device).map_err(|source| {
         if source.raw_os_error() == Some(libc::EBUSY) {
-            Reason::InUse(vec![User::Exclusive { device }])
+            Reason::in_use(&device, Usage::Exclusive)
         } else {
             let tried = "claim";
             Reason::Failed { tried, source }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{UnknownUse, User};
+use crate::drive::guard::users::{UnknownUse, Usage, User};
 use crate::drive::identity::sanitized;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
@@ -92,11 +92,11 @@ impl<'s> ProcessScan<'s> {
                 continue;
             }
             let command = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            self.found.push(User::Process {
-                device: watched.name.clone(),
-                pid,
-                command: sanitized(command.trim()),
-            });
+            let command = sanitized(command.trim());
+            let user = User::new(&watched.name, Usage::Process { pid, command });
+            if !self.found.contains(&user) {
+                self.found.push(user);
+            }
         }
         self.add_mounts(&process, pid);
         Ok(())
@@ -112,10 +112,9 @@ impl<'s> ProcessScan<'s> {
         let mounted = mounts::mounts_of(self.roots, &process.join("mountinfo")).unwrap_or_default();
         for (name, number) in self.stack.claimable() {
             let own = mounted.iter().filter(|mount| mount.is_on(number));
-            self.found.extend(own.map(|mount| User::MountedElsewhere {
-                device: name.to_owned(),
-                at: sanitized(&mount.mount_point),
-                process: pid,
+            self.found.extend(own.map(|mount| {
+                let (at, process) = (sanitized(&mount.mount_point), pid);
+                User::new(name, Usage::MountedElsewhere { at, process })
             }));
         }
     }

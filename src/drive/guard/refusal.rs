@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::drive::error_kind::ErrorKind;
-use crate::drive::guard::users::{UnknownUse, User};
+use crate::drive::guard::users::{UnknownUse, Usage, User};
 use crate::drive::medium::IdentityChange;
 use crate::privilege;
 use crate::safe_text::SafeText;
@@ -123,6 +123,11 @@ impl Refusal {
 }
 
 impl Reason {
+    /// It has one user.
+    pub(in crate::drive) fn in_use(device: &str, usage: Usage) -> Self {
+        Self::InUse(vec![User::new(device, usage)])
+    }
+
     fn text(&self, name: &str) -> String {
         match self {
             Self::NoConsent => format!("this test would overwrite {name}"),

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 
+use serde::Serialize;
+
 use crate::drive::guard::exports;
 use crate::drive::guard::processes::ProcessScan;
 use crate::drive::guard::stack::Stack;
@@ -14,95 +16,83 @@ use crate::drive::mounts;
 use crate::roots::SysPaths;
 
 /// Somebody who uses a device or a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum User {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct User {
+    /// The device or file.
+    pub device: String,
+    /// Who, and how.
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+/// How a device or a file is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Usage {
     /// A file system on it is mounted in the mount namespace of this process.
     Mounted {
-        /// The device of the file system.
-        device: String,
         /// Mount point.
         at: String,
     },
     /// A file system on it is mounted in another mount namespace, such as a container's.
     MountedElsewhere {
-        /// The device of the file system.
-        device: String,
         /// Mount point in that namespace.
         at: String,
         /// A process of that namespace.
         process: u32,
     },
     /// The kernel uses it as swap.
-    Swap {
-        /// The device.
-        device: String,
-    },
+    Swap,
     /// It belongs to a mounted file system of several devices.
     FileSystemMember {
-        /// The device.
-        device: String,
         /// Type and identity of the file system.
         file_system: String,
     },
     /// Another block device is stacked on it (`holders/` in sysfs).
     Stacked {
-        /// The device.
-        device: String,
         /// The upper device.
         by: String,
     },
     /// A loop device is attached to it.
     Loop {
-        /// The device or file.
-        device: String,
         /// The loop device.
         by: String,
     },
     /// The kernel exports it to other machines or to virtual machines.
     Export {
-        /// The device or file.
-        device: String,
         /// The exporter.
         by: String,
     },
     /// A process has it open: a device for writing, a file in any way.
     Process {
-        /// The device or file.
-        device: String,
         /// Process ID.
         pid: u32,
         /// Name of the process.
         command: String,
     },
     /// Another program holds a lock on it (flock(2), or fcntl(2)).
-    Lock {
-        /// The device or file.
-        device: String,
-    },
+    Lock,
     /// Another process holds a lease on the file (fcntl(2)), which opening it would break.
-    Lease {
-        /// The file.
-        device: String,
-    },
+    Lease,
     /// A file system in another mount namespace, or a program, holds it exclusively (`O_EXCL`).
-    Exclusive {
-        /// The device.
-        device: String,
-    },
+    Exclusive,
     /// It is another path to the same disk, and cannot be claimed.
-    OtherPath {
-        /// That device.
-        device: String,
-    },
+    OtherPath,
     /// A process that /proc does not show, or the kernel, has the file open.
-    Unlisted {
-        /// The file.
-        device: String,
-    },
+    Unlisted,
+}
+
+impl User {
+    /// A user of a device or file.
+    #[must_use]
+    pub fn new(device: impl Into<String>, usage: Usage) -> Self {
+        let device = device.into();
+        Self { device, usage }
+    }
 }
 
 /// Something that may use a device or a file, and cannot be examined.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnknownUse {
     /// Descriptors of processes may not be examined.
     Processes {
@@ -182,28 +172,19 @@ impl Uses {
         self.note_error(roots, "swaps", swapped.as_ref().err());
         let (mounted, swapped) = (mounted.unwrap_or_default(), swapped.unwrap_or_default());
         for (name, number) in stack.claimable() {
-            let device = || name.to_owned();
             for mount in mounted.iter().filter(|mount| mount.is_on(number)) {
                 let at = sanitized(&mount.mount_point);
-                self.add(User::Mounted {
-                    device: device(),
-                    at,
-                });
+                self.add(name, Usage::Mounted { at });
             }
             if swapped.iter().any(|swap| swap.number == Some(number)) {
-                self.add(User::Swap { device: device() });
+                self.add(name, Usage::Swap);
             }
             if let Some(file_system) = btrfs_of_member(roots, name) {
-                let device = device();
-                self.add(User::FileSystemMember {
-                    device,
-                    file_system,
-                });
+                self.add(name, Usage::FileSystemMember { file_system });
             }
         }
         for (device, by) in &stack.holders {
-            let (device, by) = (device.clone(), by.clone());
-            self.add(User::Stacked { device, by });
+            self.add(device, Usage::Stacked { by: by.clone() });
         }
     }
 
@@ -211,14 +192,12 @@ impl Uses {
     pub(super) fn add_unclaimed(&mut self, roots: &SysPaths, stack: &Stack) {
         self.unknown.extend(stack.unknown.iter().cloned());
         for (device, by) in &stack.attached_loops {
-            let (device, by) = (device.clone(), by.clone());
-            self.add(User::Loop { device, by });
+            self.add(device, Usage::Loop { by: by.clone() });
         }
         let exports = exports::list_exports(roots);
         for export in exports.exports {
             if let Some(device) = stack.name_of(export.target) {
-                let (device, by) = (device.to_owned(), export.by);
-                self.add(User::Export { device, by });
+                self.add(device, Usage::Export { by: export.by });
             }
         }
         let unknown = exports.unknown.into_iter();
@@ -229,13 +208,13 @@ impl Uses {
     /// What a complete scan of the processes found.
     pub(super) fn add_scan(&mut self, scan: ProcessScan<'_>) {
         let (found, unknown) = scan.finish();
-        for user in found {
-            self.add(user);
-        }
+        self.users.extend(found);
         self.unknown.extend(unknown);
     }
 
-    pub(super) fn add(&mut self, user: User) {
+    /// Adds a user, each once.
+    pub(super) fn add(&mut self, device: &str, usage: Usage) {
+        let user = User::new(device, usage);
         if !self.users.contains(&user) {
             self.users.push(user);
         }
@@ -275,40 +254,34 @@ pub(super) fn unreadable(path: &std::path::Path, error: &io::Error) -> Option<Un
 
 impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mounted { device, at } => write!(f, "{device} is mounted at {at}"),
-            Self::MountedElsewhere {
-                device,
-                at,
-                process,
-            } => write!(
-                f,
-                "{device} is mounted at {at} in the mount namespace of process {process}"
-            ),
-            Self::Swap { device } => write!(f, "{device} is used as swap"),
-            Self::FileSystemMember {
-                device,
-                file_system,
-            } => write!(f, "{device} is a member of the mounted {file_system}"),
-            Self::Stacked { device, by } => write!(f, "{device} is held by {by}"),
-            Self::Loop { device, by } => write!(f, "loop device {by} is attached to {device}"),
-            Self::Export { device, by } => write!(f, "{device} is exported by {by}"),
-            Self::Process {
-                device,
-                pid,
-                command,
-            } => write!(f, "process {pid} ({command}) has {device} open"),
-            Self::Lock { device } => write!(f, "another program holds a lock on {device}"),
-            Self::Lease { device } => write!(f, "another process holds a lease on {device}"),
-            Self::Exclusive { device } => write!(
+        let device = &self.device;
+        match &self.usage {
+            Usage::Mounted { at } => write!(f, "{device} is mounted at {at}"),
+            Usage::MountedElsewhere { at, process } => {
+                let place = format!("in the mount namespace of process {process}");
+                write!(f, "{device} is mounted at {at} {place}")
+            }
+            Usage::Swap => write!(f, "{device} is used as swap"),
+            Usage::FileSystemMember { file_system } => {
+                write!(f, "{device} is a member of the mounted {file_system}")
+            }
+            Usage::Stacked { by } => write!(f, "{device} is held by {by}"),
+            Usage::Loop { by } => write!(f, "loop device {by} is attached to {device}"),
+            Usage::Export { by } => write!(f, "{device} is exported by {by}"),
+            Usage::Process { pid, command } => {
+                write!(f, "process {pid} ({command}) has {device} open")
+            }
+            Usage::Lock => write!(f, "another program holds a lock on {device}"),
+            Usage::Lease => write!(f, "another process holds a lease on {device}"),
+            Usage::Exclusive => write!(
                 f,
                 "{device} is held exclusively, by a file system in another mount namespace, a pool of ZFS, or a program"
             ),
-            Self::OtherPath { device } => write!(
+            Usage::OtherPath => write!(
                 f,
                 "{device} is another path to the same disk, and is in use or came up meanwhile"
             ),
-            Self::Unlisted { device } => write!(
+            Usage::Unlisted => write!(
                 f,
                 "{device} is open in the kernel, or in a process that cannot be seen"
             ),

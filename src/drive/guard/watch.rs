@@ -16,7 +16,7 @@ use crate::drive::guard::permit::WritePermit;
 use crate::drive::guard::processes::ProcessScan;
 use crate::drive::guard::refusal::{Reason, Refusal};
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{User, Uses};
+use crate::drive::guard::users::{Usage, Uses};
 use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::medium::{IdentityChange, OpenMedium, TargetKind};
 use crate::roots::SysPaths;
@@ -207,7 +207,7 @@ impl DeviceSearch<'_> {
         uses.add_unclaimed(self.roots, &stack);
         for device in stack.other_paths(self.roots) {
             if !self.known_paths.contains(&device) {
-                uses.add(User::OtherPath { device });
+                uses.add(&device, Usage::OtherPath);
             }
         }
         (!uses.users.is_empty()).then_some(Reason::InUse(uses.users))

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::guard::{Reason, Refusal, User};
+use crate::drive::guard::{Reason, Refusal, Usage};
 use crate::drive::identity::BlockDevice;
 use crate::drive::medium::FileId;
 use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
@@ -173,13 +173,10 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
                 }
             }
             // The open does not wait until the holder gives it up.
-            rustix::io::Errno::AGAIN if expected.is_file() => {
-                let device = name.to_owned();
-                DriveError::Refused(Refusal {
-                    name: name.to_owned(),
-                    reason: Reason::InUse(vec![User::Lease { device }]),
-                })
-            }
+            rustix::io::Errno::AGAIN if expected.is_file() => DriveError::Refused(Refusal {
+                name: name.to_owned(),
+                reason: Reason::in_use(name, Usage::Lease),
+            }),
             _ => io_error_context("open", name)(error),
         })?;
     let opened = file.metadata().map_err(io_error_context("examine", name))?;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use diskscope::drive::guard::Uses;
+use diskscope::drive::guard::{Usage, User, Uses};
 use diskscope::drive::identity;
 use diskscope::drive::unplug::{FlushState, UnplugAnswer, UnplugObstacle, unplug_answer};
 use diskscope::roots::SysPaths;
@@ -99,7 +99,15 @@ impl Watched {
 
 fn is_mounted(answer: &UnplugAnswer) -> bool {
     let mut obstacles = answer.obstacles.iter();
-    obstacles.any(|obstacle| matches!(obstacle, UnplugObstacle::Mounted { .. }))
+    obstacles.any(|obstacle| {
+        matches!(
+            obstacle,
+            UnplugObstacle::InUse(User {
+                usage: Usage::Mounted { .. },
+                ..
+            })
+        )
+    })
 }
 
 #[test]
@@ -240,14 +248,14 @@ fn drive_in_use_in_another_namespace_or_by_a_process_is_not_safe_to_unplug() {
     let machine = RunningChild(machine);
     let open = printed_answer(name);
     assert_eq!(open["safe"], false, "{open}");
-    let users = obstacles(&open, "open");
+    let users = obstacles(&open, "process");
     // losetup of another test opens each device for a moment.
-    let is_machine = |user: &&Value| user["process"] == machine.0.id();
+    let is_machine = |user: &&Value| user["pid"] == machine.0.id();
     assert_eq!(users.into_iter().filter(is_machine).count(), 1, "{open}");
     drop(machine);
 
     // Whether there is another one depends on what this machine lets its tests see.
-    wait_for_answer_without(name, "open");
+    wait_for_answer_without(name, "process");
 }
 
 /// Waits until a drive has no obstacle of that kind, and no other one that is known: losetup of another
@@ -279,7 +287,7 @@ fn drive_whose_file_system_is_unmounted_lazily_is_not_safe_to_unplug() {
     assert!(unmounted.unwrap().success());
     let used = printed_answer(name);
     assert_eq!(used["safe"], false, "{used}");
-    assert_eq!(obstacles(&used, "used-by")[0]["device"], name, "{used}");
+    assert_eq!(obstacles(&used, "exclusive")[0]["device"], name, "{used}");
     drop(kept);
-    wait_for_answer_without(name, "used-by");
+    wait_for_answer_without(name, "exclusive");
 }
