@@ -1,8 +1,8 @@
 //! What may not be examined counts as a use: as an ordinary user, and in namespaces that hide processes.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::guard::sandbox::{
@@ -16,18 +16,29 @@ const USER: u32 = 1000;
 /// With these, all processes may be examined.
 const SEES_PROCESSES: &str = "+sys_ptrace,+dac_read_search,+checkpoint_restore";
 
-/// A node of a loop device that an ordinary user may write, as a member of the group of disks may.
-fn node(sandbox: &GuardSandbox, device: &LoopDevice) -> PathBuf {
-    let number = fs::metadata(device.path()).unwrap().rdev();
-    let path = sandbox.path("node");
-    let (kind, mode) = (rustix::fs::FileType::BlockDevice, 0o600.into());
-    rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, number).unwrap();
-    chown(&path, Some(USER), Some(USER)).unwrap();
-    path
+/// A loop device that an ordinary user may write, as a member of the group of disks may; root's again at the end.
+struct UsersDevice(LoopDevice);
+
+impl UsersDevice {
+    fn attach(image: &Path) -> Option<Self> {
+        let device = LoopDevice::attach(image, &[])?;
+        chown(device.path(), Some(USER), None).unwrap();
+        Some(Self(device))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path().as_ref()
+    }
+}
+
+impl Drop for UsersDevice {
+    fn drop(&mut self) {
+        let _ = chown(self.0.path(), Some(0), None);
+    }
 }
 
 /// The program's state directory of an ordinary user, who may enter the place.
-fn state(sandbox: &GuardSandbox) -> PathBuf {
+fn state(sandbox: &GuardSandbox) -> std::path::PathBuf {
     fs::set_permissions(sandbox.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let state = sandbox.subdirectory("state");
     chown(&state, Some(USER), Some(USER)).unwrap();
@@ -70,19 +81,18 @@ fn device_is_written_by_a_user_only_with_capabilities_that_show_all_processes() 
         return;
     }
     let sandbox = GuardSandbox::new();
-    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
+    let Some(device) = UsersDevice::attach(&sandbox.create_image("image")) else {
         return;
     };
-    let node = node(&sandbox, &device);
-    let Some(output) = overwrite_as_user(&sandbox, &node, "") else {
+    let Some(output) = overwrite_as_user(&sandbox, device.path(), "") else {
         return;
     };
     assert_refused(&output, "root");
     let held = OpenOptions::new().write(true).open(device.path()).unwrap();
-    let output = overwrite_as_user(&sandbox, &node, SEES_PROCESSES).unwrap();
+    let output = overwrite_as_user(&sandbox, device.path(), SEES_PROCESSES).unwrap();
     assert_refused(&output, &std::process::id().to_string());
     drop(held);
-    assert_written(&overwrite_as_user(&sandbox, &node, SEES_PROCESSES).unwrap());
+    assert_written(&overwrite_as_user(&sandbox, device.path(), SEES_PROCESSES).unwrap());
 }
 
 /// The kernel gives a lease to the owner, and to others with `CAP_LEASE` only.
@@ -98,7 +108,7 @@ fn file_of_another_owner_is_written_only_with_cap_lease() {
     let Some(output) = overwrite_as_user(&sandbox, &file, "") else {
         return;
     };
-    assert_refused(&output, "CAP_LEASE");
+    assert_refused(&output, "lease");
     assert!(test_content(&file) == before);
     assert_written(&overwrite_as_user(&sandbox, &file, "+lease").unwrap());
     chown(&file, Some(USER), Some(USER)).unwrap();
@@ -128,19 +138,19 @@ fn device_is_refused_where_processes_are_hidden_whatever_a_user_namespace_permit
         return;
     }
     let sandbox = GuardSandbox::new();
-    let Some(device) = LoopDevice::attach(&sandbox.create_image("image"), &[]) else {
+    let image = sandbox.create_image("image");
+    let Some(device) = UsersDevice::attach(&image) else {
         return;
     };
-    let node = node(&sandbox, &device);
     let state = state(&sandbox);
     let held = OpenOptions::new().write(true).open(device.path()).unwrap();
-    let before = test_content(device.file());
+    let before = test_content(&image);
     for own_namespace in [&["unshare", "-r"][..], &[]] {
         let mut command = Command::new("unshare");
         command.args(["-m", "--propagation", "private", "sh", "-c", HIDING, "sh"]);
         command.args(AS_USER).args(own_namespace);
         command.arg(env!("CARGO_BIN_EXE_diskscope"));
-        overwrite_arguments(&mut command, node.as_ref(), &["--requests", "20"]);
+        overwrite_arguments(&mut command, device.path().as_ref(), &["--requests", "20"]);
         let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
         let status = output.status.code();
         if status == Some(1) && output.stderr.starts_with(b"unshare:") {
@@ -151,6 +161,6 @@ fn device_is_refused_where_processes_are_hidden_whatever_a_user_namespace_permit
         }
         assert_refused(&output, "");
     }
-    assert!(test_content(device.file()) == before);
+    assert!(test_content(&image) == before);
     drop(held);
 }
