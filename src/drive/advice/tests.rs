@@ -50,7 +50,7 @@ fn rotational_disk_gets_scheduler_advice() {
         "it is not offered"
     );
     // A drive that a virtual machine reports as rotational may not be.
-    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], &[], None).is_empty());
+    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
 }
 
 #[test]
