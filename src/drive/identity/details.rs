@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::drive::identity::block_device::DriveKind;
 use crate::drive::identity::link::{HostLink, find_host_link};
 use crate::drive::identity::sysfs::{
     SysfsLocation, directory_entries, read_flag, read_line, read_number,
@@ -42,7 +41,7 @@ pub struct DeviceDetails {
 }
 
 impl DeviceDetails {
-    pub(super) fn read(location: &SysfsLocation, kind: DriveKind, transport: Option<&str>) -> Self {
+    pub(super) fn read(location: &SysfsLocation, transport: Option<&str>) -> Self {
         let schedulers = read_line(&location.queue_attribute("scheduler")).unwrap_or_default();
         Self {
             schedulers: schedulers
@@ -65,9 +64,7 @@ impl DeviceDetails {
             link: find_host_link(transport, &location.disk_directory),
             temperature_celsius: device_temperature(&location.disk_directory.join("device"))
                 .map(|it| it.celsius),
-            direct_io: (kind == DriveKind::Loop)
-                .then(|| read_flag(&location.device_directory.join("loop/dio")))
-                .flatten(),
+            direct_io: read_flag(&location.device_directory.join("loop/dio")),
         }
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::drive::identity::block_device::DriveKind;
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 
 /// The link between a drive and its host.
@@ -38,10 +37,7 @@ const TRANSPORT_PREFIXES: [(&str, &str); 10] = [
 
 /// Transport of a device, if its location determines it; `whole` is its canonical directory in
 /// sysfs.
-pub(super) fn find_transport(kind: DriveKind, disk: &Path, bus: Option<&str>) -> Option<String> {
-    if kind == DriveKind::Loop {
-        return Some("loop".to_owned());
-    }
+pub(super) fn find_transport(disk: &Path, bus: Option<&str>) -> Option<String> {
     // The directory `device` of a multipath NVMe drive is elsewhere in the tree.
     let device = fs::canonicalize(disk.join("device")).unwrap_or_default();
     let steps: Vec<&str> = disk

@@ -123,12 +123,12 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
     let udev = UdevProperties::read(roots, device_number);
     let names = ModelNames::read(&location, &udev);
     let kind = device_kind(name, &location);
-    let transport = find_transport(
-        kind,
-        &location.disk_directory,
-        udev.get("ID_BUS").as_deref(),
-    );
-    let details = DeviceDetails::read(&location, kind, transport.as_deref());
+    let transport = if kind == DriveKind::Loop {
+        Some("loop".to_owned())
+    } else {
+        find_transport(&location.disk_directory, udev.get("ID_BUS").as_deref())
+    };
+    let details = DeviceDetails::read(&location, transport.as_deref());
     Some(BlockDevice {
         name: sanitized(name),
         path: roots.dev.join(name).display().to_string(),
