@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let listings = || {
         drives
             .iter()
-            .map(|drive| DeviceListing::new(drive, &drives, &file_systems, unplug_of(drive)))
+            .map(|drive| DeviceListing::new(drive, &file_systems, unplug_of(drive)))
     };
     let text = match format {
         OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
@@ -158,7 +158,6 @@ struct DeviceListing<'a> {
 impl<'a> DeviceListing<'a> {
     fn new(
         drive: &'a BlockDevice,
-        drives: &[BlockDevice],
         file_systems: &'a [MountedFileSystem],
         unplug: Option<UnplugAnswer>,
     ) -> Self {
@@ -170,7 +169,7 @@ impl<'a> DeviceListing<'a> {
             label: drive.label(),
             sector_kind: drive.sector_kind(),
             file_systems: own.collect(),
-            advice: advice::tuning_advice(drive, drives, file_systems, None),
+            advice: advice::tuning_advice(drive, file_systems, None),
             unplug,
         }
     }
@@ -200,7 +199,7 @@ fn devices_text(
     let advice: Vec<(&BlockDevice, TuningAdvice)> = drives
         .iter()
         .flat_map(|drive| {
-            let given = advice::tuning_advice(drive, drives, file_systems, None);
+            let given = advice::tuning_advice(drive, file_systems, None);
             given.into_iter().map(move |advice| (drive, advice))
         })
         .collect();

@@ -1,6 +1,7 @@
 //! Tuning advice for a drive: each item has a reason and the exact command. The program never runs
 //! these commands itself.
 
+use procfs::sys::kernel::Version;
 use serde::Serialize;
 
 use crate::drive::file_systems::MountedFileSystem;
@@ -11,7 +12,7 @@ use crate::shell;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TuningAdvice {
     /// Identifier for scripts: `misaligned-partition`, `scheduler`, `read-ahead`, `access-time`,
-    /// `write-cache`, `loop-direct-io`.
+    /// `loop-direct-io`.
     pub code: &'static str,
     /// What was observed and what it costs.
     pub reason: String,
@@ -38,11 +39,10 @@ const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
 /// are not those of read-ahead.
 const READ_AHEAD_LIMITED_FRACTION: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
-/// All tuning advice for a drive, one of `drives`; `load` is the observed load, if known.
+/// All tuning advice for a drive; `load` is the observed load, if known.
 #[must_use]
 pub fn tuning_advice(
     drive: &BlockDevice,
-    drives: &[BlockDevice],
     file_systems: &[MountedFileSystem],
     load: Option<ObservedLoad>,
 ) -> Vec<TuningAdvice> {
@@ -50,7 +50,6 @@ pub fn tuning_advice(
         misaligned_partition_advice(drive),
         scheduler_advice(drive),
         load.and_then(|load| read_ahead_advice(drive, load)),
-        write_cache_advice(drive, drives),
         loop_direct_io_advice(drive),
     ]
     .into_iter()
@@ -166,37 +165,6 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
     })
 }
 
-/// A disk without a write cache waits one revolution for each write.
-///
-/// The kernel sends flushes only where it knows that the cache is on: a change by a command to the
-/// drive (MODE SELECT through SG_IO) escapes it, one of `cache_type` does not, which also saves the
-/// mode page where the drive can (drivers/scsi/sd.c, `cache_type_store`). A device-mapper map that
-/// was set up while the cache was off passes no flushes on until its table is loaded again
-/// (drivers/md/dm-table.c, `dm_table_supports_flush`): with such a map there is no advice.
-fn write_cache_advice(drive: &BlockDevice, drives: &[BlockDevice]) -> Option<TuningAdvice> {
-    let off = drive.write_cache.as_deref() == Some("write through");
-    let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
-    let is_scsi = matches!(drive.transport.as_deref(), Some("sata" | "sas" | "scsi"));
-    let has_map = || {
-        let mut above = drive.devices_above(drives).into_iter();
-        above.any(|device| device.kind == DriveKind::DeviceMapper)
-    };
-    let directory = shell::device_directory(&drive.name)?;
-    if !(off && disk && is_scsi) || has_map() {
-        return None;
-    }
-    Some(TuningAdvice {
-        code: "write-cache",
-        reason: "its write cache is off: each write waits for the medium. File systems flush the cache when needed; leave it off if other software relies on that. Device-mapper maps (LVM, LUKS) send flushes only if they are set up after it was switched on. The kernel resets what udev rules or an administrator have set for the disk then, among others discard_max_bytes, provisioning_mode and read_ahead_kb: set them again afterwards"
-            .to_owned(),
-        command: format!(
-            "echo {} | tee {}*/cache_type",
-            shell::quote_word("write back")?,
-            shell::quote_word(format!("{directory}/device/scsi_disk/"))?
-        ),
-    })
-}
-
 /// losetup(8), `--direct-io`: without it the page cache holds all data twice.
 fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
@@ -242,6 +210,24 @@ fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
     ];
     let words = remount.map(str::as_bytes).into_iter();
     shell::command_line(words.chain([mount_point.as_encoded_bytes()]))
+}
+
+/// The first kernel in which mq-deadline serves I/O classes (block/mq-deadline.c).
+const MQ_DEADLINE_CLASSES_SINCE: Version = Version {
+    major: 5,
+    minor: 14,
+    patch: 0,
+};
+
+/// Whether a scheduler serves requests by their I/O class (kernel Documentation/block/ioprio.rst); `None`
+/// where that depends on the kernel, which is not known.
+#[must_use]
+pub fn serves_io_classes(scheduler: &str, kernel: Option<Version>) -> Option<bool> {
+    match scheduler {
+        "bfq" => Some(true),
+        "mq-deadline" => kernel.map(|kernel| kernel >= MQ_DEADLINE_CLASSES_SINCE),
+        _ => Some(false),
+    }
 }
 
 #[cfg(test)]

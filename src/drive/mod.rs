@@ -16,8 +16,6 @@ pub mod ioctl;
 pub mod medium;
 pub mod mounts;
 mod output_space;
-pub mod page_cache;
-pub mod scheduler;
 pub mod scratch;
 pub mod settings;
 pub(crate) mod stores;

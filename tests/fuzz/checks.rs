@@ -196,7 +196,7 @@ pub fn files_on_demand(roots: &SysPaths) {
     let file_systems = file_systems::list_file_systems(roots);
     for drive in identity::list_block_devices(roots) {
         assert!(!drive.label().chars().any(char::is_control), "{drive:?}");
-        black_box(advice::tuning_advice(&drive, &[], &file_systems, None));
+        black_box(advice::tuning_advice(&drive, &file_systems, None));
     }
     let _ = (drive_mounts::mounts(roots), drive_mounts::swaps(roots));
     black_box(open_files::deleted_files(roots));
@@ -243,7 +243,7 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
     assert!(!drives.is_empty());
     for drive in drives {
         shown(&drive.label());
-        for advice in advice::tuning_advice(&drive, &[], &file_systems, None) {
+        for advice in advice::tuning_advice(&drive, &file_systems, None) {
             shown(&advice.command);
             shown(&advice.reason);
         }

@@ -66,7 +66,7 @@ pub fn drive_setup(
 }
 
 fn scheduler_advice(drive: &BlockDevice) -> Option<String> {
-    let all = advice::tuning_advice(drive, &[], &[], None);
+    let all = advice::tuning_advice(drive, &[], None);
     let about = all.into_iter().find(|advice| advice.code == "scheduler")?;
     Some(format!(
         "{}: {} ({})",

@@ -33,7 +33,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
             read_bytes_per_s: device.read_bytes,
             read_request_bytes: device.read_bytes / device.read_iops.max(1e-9),
         };
-        for advice in tuning_advice(drive, &last.drives, &last.file_systems, Some(load)) {
+        for advice in tuning_advice(drive, &last.file_systems, Some(load)) {
             let detail = CauseDetail::SetupUnfit {
                 reason: SafeText::from(&advice.reason),
             };

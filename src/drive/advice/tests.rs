@@ -38,27 +38,27 @@ fn commands(advice: &[TuningAdvice]) -> Vec<&str> {
 fn rotational_disk_gets_scheduler_advice() {
     let mut disk = drive(DriveKind::Disk, "sata", true);
     assert_eq!(
-        commands(&tuning_advice(&disk, &[], &[], None)),
+        commands(&tuning_advice(&disk, &[], None)),
         ["echo mq-deadline > /sys/block/sda/queue/scheduler"]
     );
     disk.scheduler = Some("bfq".to_owned());
-    assert!(tuning_advice(&disk, &[], &[], None).is_empty());
+    assert!(tuning_advice(&disk, &[], None).is_empty());
     disk.scheduler = Some("none".to_owned());
     disk.details.schedulers = vec!["none".to_owned()];
     assert!(
-        tuning_advice(&disk, &[], &[], None).is_empty(),
+        tuning_advice(&disk, &[], None).is_empty(),
         "it is not offered"
     );
     // A drive that a virtual machine reports as rotational may not be.
-    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], &[], None).is_empty());
+    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
 }
 
 #[test]
 fn parallel_device_is_advised_scheduler_none() {
     let mut nvme = drive(DriveKind::Disk, "nvme", false);
-    assert!(tuning_advice(&nvme, &[], &[], None).is_empty());
+    assert!(tuning_advice(&nvme, &[], None).is_empty());
     nvme.scheduler = Some("mq-deadline".to_owned());
-    let advice = tuning_advice(&nvme, &[], &[], None);
+    let advice = tuning_advice(&nvme, &[], None);
     assert_eq!(advice[0].code, "scheduler");
     assert!(advice[0].command.starts_with("echo none > "));
 }
@@ -73,21 +73,21 @@ fn read_ahead_advice_requires_sequential_load() {
         })
     };
     assert!(
-        tuning_advice(&disk, &[], &[], load(150.0, 16.0)).is_empty(),
+        tuning_advice(&disk, &[], load(150.0, 16.0)).is_empty(),
         "random"
     );
     assert!(
-        tuning_advice(&disk, &[], &[], load(1.0, 128.0)).is_empty(),
+        tuning_advice(&disk, &[], load(1.0, 128.0)).is_empty(),
         "little"
     );
     assert!(
-        tuning_advice(&disk, &[], &[], load(150.0, 226.0)).is_empty(),
+        tuning_advice(&disk, &[], load(150.0, 226.0)).is_empty(),
         "direct reads"
     );
-    let advice = tuning_advice(&disk, &[], &[], load(150.0, 127.0));
+    let advice = tuning_advice(&disk, &[], load(150.0, 127.0));
     assert_eq!(commands(&advice), ["blockdev --setra 8192 /dev/sda"]);
     disk.read_ahead_kib = Some(4096);
-    assert!(tuning_advice(&disk, &[], &[], load(150.0, 4096.0)).is_empty());
+    assert!(tuning_advice(&disk, &[], load(150.0, 4096.0)).is_empty());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn misaligned_partition_gets_advice() {
     part.parent = Some("nvme0n1".to_owned());
     part.aligned = Some(false);
     part.details.start_bytes = Some(63 * 512);
-    let advice = tuning_advice(&part, &[], &[], None);
+    let advice = tuning_advice(&part, &[], None);
     assert_eq!(advice[0].code, "misaligned-partition");
     assert!(advice[0].reason.contains("32256") && advice[0].reason.contains("4096"));
     assert_eq!(
@@ -106,64 +106,23 @@ fn misaligned_partition_gets_advice() {
     );
     part.aligned = None;
     assert!(
-        tuning_advice(&part, &[], &[], None).is_empty(),
+        tuning_advice(&part, &[], None).is_empty(),
         "unknown is no fault"
     );
 }
 
 #[test]
-fn disabled_write_cache_and_buffered_loop_device_get_advice() {
-    let mut disk = drive(DriveKind::Disk, "sata", true);
-    disk.scheduler = Some("mq-deadline".to_owned());
-    disk.write_cache = Some("write through".to_owned());
-    assert_eq!(
-        commands(&tuning_advice(&disk, &[], &[], None)),
-        ["echo 'write back' | tee /sys/block/sda/device/scsi_disk/*/cache_type"]
-    );
-    disk.rotational = Some(false);
-    assert!(
-        tuning_advice(&disk, &[], &[], None).is_empty(),
-        "it may need none"
-    );
-
+fn buffered_loop_device_gets_advice() {
     let mut looped = drive(DriveKind::Loop, "loop", false);
     looped.name = "loop0".to_owned();
     looped.backing_file = Some("/a".to_owned());
     looped.details.direct_io = Some(false);
     assert_eq!(
-        commands(&tuning_advice(&looped, &[], &[], None)),
+        commands(&tuning_advice(&looped, &[], None)),
         ["losetup --direct-io=on /dev/loop0"]
     );
     looped.details.direct_io = Some(true);
-    assert!(tuning_advice(&looped, &[], &[], None).is_empty());
-}
-
-#[test]
-fn write_cache_below_a_device_mapper_map_gets_no_advice() {
-    let mut disk = drive(DriveKind::Disk, "sas", true);
-    disk.scheduler = Some("mq-deadline".to_owned());
-    disk.write_cache = Some("write through".to_owned());
-    let part = BlockDevice {
-        parent: Some("sda".to_owned()),
-        ..BlockDevice::new("sda1", DriveKind::Partition, 1 << 30)
-    };
-    let raid = BlockDevice {
-        slaves: vec!["sda1".to_owned()],
-        ..BlockDevice::new("md0", DriveKind::Raid, 1 << 30)
-    };
-    let map = |on: &str| BlockDevice {
-        slaves: vec![on.to_owned()],
-        ..BlockDevice::new("dm-0", DriveKind::DeviceMapper, 1 << 30)
-    };
-    let advice = |others: &[&BlockDevice]| {
-        let drives: Vec<_> = others.iter().copied().chain([&disk]).cloned().collect();
-        tuning_advice(&disk, &drives, &[], None).len()
-    };
-    assert_eq!(advice(&[&part, &raid]), 1);
-    assert_eq!(advice(&[&map("sdb")]), 1, "on another drive");
-    assert_eq!(advice(&[&map("sda")]), 0);
-    assert_eq!(advice(&[&part, &map("sda1")]), 0);
-    assert_eq!(advice(&[&part, &raid, &map("md0")]), 0);
+    assert!(tuning_advice(&looped, &[], None).is_empty());
 }
 
 #[test]
@@ -178,13 +137,13 @@ fn strictatime_mount_gets_advice() {
         options: vec!["rw".to_owned()],
         usage: None,
     };
-    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
         ["mount --options-source mtab -o remount,bind,relatime \"/srv/it's\""]
     );
     file_system.path = Some(OsStr::from_bytes(b"/srv/a\tb ").into());
-    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
         ["mount --options-source mtab -o remount,bind,relatime /srv/a\"$(printf '\\011')\"'b '"]
@@ -198,17 +157,29 @@ fn strictatime_mount_gets_advice() {
     }
     // Another one is mounted over it.
     file_system.path = None;
-    let advice = tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
         ["findmnt --real --list --output TARGET,OPTIONS -O norelatime,nonoatime,rw | cat -v"]
     );
     file_system.options.push("noatime".to_owned());
-    assert!(tuning_advice(&disk, &[], std::slice::from_ref(&file_system), None).is_empty());
+    assert!(tuning_advice(&disk, std::slice::from_ref(&file_system), None).is_empty());
     file_system.block_device = (8, 16);
     file_system.options = vec!["rw".to_owned()];
     assert!(
-        tuning_advice(&disk, &[], &[file_system], None).is_empty(),
+        tuning_advice(&disk, &[file_system], None).is_empty(),
         "another's"
     );
+}
+
+#[test]
+fn deadline_scheduler_serves_io_classes_since_5_14() {
+    let serves = |scheduler, kernel: &str| serves_io_classes(scheduler, kernel.parse().ok());
+    assert_eq!(serves("bfq", "4.18.0-553.el8.x86_64"), Some(true));
+    assert_eq!(serves("mq-deadline", "5.10.0-28-amd64"), Some(false));
+    assert_eq!(serves("mq-deadline", "5.14.0-427.el9.x86_64"), Some(true));
+    assert_eq!(serves("mq-deadline", "6.1.0"), Some(true));
+    assert_eq!(serves("none", "6.1.0"), Some(false));
+    assert_eq!(serves_io_classes("mq-deadline", None), None);
+    assert_eq!(serves_io_classes("none", None), Some(false));
 }

@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::identity::device_details::DeviceDetails;
+use crate::drive::identity::details::DeviceDetails;
 use crate::drive::identity::volume::VolumeName;
 
 /// Kind of a block device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveKind {
     /// A drive, physical or virtual.
+    #[default]
     Disk,
     /// A partition of another device.
     Partition,
@@ -50,7 +51,7 @@ pub enum DeviceUse {
 /// A block device, from `/sys/class/block/NAME` and the udev database, without root.
 ///
 /// A property that the kernel does not report is `None`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BlockDevice {
     /// Kernel name, such as `nvme0n1`.
     pub name: String,
@@ -122,34 +123,9 @@ impl BlockDevice {
         Self {
             name: name.to_owned(),
             path: format!("/dev/{name}"),
-            number: (0, 0),
             kind,
             size_bytes,
-            logical_block_bytes: None,
-            physical_block_bytes: None,
-            rotational: None,
-            rotation_rate: None,
-            removable: None,
-            read_only: None,
-            volume: None,
-            by_id: None,
-            vendor: None,
-            model: None,
-            serial: None,
-            firmware: None,
-            transport: None,
-            scheduler: None,
-            queue_depth: None,
-            read_ahead_kib: None,
-            max_request_kib: None,
-            write_cache: None,
-            signature: None,
-            parent: None,
-            slaves: Vec::new(),
-            backing_file: None,
-            aligned: None,
-            users: Vec::new(),
-            details: DeviceDetails::default(),
+            ..Self::default()
         }
     }
 

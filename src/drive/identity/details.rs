@@ -2,16 +2,46 @@
 
 use std::path::Path;
 
-use crate::drive::identity::block_device::DriveKind;
-use crate::drive::identity::device_details::DeviceDetails;
-use crate::drive::identity::link;
+use serde::Serialize;
+
+use crate::drive::identity::link::{HostLink, find_host_link};
 use crate::drive::identity::sysfs::{
     SysfsLocation, directory_entries, read_flag, read_line, read_number,
 };
 use crate::roots::SysPaths;
 
+/// Details of a block device (kernel Documentation/ABI/stable/sysfs-block).
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DeviceDetails {
+    /// Available I/O schedulers.
+    pub schedulers: Vec<String>,
+    /// Size of the request queue (`nr_requests`).
+    pub queue_requests: Option<u32>,
+    /// Maximum request size of the hardware, in KiB.
+    pub max_hardware_request_kib: Option<u32>,
+    /// Preferred minimum request size in bytes; the chunk size of a RAID.
+    pub minimum_io_bytes: Option<u64>,
+    /// Optimal request size in bytes, such as the stripe size of a RAID; `None` if it has none.
+    pub optimal_io_bytes: Option<u64>,
+    /// Maximum discard size in bytes; 0: discard is not supported.
+    pub discard_max_bytes: Option<u64>,
+    /// `none`, `host-aware` or `host-managed`.
+    pub zoned: Option<String>,
+    /// Whether it supports forced unit access.
+    pub fua: Option<bool>,
+    /// Start of a partition on its drive, in bytes.
+    pub start_bytes: Option<u64>,
+    /// Link to the host.
+    pub link: Option<HostLink>,
+    /// Degrees Celsius (kernel Documentation/hwmon/drivetemp.rst; the composite temperature of
+    /// NVMe).
+    pub temperature_celsius: Option<f64>,
+    /// Whether a loop device bypasses the page cache of its backing file.
+    pub direct_io: Option<bool>,
+}
+
 impl DeviceDetails {
-    pub(super) fn read(location: &SysfsLocation, kind: DriveKind, transport: Option<&str>) -> Self {
+    pub(super) fn read(location: &SysfsLocation, transport: Option<&str>) -> Self {
         let schedulers = read_line(&location.queue_attribute("scheduler")).unwrap_or_default();
         Self {
             schedulers: schedulers
@@ -31,12 +61,10 @@ impl DeviceDetails {
                 .as_ref()
                 .and_then(|_| read_number::<u64>(&location.device_directory.join("start")))
                 .and_then(|sectors| sectors.checked_mul(512)),
-            link: link::find_host_link(transport, &location.disk_directory),
+            link: find_host_link(transport, &location.disk_directory),
             temperature_celsius: device_temperature(&location.disk_directory.join("device"))
                 .map(|it| it.celsius),
-            direct_io: (kind == DriveKind::Loop)
-                .then(|| read_flag(&location.device_directory.join("loop/dio")))
-                .flatten(),
+            direct_io: read_flag(&location.device_directory.join("loop/dio")),
         }
     }
 }

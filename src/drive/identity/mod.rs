@@ -2,24 +2,20 @@
 
 mod block_device;
 mod details;
-mod device_details;
 mod link;
 mod read;
 pub(crate) mod sysfs;
 #[cfg(test)]
 mod tests;
-mod text;
-mod transport;
 mod udev;
 mod volume;
 
 pub use self::block_device::{BlockDevice, DeviceUse, DriveKind};
-pub use self::details::{ThermalReading, read_temperature};
-pub use self::device_details::DeviceDetails;
+pub use self::details::{DeviceDetails, ThermalReading, read_temperature};
 pub use self::link::HostLink;
 pub(crate) use self::read::block_device_name;
 pub use self::read::{
     block_device_by_number, drives_of_partitions, list_block_devices, read_block_device,
 };
-pub use self::text::sanitized;
+pub use self::sysfs::sanitized;
 pub use self::volume::{VolumeKind, VolumeName};

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use crate::drive::identity::block_device::{BlockDevice, DeviceUse, DriveKind};
-use crate::drive::identity::device_details::DeviceDetails;
+use crate::drive::identity::details::DeviceDetails;
+use crate::drive::identity::link::find_transport;
 use crate::drive::identity::sysfs::{
-    SysfsLocation, directory_entries, read_drive_text, read_flag, read_line, read_number,
+    SysfsLocation, directory_entries, drive_text, read_drive_text, read_flag, read_line,
+    read_number, sanitized,
 };
-use crate::drive::identity::text::{drive_text, sanitized};
 use crate::drive::identity::udev::UdevProperties;
 use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
@@ -88,16 +89,18 @@ impl DeviceUsage {
         }
     }
 
-    /// Uses of the device with that number, mounts first.
-    fn uses_of_device(&self, number: (u32, u32)) -> Vec<DeviceUse> {
+    /// Uses of the device with that number and directory: mounts, swap, then upper devices.
+    fn uses_of_device(&self, number: (u32, u32), directory: &Path) -> Vec<DeviceUse> {
         let mounted = self.mounts.iter().filter(|mount| mount.is_on(number));
         let swapped = self.swaps.iter().any(|swap| swap.number == Some(number));
+        let holders = directory_entries(&directory.join("holders")).into_iter();
         mounted
             .map(|mount| DeviceUse::Mounted {
                 at: sanitized(&mount.mount_point),
                 file_system: sanitized(&mount.file_system),
             })
             .chain(swapped.then_some(DeviceUse::Swap))
+            .chain(holders.map(|device| DeviceUse::HeldBy { device }))
             .collect()
     }
 }
@@ -120,12 +123,12 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
     let udev = UdevProperties::read(roots, device_number);
     let names = ModelNames::read(&location, &udev);
     let kind = device_kind(name, &location);
-    let transport = super::transport::find_transport(
-        kind,
-        &location.disk_directory,
-        udev.get("ID_BUS").as_deref(),
-    );
-    let details = DeviceDetails::read(&location, kind, transport.as_deref());
+    let transport = if kind == DriveKind::Loop {
+        Some("loop".to_owned())
+    } else {
+        find_transport(&location.disk_directory, udev.get("ID_BUS").as_deref())
+    };
+    let details = DeviceDetails::read(&location, transport.as_deref());
     Some(BlockDevice {
         name: sanitized(name),
         path: roots.dev.join(name).display().to_string(),
@@ -140,7 +143,7 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         removable: read_flag(&location.disk_directory.join("removable")),
         read_only: read_flag(&location.device_directory.join("ro")),
         volume: VolumeName::read(roots, name, &location, &udev),
-        by_id: by_id_name(roots, name, &udev),
+        by_id: by_id_name(&udev),
         vendor: names.vendor,
         model: names.model,
         serial: names.serial,
@@ -158,21 +161,10 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         aligned: partition_alignment(&location),
         slaves: directory_entries(&location.device_directory.join("slaves")),
         backing_file: read_line(&location.device_directory.join("loop/backing_file")),
-        users: device_users(&location, usage.uses_of_device(device_number)),
+        users: usage.uses_of_device(device_number, &location.device_directory),
         parent: location.parent,
         details,
     })
-}
-
-/// Uses by file systems and swap, then by upper devices.
-fn device_users(location: &SysfsLocation, mut users: Vec<DeviceUse>) -> Vec<DeviceUse> {
-    let holders = directory_entries(&location.device_directory.join("holders"));
-    users.extend(
-        holders
-            .into_iter()
-            .map(|device| DeviceUse::HeldBy { device }),
-    );
-    users
 }
 
 /// The active scheduler is in brackets.

@@ -1,11 +1,11 @@
-//! Reads values and lists below `/sys`.
+//! Reads values and lists below `/sys`, and makes text that drives report safe for display.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::text::{drive_text, sanitized};
 use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
+use crate::safe_text::printable::{is_invisible, printable_name};
 
 /// Names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
@@ -39,6 +39,31 @@ pub(crate) fn list_directory(directory: &Path) -> std::io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// Trims the text and replaces everything that could move the cursor, change colours or change the
+/// writing direction: a drive can report any name. Blanks in succession become escapes, as in every name.
+#[must_use]
+pub fn sanitized(text: &str) -> String {
+    let visible: String = text
+        .trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')
+        .chars()
+        .map(|letter| {
+            if letter.is_control() || is_invisible(letter) {
+                '?'
+            } else {
+                letter
+            }
+        })
+        .collect();
+    printable_name(&visible).into_owned()
+}
+
+/// As above for a text of a drive, whose parts are padded with blanks: one is kept of several.
+#[must_use]
+pub fn drive_text(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    sanitized(&words.join(" "))
 }
 
 /// Content of a one-line file, sanitised; `None` if it is missing or empty.
@@ -101,5 +126,20 @@ impl SysfsLocation {
 
     pub(super) fn hardware_attribute(&self, name: &str) -> PathBuf {
         self.disk_directory.join("device").join(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sanitized_text_contains_no_control_characters() {
+        assert_eq!(sanitized("  Samsung SSD 980 \n"), "Samsung SSD 980");
+        assert_eq!(sanitized("evil\x1b[2Jdisk\u{9b}1m"), "evil?[2Jdisk?1m");
+        assert_eq!(sanitized("right\u{202e}left"), "right?left");
+        assert_eq!(sanitized("padded\0\0\0"), "padded");
+        assert_eq!(drive_text("ATA     WDC  WD40 "), "ATA WDC WD40");
+        assert_eq!(sanitized("/srv/a  b"), "/srv/a \\x20b");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
+use crate::drive::identity::sysfs::drive_text;
 use crate::roots::SysPaths;
 
 /// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty without udev.
@@ -38,11 +39,6 @@ impl UdevProperties {
         }
     }
 
-    /// Whether udev knows the device.
-    pub(super) fn is_present(&self) -> bool {
-        !self.values.is_empty() || !self.links.is_empty()
-    }
-
     /// Its names below `/dev/disk/by-id`.
     pub(super) fn names_by_id(&self) -> Vec<String> {
         let names = self.links.iter();
@@ -56,7 +52,7 @@ impl UdevProperties {
     pub(super) fn get(&self, name: &str) -> Option<String> {
         self.values
             .get(name)
-            .map(|value| super::text::drive_text(value))
+            .map(|value| drive_text(value))
             .filter(|value| !value.is_empty())
     }
 

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::drive::identity::sysfs::{SysfsLocation, directory_entries, read_line};
-use crate::drive::identity::text::sanitized;
+use crate::drive::identity::sysfs::{SysfsLocation, directory_entries, read_line, sanitized};
 use crate::drive::identity::udev::UdevProperties;
 use crate::roots::SysPaths;
 
@@ -56,9 +55,7 @@ impl VolumeName {
         }
         let name = udev
             .get("MD_DEVNAME")
-            .or_else(|| name_in_directory(&roots.dev.join("md"), kernel_name))
-            .or_else(|| mdadm_map_name(roots, kernel_name))
-            .or_else(|| udev.get("MD_NAME").map(|name| without_host(&name)))?;
+            .or_else(|| name_in_directory(&roots.dev.join("md"), kernel_name))?;
         // mdadm numbers arrays without a name: /dev/md/0 is md0 to everybody.
         let is_name = !name.bytes().all(|byte| byte.is_ascii_digit()) && name != kernel_name;
         is_name.then_some(Self {
@@ -95,53 +92,21 @@ fn mapper_kind(uuid: &str) -> VolumeKind {
 fn name_in_directory(directory: &Path, kernel_name: &str) -> Option<String> {
     directory_entries(directory)
         .into_iter()
-        .find(|entry| leads_to(&directory.join(entry), kernel_name))
+        .find(|entry| {
+            fs::read_link(directory.join(entry))
+                .is_ok_and(|target| target.file_name() == Some(kernel_name.as_ref()))
+        })
         .map(|entry| sanitized(&entry))
-}
-
-fn leads_to(link: &Path, kernel_name: &str) -> bool {
-    fs::read_link(link).is_ok_and(|target| target.file_name() == Some(kernel_name.as_ref()))
-}
-
-/// The name in mdadm's table of running arrays: `md127 1.2 UUID /dev/md/data` (mdadm mapfile.c).
-fn mdadm_map_name(roots: &SysPaths, kernel_name: &str) -> Option<String> {
-    let table = fs::read(roots.run.join("mdadm/map")).ok()?;
-    let table = String::from_utf8_lossy(&table);
-    let mut lines = table.lines().map(|line| line.split_whitespace());
-    let path = lines.find_map(|mut words| {
-        (words.next()? == kernel_name)
-            .then(|| words.nth(2))
-            .flatten()
-    })?;
-    Some(sanitized(path.strip_prefix("/dev/md/")?))
-}
-
-/// The metadata hold `host:name` for an array that was made on a host with a name.
-fn without_host(name: &str) -> String {
-    name.split_once(':').map_or(name, |(_, own)| own).to_owned()
 }
 
 /// The name of a device below `/dev/disk/by-id` that tells the most: model and serial number, or
 /// the name of a volume, before numbers. `None` without udev.
-pub(super) fn by_id_name(
-    roots: &SysPaths,
-    kernel_name: &str,
-    udev: &UdevProperties,
-) -> Option<String> {
-    let linked = || {
-        let directory = roots.dev.join("disk/by-id");
-        let mut names = directory_entries(&directory);
-        names.retain(|name| leads_to(&directory.join(name), kernel_name));
-        names
-    };
-    let mut names: Vec<String> = udev.names_by_id();
-    if names.is_empty() && !udev.is_present() {
-        names = linked();
-    }
-    names
-        .into_iter()
-        .map(|name| sanitized(&name))
-        .min_by_key(|name| (is_number(name), name.len(), name.clone()))
+pub(super) fn by_id_name(udev: &UdevProperties) -> Option<String> {
+    let names = udev.names_by_id();
+    let best = names
+        .iter()
+        .min_by_key(|name| (is_number(name), name.len(), *name));
+    best.map(|name| sanitized(name))
 }
 
 /// Whether a name is made of a number that only machines know.
@@ -188,7 +153,5 @@ mod tests {
         assert!(is_number("dm-uuid-LVM-q1w2e3"));
         assert!(!is_number("ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0"));
         assert!(!is_number("dm-name-vg0-data"));
-        assert_eq!(without_host("nas:media"), "media");
-        assert_eq!(without_host("media"), "media");
     }
 }

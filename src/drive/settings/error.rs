@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::drive::settings::SystemSetting;
+use crate::drive::settings::setting::SystemSetting;
 use crate::private_directory::PrivateDirectoryError;
 use crate::privilege;
 

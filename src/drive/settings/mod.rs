@@ -10,9 +10,8 @@
 
 mod error;
 mod record;
+mod setting;
 
-use std::ffi::OsStr;
-use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,82 +24,10 @@ use crate::private_directory::PrivateDirectory;
 use crate::roots::{self, SysPaths};
 
 pub use self::error::SettingError;
+pub use self::setting::SystemSetting;
 
 /// Directory of the records, relative to the base directory.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";
-
-const READ_AHEAD: &str = "read-ahead@";
-const DELAY_ACCOUNTING: &str = "delay-accounting";
-
-/// A setting that the program may change. Its values are numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SystemSetting {
-    /// Read-ahead of a whole block device in KiB (kernel Documentation/ABI/stable/sysfs-block): its name below
-    /// `/sys/class/block`, as [`SystemSetting::read_ahead`] has checked it.
-    ReadAhead(String),
-    /// Delay accounting, 0 or 1 (kernel Documentation/accounting/delay-accounting.rst).
-    DelayAccounting,
-}
-
-impl SystemSetting {
-    /// The read-ahead of a whole device; `None` if this cannot be the name of an entry of a directory.
-    #[must_use]
-    pub fn read_ahead(device: &str) -> Option<Self> {
-        let is_name = Path::new(device).file_name() == Some(OsStr::new(device));
-        is_name.then(|| Self::ReadAhead(device.to_owned()))
-    }
-
-    /// Its name: `read-ahead@sda`, `delay-accounting`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::ReadAhead(device) => format!("{READ_AHEAD}{device}"),
-            Self::DelayAccounting => DELAY_ACCOUNTING.to_owned(),
-        }
-    }
-
-    /// The setting of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name.strip_prefix(READ_AHEAD) {
-            Some(device) => Self::read_ahead(device),
-            None => (name == DELAY_ACCOUNTING).then_some(Self::DelayAccounting),
-        }
-    }
-
-    fn open(&self, sys_paths: &SysPaths) -> Result<OpenFile, SettingError> {
-        let path = match self {
-            Self::ReadAhead(device) => sys_paths
-                .sys
-                .join("class/block")
-                .join(device)
-                .join("queue/read_ahead_kb"),
-            Self::DelayAccounting => sys_paths.proc.join("sys/kernel/task_delayacct"),
-        };
-        let opened = File::options().read(true).write(true).open(&path);
-        let file = opened.map_err(io_error("open", &path))?;
-        Ok(OpenFile { file, path })
-    }
-
-    /// The disk sequence number of its device, if the kernel has one.
-    fn diskseq(&self, sys_paths: &SysPaths) -> Option<u64> {
-        let Self::ReadAhead(device) = self else {
-            return None;
-        };
-        let path = sys_paths.sys.join("class/block").join(device);
-        let text = fs::read_to_string(path.join("diskseq")).ok()?;
-        text.trim().parse().ok()
-    }
-}
-
-impl Display for SystemSetting {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ReadAhead(device) => write!(out, "the read-ahead of {device}"),
-            Self::DelayAccounting => out.write_str("delay accounting"),
-        }
-    }
-}
 
 /// A setting that a killed process had changed, and that has its old value again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +74,7 @@ impl SettingsManager {
     /// When another process is changing it ([`SettingError::is_locked_by_process`]), when it cannot be read, or
     /// when its old value cannot be recorded.
     pub fn lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
-        let file = setting.open(&self.sys_paths)?;
+        let file = open_setting(&self.sys_paths, &setting)?;
         let directory = PrivateDirectory::create(&self.base, Path::new(RECORD_SUBDIRECTORY))?;
         let record_file = lock_record(&directory, &setting)?;
         if let Ok(Some(left)) = record_file.read_record() {
@@ -211,7 +138,7 @@ impl SettingsManager {
     ) -> Result<Option<RestoredSetting>, SettingError> {
         let record_file = lock_record(directory, setting)?;
         let record = record_file.read_record()?;
-        let restored = match (record, setting.open(&self.sys_paths)) {
+        let restored = match (record, open_setting(&self.sys_paths, setting)) {
             (Some(record), Ok(file)) => self.restore_if_same(setting, &record, &file)?,
             (Some(_), Err(error)) if !error.is_device_gone() => return Err(error),
             _ => None,
@@ -236,6 +163,13 @@ impl SettingsManager {
             value: record.original,
         }))
     }
+}
+
+fn open_setting(sys_paths: &SysPaths, setting: &SystemSetting) -> Result<OpenFile, SettingError> {
+    let path = setting.path(sys_paths);
+    let opened = File::options().read(true).write(true).open(&path);
+    let file = opened.map_err(io_error("open", &path))?;
+    Ok(OpenFile { file, path })
 }
 
 fn read_value(file: &OpenFile) -> Result<u32, SettingError> {

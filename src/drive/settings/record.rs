@@ -11,8 +11,8 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::drive::settings::SystemSetting;
 use crate::drive::settings::error::{SettingError, io_error};
+use crate::drive::settings::setting::SystemSetting;
 use crate::private_directory::PrivateDirectory;
 
 /// Suffix of a record's file name.

@@ -12,6 +12,7 @@ pub mod mappings;
 mod netlink;
 pub mod numbers;
 pub mod open_files;
+pub mod page_cache;
 pub(crate) mod reused_file;
 pub mod scanned_tasks;
 pub mod stat;

@@ -165,7 +165,7 @@ fn advice_on(live: &LiveState, sample: &Snapshot, device: &DeviceView) -> Vec<Tu
         return Vec::new();
     };
     let load = live.history.read_load(&device.name);
-    advice::tuning_advice(drive, &sample.drives, &sample.file_systems, load)
+    advice::tuning_advice(drive, &sample.file_systems, load)
 }
 
 fn advice_lines(advice: &[TuningAdvice], width: u16, theme: Theme) -> Vec<Line<'static>> {

@@ -243,7 +243,7 @@ fn unsafe_code_is_confined_to_allowed_modules() {
         "drive/extents.rs",
         "drive/ioctl.rs",
         "drive/fcntl.rs",
-        "drive/page_cache.rs",
+        "probe/process/page_cache.rs",
         "inode_attributes.rs",
         // Signal masks and actions.
         "named_file/held_signals.rs",
