@@ -77,15 +77,15 @@ impl FreeSpace {
 }
 
 /// The size of a scratch file, if there is enough space for it: the one wanted, or 1 GiB, or half of what fits if
-/// that is less. `file` is one in the directory, or the directory.
+/// that is less.
 pub(super) fn scratch_size(
     roots: &SysPaths,
-    file: &File,
-    directory: &str,
+    directory: &File,
+    name: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    let mut spaces = own_spaces(roots, file, directory);
-    spaces.extend(stores_below(roots, file));
+    let mut spaces = own_spaces(roots, directory, name);
+    spaces.extend(stores_below(roots, directory));
     spaces.sort_by_key(FreeSpace::largest_scratch_bytes);
     let tightest = spaces.first();
     let size = wanted.unwrap_or_else(|| {
@@ -97,7 +97,7 @@ pub(super) fn scratch_size(
         .unwrap_or(size);
     match tightest {
         Some(space) if size > space.largest_scratch_bytes() => {
-            Err(space.insufficient_for_scratch(directory, size))
+            Err(space.insufficient_for_scratch(name, size))
         }
         _ => Ok(size),
     }
@@ -221,7 +221,7 @@ fn memory_spaces(roots: &SysPaths) -> Vec<FreeSpace> {
     let limits = memory::memory_limits(roots).into_iter();
     limits
         .map(|limit| FreeSpace {
-            place: format!("the memory of {}", limit.limit_name),
+            place: format!("the memory, limited by {},", limit.limit_name),
             free_bytes: limit.available_bytes,
             total_bytes: limit.total_bytes,
         })
