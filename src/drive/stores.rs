@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::free_space::FreeSpace;
 use super::identity::sanitized;
 use super::identity::sysfs::{directory_entries, read_device_number, read_line};
 use super::ioctl;
@@ -31,6 +30,17 @@ const DIRECTORIES: [&str; 6] = [
     "/bin",
     "/run/current-system/sw/bin",
 ];
+
+/// What has space for data, and how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// What it is, for display: a path, or such as `the thin pool vg-pool`.
+    pub place: String,
+    /// Bytes that this user can still write.
+    pub free_bytes: u64,
+    /// Its size in bytes.
+    pub total_bytes: u64,
+}
 
 /// A line of the status of a device-mapper device.
 #[derive(Debug, PartialEq, Eq)]

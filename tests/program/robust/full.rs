@@ -10,7 +10,6 @@ use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
-use crate::control_group::TestCgroup;
 use crate::requirement::{Requirement, skip};
 use crate::robust::sandbox::{RunSandbox, covered_time, is_root, stderr, stdout, wait_until};
 use crate::slow_disk::SlowDisk;
@@ -248,38 +247,6 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
     assert!(!recording.is_empty());
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
-}
-
-#[test]
-fn scratch_file_in_memory_leaves_a_part_of_the_limit_of_the_memory() {
-    let sandbox = RunSandbox::new();
-    let Some(small) = Small::with_size(sandbox.path().join("small"), "700m") else {
-        return;
-    };
-    let Some(group) = TestCgroup::with_memory_limit(400 << 20) else {
-        return;
-    };
-    group.limit_memory_and_swap(400 << 20);
-    let run = |size: &str| {
-        let program = env!("CARGO_BIN_EXE_diskscope");
-        let options = format!("--scratch-size {size} --requests 20");
-        let line = format!("{program} run random-read . {options}");
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &group.command(&line)])
-            .env("XDG_STATE_HOME", sandbox.path())
-            .current_dir(&small.at);
-        shell.output().unwrap()
-    };
-    let output = run("64MiB");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = run("250MiB");
-    let message = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(
-        message.contains("the memory, limited by memory.max"),
-        "{message}"
-    );
 }
 
 #[test]
