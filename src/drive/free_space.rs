@@ -12,7 +12,7 @@ use super::extents::allocated_extents;
 use super::identity::block_device_name;
 use super::medium::OpenMedium;
 use super::mounts::{self, split_device_number};
-use super::stores;
+use super::stores::{self, FreeSpace};
 use crate::memory;
 use crate::roots::SysPaths;
 
@@ -35,17 +35,6 @@ const BLOCK_BYTES: u64 = 512;
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
 const BTRFS_MAGIC: u32 = 0x9123_683e;
-
-/// What has space for data, and how much.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// What it is, for display: a path, or such as `the thin pool vg-pool`.
-    pub place: String,
-    /// Bytes that this user can still write.
-    pub free_bytes: u64,
-    /// Its size in bytes.
-    pub total_bytes: u64,
-}
 
 impl FreeSpace {
     /// Bytes that stay free of it: 5 % of its size, at most 1 GiB.
@@ -77,15 +66,15 @@ impl FreeSpace {
 }
 
 /// The size of a scratch file, if there is enough space for it: the one wanted, or 1 GiB, or half of what fits if
-/// that is less. `file` is one in the directory, or the directory.
+/// that is less.
 pub(super) fn scratch_size(
     roots: &SysPaths,
-    file: &File,
-    directory: &str,
+    directory: &File,
+    name: &str,
     wanted: Option<u64>,
 ) -> Result<u64, DriveError> {
-    let mut spaces = own_spaces(roots, file, directory);
-    spaces.extend(stores_below(roots, file));
+    let mut spaces = own_spaces(roots, directory, name);
+    spaces.extend(stores_below(roots, directory));
     spaces.sort_by_key(FreeSpace::largest_scratch_bytes);
     let tightest = spaces.first();
     let size = wanted.unwrap_or_else(|| {
@@ -97,7 +86,7 @@ pub(super) fn scratch_size(
         .unwrap_or(size);
     match tightest {
         Some(space) if size > space.largest_scratch_bytes() => {
-            Err(space.insufficient_for_scratch(directory, size))
+            Err(space.insufficient_for_scratch(name, size))
         }
         _ => Ok(size),
     }
@@ -213,7 +202,7 @@ fn memory_spaces(roots: &SysPaths) -> Vec<FreeSpace> {
     let limits = memory::memory_limits(roots).into_iter();
     limits
         .map(|limit| FreeSpace {
-            place: format!("the memory of {}", limit.limit_name),
+            place: format!("the memory, limited by {},", limit.limit_name),
             free_bytes: limit.available_bytes,
             total_bytes: limit.total_bytes,
         })
@@ -272,4 +261,49 @@ fn new_block_bytes(file: &File, range: Range<u64>) -> u64 {
 
 fn file_system_magic(file: &File) -> Option<u32> {
     fstatfs(file).ok().map(|found| found.f_type as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn file_in_memory_leaves_a_part_of_each_memory_limit() {
+        let file = File::from(memfd_create("diskscope", MemfdFlags::CLOEXEC).unwrap());
+        // MemAvailable and what is left of memory.max of 400 MiB, in MiB; the largest scratch file.
+        let cases = [
+            (2048, 400, 190),
+            (2048, 100, 49),
+            (300, 400, 149),
+            (60, 400, 0),
+        ];
+        for (available, left, largest) in cases {
+            let meminfo = format!(
+                "MemTotal: 1048576 kB\nMemAvailable: {} kB\n",
+                available << 10
+            );
+            let (_root, roots) = SysPaths::with_files(&[
+                ("proc/meminfo", &meminfo),
+                ("proc/self/cgroup", "0::/job\n"),
+                (
+                    "proc/self/mountinfo",
+                    "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                ),
+                ("sys/fs/cgroup/job/memory.max", "419430400\n"),
+                (
+                    "sys/fs/cgroup/job/memory.current",
+                    &format!("{}\n", (400 - left) * MIB),
+                ),
+            ]);
+            let size = |wanted| scratch_size(&roots, &file, "/tmp", Some(wanted));
+            let fits = |mib: u64| mib > 0 && size(mib * MIB).is_ok();
+            assert_eq!(fits(largest), largest > 0, "{available} {left}");
+            let refusal = size((largest + 12) * MIB).unwrap_err().to_string();
+            assert!(refusal.contains("the memory, limited by"), "{refusal}");
+        }
+    }
 }

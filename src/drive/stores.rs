@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::free_space::FreeSpace;
 use super::identity::sanitized;
 use super::identity::sysfs::{directory_entries, read_device_number, read_line};
 use super::ioctl;
@@ -31,6 +30,17 @@ const DIRECTORIES: [&str; 6] = [
     "/bin",
     "/run/current-system/sw/bin",
 ];
+
+/// What has space for data, and how much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// What it is, for display: a path, or such as `the thin pool vg-pool`.
+    pub place: String,
+    /// Bytes that this user can still write.
+    pub free_bytes: u64,
+    /// Its size in bytes.
+    pub total_bytes: u64,
+}
 
 /// A line of the status of a device-mapper device.
 #[derive(Debug, PartialEq, Eq)]
@@ -244,4 +254,98 @@ pub(crate) fn start_program(path: &str, arguments: &[&str]) -> Option<Receiver<V
         .spawn(body)
         .ok()?;
     Some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(next: u32, length: u64, kind: &str, parameters: &str) -> Vec<u8> {
+        let mut bytes = vec![0; TARGET_SPEC_BYTES];
+        bytes[8..16].copy_from_slice(&length.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&next.to_ne_bytes());
+        bytes[24..24 + kind.len()].copy_from_slice(kind.as_bytes());
+        bytes.extend(parameters.as_bytes());
+        bytes.push(0);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    #[test]
+    fn space_is_that_of_the_status() {
+        const MIB: u64 = 1 << 20;
+        let cases = [
+            (
+                "thin-pool",
+                "0 12/4161280 100/1600 - rw discard_passdown queue_if_no_space - 1024",
+                Some(("thin pool", 1500 * MIB / 16, 100 * MIB)),
+            ),
+            (
+                "snapshot",
+                "20480/204800 88",
+                Some(("snapshot", 90 * MIB, 100 * MIB)),
+            ),
+            ("snapshot", "Invalid", None),
+            ("thin-pool", "Fail", None),
+            ("linear", "", None),
+        ];
+        for (kind, status, expected) in cases {
+            let lines = parse_status(1, &record(0, 204_800, kind, status)).unwrap();
+            assert_eq!(mapped_space(&lines[0]), expected, "{kind} {status}");
+        }
+    }
+
+    #[test]
+    fn records_are_followed_and_malformed_ones_refused() {
+        let first = record(56, 8, "linear", "");
+        assert_eq!(first.len(), 48);
+        let mut both = first.clone();
+        both.resize(56, 0);
+        both.extend(record(0, 16, "thin-pool", "0 1/2 3/4"));
+        let lines = parse_status(2, &both).unwrap();
+        assert_eq!((lines[1].sectors, &*lines[1].target), (16, "thin-pool"));
+        for damaged in [&both[..60], &record(0, 8, "linear", "")[..]] {
+            assert_eq!(parse_status(2, damaged), None);
+        }
+    }
+
+    #[test]
+    fn devices_are_found_below_volumes_and_partitions() {
+        let (root, roots) = SysPaths::with_files(&[
+            ("sys/devices/disk/zd0/dev", "230:0\n"),
+            ("sys/devices/disk/zd0/zd0p1/partition", "1\n"),
+            ("sys/devices/dm-0/slaves/zd0p1/dev", "230:1\n"),
+            ("sys/devices/dm-0/slaves/dm-0/dev", "253:0\n"),
+        ]);
+        let class = root.path().join("sys/class/block");
+        fs::create_dir_all(&class).unwrap();
+        for (name, place) in [
+            ("zd0", "disk/zd0"),
+            ("zd0p1", "disk/zd0/zd0p1"),
+            ("dm-0", "dm-0"),
+        ] {
+            let place = root.path().join("sys/devices").join(place);
+            std::os::unix::fs::symlink(place, class.join(name)).unwrap();
+        }
+        let found = devices_below(&roots, "dm-0".to_owned());
+        assert_eq!(found, ["dm-0", "zd0p1", "zd0"]);
+    }
+
+    #[test]
+    fn volume_with_a_reservation_of_its_size_takes_no_space_of_its_pool() {
+        assert_eq!(volume_space("1000\t0\t300\t50\n"), Some((300, 350)));
+        assert_eq!(volume_space("1000\t999\t300\t50\n"), Some((300, 350)));
+        assert_eq!(volume_space("1000\t1016\t300\t50\n"), None);
+        assert_eq!(volume_space(""), None);
+    }
+
+    #[test]
+    fn program_that_fails_has_an_empty_answer() {
+        let answer = |script| {
+            let call = start_program("/bin/sh", &["-c", script]).unwrap();
+            call.recv_timeout(Duration::from_secs(20)).unwrap()
+        };
+        assert_eq!(answer("echo tank"), b"tank\n");
+        assert_eq!(answer("echo tank; exit 1"), b"");
+    }
 }

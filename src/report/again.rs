@@ -322,7 +322,7 @@ mod tests {
             assert_eq!(with_fio(&lines).join("\n"), lines);
             let (start, rest) = lines.split_once(", only where ").unwrap();
             let (_, command) = rest.split_once('\n').unwrap();
-            let (begin, conditions) = command.split_once(" && [ ").unwrap();
+            let (begin, conditions) = command.split_once(" && { [ ").unwrap();
             let (_, end) = conditions.split_once(" && file=").unwrap();
             let earlier = format!("{start}\n{begin} && file={end}");
             assert_eq!(with_fio(&earlier).join("\n"), lines, "{earlier}");

@@ -4,7 +4,7 @@
 #
 # usage: zfs_volumes.sh
 #
-# Wanted: kernel modules zfs, ext4, dm-mod, loop; diskscope, zpool and zfs (found by diskscope in /sbin),
+# Wanted: kernel modules zfs, ext4, dm-mod; diskscope, zpool and zfs (found by diskscope in /sbin),
 # mkfs.ext4, dmsetup in the PATH; 2 GB of memory. Prints one line for every check; its exit status is the
 # number of those that failed.
 
@@ -60,7 +60,7 @@ volume() {
 }
 few="--requests 20"
 large="--bytes 400MiB"
-pool="may need space in the ZFS pool tank, which has"
+pool="the ZFS pool of tank/[a-z/]* has"
 
 # pool WHERE: of 512 MB, its file system mounted there or nowhere.
 make_pool() {
@@ -86,33 +86,6 @@ for where in /tmp/tank none; do
     sync
     expect 1 "$pool" random-read /tmp/point --scratch-size 400MiB $few
     expect 0 "" random-read /tmp/point --scratch-size 16MiB $few
-    what="loop device on a file there"
-    dd if=/dev/zero of=/tmp/point/image bs=1M count=4 2>/dev/null
-    truncate -s 1600M /tmp/point/image
-    losetup /dev/loop7 /tmp/point/image
-    sync
-    overwrite 3 "need space" /dev/loop7 $large
-    overwrite 0 "" /dev/loop7 $few
-    losetup -d /dev/loop7
-    rm /tmp/point/image
-    sync
-
-    what="others use up the pool"
-    other=$(volume other -s -V 700M)
-    diskscope run random-write $other --overwrite $other --ramp 0s --window-end 32MiB --duration 100s \
-        --rate 20/s >/tmp/out 2>/tmp/err &
-    run=$!
-    sleep 6
-    dd if=/dev/urandom of=/tmp/point/others bs=1M count=$((($(available tank/thin) >> 20) - 40)) 2>/dev/null
-    sync
-    wait $run
-    status=$?
-    check "run stopped at the reserve ($status)" [ $status = 1 ]
-    check "and named the pool" grep -q "the ZFS pool tank" /tmp/out /tmp/err
-    check "before it was full" [ "$(available tank/thin)" -gt 10000000 ]
-    what="recording on a file system there"
-    timeout 60 diskscope record /tmp/point/recording --duration 2s >/tmp/out 2>/tmp/err
-    check "ends" grep -q "almost full" /tmp/err
     umount /tmp/point
     zpool destroy tank
 done
@@ -122,7 +95,7 @@ what="quota above a volume"
 zfs create -o mountpoint=/tmp/tank tank/data
 zfs create -o quota=150M tank/customer
 limited=$(volume customer/thin -s -V 3G)
-overwrite 3 "$pool" $limited --window-end 120MiB --bytes 120MiB
+overwrite 3 "$pool" $limited --window-end 148MiB --bytes 148MiB
 overwrite 0 "" $limited $few
 free=$(volume free -s -V 3G)
 overwrite 0 "" $free --window-end 120MiB --bytes 20MiB
@@ -140,21 +113,6 @@ overwrite 0 "" $thick --window-end 100MiB --bytes 100MiB
 what="volume without a reservation there"
 thin=$(volume late -s -V 700M)
 overwrite 3 "$pool" $thin $few
-zpool destroy tank
-
-make_pool /tmp/tank
-what="file systems on two volumes while one is written"
-machine=$(volume machine -s -V 300M)
-bench=$(volume bench -s -V 2G)
-mkfs.ext4 -q -F $machine && mount -t ext4 $machine /tmp/machine || exit 99
-dd if=/dev/urandom of=/tmp/source bs=1M count=25 2>/dev/null
-expect 3 "$pool" sequential-write $bench --overwrite $bench --bytes 700MiB
-expect 0 "" sequential-write $bench --overwrite $bench --window-end 100MiB
-cp /tmp/source /tmp/machine/copy
-sync
-echo 3 >/proc/sys/vm/drop_caches
-check "what was accepted is there" cmp /tmp/source /tmp/machine/copy
-umount /tmp/machine
 zpool destroy tank
 
 echo "$failed failed"

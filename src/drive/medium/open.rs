@@ -115,8 +115,8 @@ fn open_path(
         .map_err(io_error_context("examine", name))?;
     let kind = metadata.file_type();
     if kind.is_dir() {
+        let size = free_space::scratch_size(roots, &looked_at, name, scratch_size)?;
         let file = scratch::create_scratch_file(path, name)?;
-        let size = free_space::scratch_size(roots, &file, name, scratch_size)?;
         return file_medium(roots, path, name, TargetKind::ScratchFile, file, size);
     }
     let unsuitable = |what| DriveError::UnsupportedFileType {

@@ -2,6 +2,7 @@
 //! targets it refuses to overwrite, and that nothing was written to them then. What no host has is in
 //! `tests/guest/claims.sh`.
 
+mod free_space;
 mod locks;
 mod loop_devices;
 mod obstacles;
