@@ -1,5 +1,5 @@
 //! Attributes of a file beside its status and its extended attributes (`FS_IOC_FSGETXATTR`,
-//! ioctl_xfs_fsgetxattr(2), ioctl_fat(2)).
+//! ioctl_xfs_fsgetxattr(2)).
 
 use std::os::fd::AsFd;
 
@@ -19,15 +19,6 @@ struct FsXattr {
     project_id: u32,
     copy_on_write_extent_size: u32,
     padding: [u8; 8],
-}
-
-/// `FAT_IOCTL_GET_ATTRIBUTES` (include/uapi/linux/msdos_fs.h).
-const FAT_IOCTL_GET_ATTRIBUTES: Opcode = opcode::read::<u32>(b'r', 0x10);
-
-/// Attributes of a file on a FAT file system, such as hidden and system; `None` on others.
-pub(crate) fn dos_attributes(file: impl AsFd) -> Option<u32> {
-    // SAFETY: the kernel writes a 32-bit number for this request.
-    unsafe { ioctl(file, Getter::<FAT_IOCTL_GET_ATTRIBUTES, u32>::new()) }.ok()
 }
 
 /// What chattr(1) and xfs_io(8) set for a file, except the flags of `FS_IOC_GETFLAGS`.

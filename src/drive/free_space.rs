@@ -10,7 +10,6 @@ mod image;
 mod lower_space;
 mod memory_device;
 mod new_blocks;
-mod output_space;
 mod quota;
 mod store;
 mod store_space;
@@ -25,7 +24,6 @@ use crate::roots::SysPaths;
 pub use self::lower_space::LowerSpace;
 pub(super) use self::lower_space::SpaceDemand;
 pub(super) use self::new_blocks::{is_on_nfs, is_on_server, is_written_in_place, new_block_bytes};
-pub use self::output_space::OutputSpace;
 use self::store::SpaceStore;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.

@@ -30,7 +30,7 @@ pub use self::error::DriveError;
 pub(crate) use self::error::{QUOTA_ADVICE, io_error_context};
 pub use self::error_kind::ErrorKind;
 pub use self::file_systems::MountedFileSystem;
-pub use self::free_space::{LowerSpace, OutputSpace, RESERVE_BYTES, RESERVE_DIVISOR};
+pub use self::free_space::{LowerSpace, RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
     Consent, HeldDescriptor, InspectedMedium, Inspection, MediumAccess, OverwriteImpact, Refusal,
     UseConflict, WriteDurability, WriteMode, WritePermit,

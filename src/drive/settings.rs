@@ -32,7 +32,7 @@ use crate::drive::settings::store::{
     RECORD_SUFFIX, last_lock_holder, read_record, remove_record, restore_from_record,
     take_setting_lock,
 };
-use crate::private_directory::PrivateDirectory;
+use crate::files::state::PrivateDirectory;
 use crate::roots;
 use crate::roots::SysPaths;
 

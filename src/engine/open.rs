@@ -21,7 +21,7 @@ use crate::drive::{
     Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, SpaceLimit, Target,
     TargetKind, WritePermit, guard, scratch,
 };
-use crate::named_file::FileId;
+use crate::files::file_id::FileId;
 use crate::roots::SysPaths;
 
 /// How long the end of a run waits for what is in the page cache of its target: a slow drive takes minutes.

@@ -10,7 +10,6 @@ use rustix::io::Errno;
 use super::file_directory::directory_of;
 use super::{FreeSpace, new_blocks, quota};
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::mounts;
 use crate::drive::space_limit::SpaceLimit;
 use crate::memory;
 use crate::memory::MemoryLimit;
@@ -90,13 +89,6 @@ fn space_of(file: &File) -> io::Result<StatVfs> {
 /// Whether it is known how much space the file system of a file has left.
 pub(super) fn tells_space(roots: &SysPaths, file: &File) -> bool {
     is_memory_backed(roots, file) || space_of(file).is_ok_and(|facts| facts.f_blocks > 0)
-}
-
-/// Whether data written to a file in memory can be moved to swap: not that of ramfs, or of tmpfs with `noswap`.
-pub(super) fn is_swapped(roots: &SysPaths, file: &File) -> bool {
-    let mount = mounts::mount_of_file(roots, file);
-    let is_kept = mount.is_some_and(|mount| mount.options.iter().any(|option| option == "noswap"));
-    new_blocks::file_system_magic(roots, file) == Some(TMPFS_MAGIC) && !is_kept
 }
 
 /// Whether data written to a file uses memory: tmpfs and ramfs, also below an overlay.

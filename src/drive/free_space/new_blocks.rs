@@ -43,23 +43,6 @@ pub(in crate::drive) fn new_block_bytes(
     Some(bytes_with_new_blocks(&found))
 }
 
-/// The same of a file whose blocks were reserved (fallocate(2)): reserved blocks are no new ones. All of the
-/// range where the allocation is unknown.
-pub(super) fn unreserved_bytes(roots: &SysPaths, file: &File, range: Range<u64>) -> u64 {
-    let all = range.end.saturating_sub(range.start);
-    match is_written_in_place(roots, file) {
-        true => extents::reserved_extents(file, range)
-            .map_or(all, |found| bytes_with_new_blocks(&found)),
-        false => all,
-    }
-}
-
-/// Bytes of a file from its start on for which no blocks are reserved yet (fallocate(2)), whether they are
-/// overwritten in place or not.
-pub(super) fn hole_bytes(file: &File, bytes: u64) -> u64 {
-    extents::reserved_extents(file, 0..bytes).map_or(bytes, |found| found.hole_bytes)
-}
-
 /// Bytes of extents of a file system that writes in place which get new blocks nevertheless.
 fn bytes_with_new_blocks(found: &AllocatedExtents) -> u64 {
     let encoded_or_shared = found.encoded_bytes.saturating_add(found.shared_bytes);

@@ -15,8 +15,8 @@ use crate::drive::identity::sanitized;
 use crate::drive::medium::identity_change::IdentityChange;
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::medium::{MediumIdentity, strip_trailing_slash};
-use crate::named_file;
-use crate::named_file::TrustError;
+use crate::files::error::FileError;
+use crate::files::path;
 use crate::roots::SysPaths;
 
 /// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
@@ -140,11 +140,13 @@ pub(super) fn check_path(medium: &OpenMedium, consent: Option<&Consent>) -> Resu
     }
     // The path is followed once: what was judged is what the medium is compared with. A second walk
     // could end in another file, which somebody else puts there for that moment.
-    let trusted = match named_file::resolve_trusted(path) {
-        Ok(trusted) => Some(trusted.id()),
-        Err(TrustError::Missing) => None,
-        Err(TrustError::Untrusted(reason)) => return Err(Refusal::Untrusted { name, reason }),
-    };
+    let trusted = path::trusted_file_id(path).map_err(|error| match error {
+        FileError::Untrusted(_, reason) => Refusal::Untrusted { name, reason },
+        error => Refusal::Untrusted {
+            name,
+            reason: error.to_string(),
+        },
+    })?;
     if trusted == Some(medium.file_id()) {
         return Ok(());
     }

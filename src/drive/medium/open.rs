@@ -18,7 +18,7 @@ use crate::drive::medium::path::strip_trailing_slash;
 use crate::drive::medium::target::{Target, TargetKind};
 use crate::drive::mounts::split_device_number;
 use crate::drive::{identity, ioctl, mounts, scratch};
-use crate::named_file;
+use crate::files::input;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 
@@ -133,7 +133,7 @@ fn open_path(
     }
     if kind.is_file()
         && let Some(what) =
-            named_file::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
+            input::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
     {
         return Err(unsuitable(what));
     }

@@ -15,7 +15,7 @@ use crate::drive::medium::identity_change::IdentityChange;
 use crate::drive::medium::target::{Target, TargetKind};
 use crate::roots::SysPaths;
 
-pub use crate::named_file::FileId;
+pub use crate::files::file_id::FileId;
 
 /// A target and the descriptor that anchors it: even if the name changes, every
 /// [`open`](Self::open) opens the same inode.

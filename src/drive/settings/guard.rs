@@ -6,7 +6,7 @@ use crate::drive::settings::error::{RecordError, SettingError};
 use crate::drive::settings::record::SettingRecord;
 use crate::drive::settings::setting_file::SettingFile;
 use crate::drive::settings::store::{restore_from_record, write_and_put_back, write_record};
-use crate::private_directory::PrivateDirectory;
+use crate::files::state::PrivateDirectory;
 
 /// A setting that only this process may change, during the lifetime of this guard.
 #[derive(Debug)]

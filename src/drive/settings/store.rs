@@ -11,7 +11,7 @@ use crate::drive::settings::record::SettingRecord;
 use crate::drive::settings::setting::SystemSetting;
 use crate::drive::settings::setting_file::SettingFile;
 use crate::drive::settings::{kernel_file, record};
-use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
+use crate::files::state::PrivateDirectory;
 
 /// Suffix of a record's file name.
 pub(super) const RECORD_SUFFIX: &str = ".json";
@@ -80,7 +80,7 @@ pub(super) fn last_lock_holder(
     setting: &SystemSetting,
 ) -> Option<u32> {
     let name = OsString::from(setting.name() + LOCK_SUFFIX);
-    let file = directory.open_file(&name, PrivateFileAccess::Read).ok()?;
+    let file = directory.open_file(&name).ok()?;
     read_holder(&file)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn read_record(
     setting: &SystemSetting,
 ) -> Result<Option<SettingRecord>, SettingError> {
     let name = record_name(setting);
-    let file = match directory.open_file(&name, PrivateFileAccess::Read) {
+    let file = match directory.open_file(&name) {
         Err(error) if error.is_not_found() => return Ok(None),
         opened => opened?,
     };
