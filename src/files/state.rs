@@ -148,9 +148,9 @@ impl PrivateDirectory {
         }
         check_own(&stat, &path)?;
         if stat.st_nlink > 1 {
-            return Err(FileError::Untrusted(
+            return Err(FileError::WrongKind(
                 path,
-                "it has another name (hard link)".to_owned(),
+                "a file with another name (hard link)",
             ));
         }
         Ok(file.into())
@@ -251,16 +251,14 @@ impl AsFd for PrivateDirectory {
     }
 }
 
+/// That a directory or file of the program is this user's, and nobody else can write to it.
 fn check_own(stat: &Stat, path: &Path) -> Result<(), FileError> {
-    let user = rustix::process::geteuid().as_raw();
-    if stat.st_uid != user {
-        let reason = format!("it belongs to user {}, not to user {user}", stat.st_uid);
-        return Err(FileError::Untrusted(path.to_owned(), reason));
+    let refused = |what| Err(FileError::WrongKind(path.to_owned(), what));
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return refused("the property of another user: find out who made it, and remove it");
     }
     if is_shared(stat) {
-        let mode = stat.st_mode & 0o7777;
-        let reason = format!("it is writable by other users (mode {mode:04o})");
-        return Err(FileError::Untrusted(path.to_owned(), reason));
+        return refused("writable by other users: check what is in it, then take their permission");
     }
     Ok(())
 }

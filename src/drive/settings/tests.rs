@@ -691,9 +691,9 @@ fn symlink_leaving_kernel_tree_is_not_followed() {
 #[test]
 fn stale_temporary_file_of_killed_process_is_removed() {
     let location = TestLocation::new();
-    location.write_record(".0123456789abcdef.tmp", "{");
+    location.write_record(".diskscope-0123456789abcdef", "{");
     assert!(location.settings.restore_leftovers().is_empty());
-    let path = location.records.join(".0123456789abcdef.tmp");
+    let path = location.records.join(".diskscope-0123456789abcdef");
     assert!(path.exists(), "its process may be about to rename it");
     let old = std::time::SystemTime::now() - 2 * STALE_TEMPORARY_AGE;
     fs::File::open(&path).unwrap().set_modified(old).unwrap();

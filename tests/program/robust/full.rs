@@ -10,7 +10,6 @@ use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
-use crate::control_group::TestCgroup;
 use crate::requirement::{Requirement, skip};
 use crate::robust::sandbox::{RunSandbox, covered_time, is_root, stderr, stdout, wait_until};
 use crate::slow_disk::SlowDisk;
@@ -253,38 +252,6 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
     assert!(!recording.is_empty());
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
-}
-
-#[test]
-fn output_in_memory_ends_before_the_memory_is_used_up() {
-    let sandbox = RunSandbox::new();
-    let Some(small) = Small::with_size(sandbox.path().join("small"), "700m") else {
-        return;
-    };
-    let Some(group) = TestCgroup::with_memory_limit(600 << 20) else {
-        return;
-    };
-    // What can be moved to swap does not count.
-    group.limit_memory_and_swap(600 << 20);
-    let watch = |others: &str, output: &str| {
-        let program = env!("CARGO_BIN_EXE_diskscope");
-        let options = "--json --interval 0.1 --count 3 -o";
-        let line =
-            format!("head -c {others} /dev/zero > others && {program} watch {options} {output}");
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &group.command(&line)])
-            .current_dir(&small.at);
-        shell.output().unwrap()
-    };
-    let output = watch("1M", "before");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    // 30 MiB of the group stay free.
-    let output = watch("575M", "lines");
-    let message = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("memory"), "{message}");
-    assert!(!small.at.join("lines").exists());
 }
 
 #[test]
