@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::file_system::LoopFileSystem;
 use crate::guard::sandbox::{
     GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, command_output, overwrite_command,
     run_overwrite, run_overwrite_in_mount_namespace,
@@ -145,41 +144,6 @@ fn device_in_sparse_image_without_room_below_is_refused() {
         return;
     };
     assert_written(&run_overwrite(allocated.path()));
-}
-
-/// The node of a device may be anywhere: in containers, and in a /dev of a few MiB.
-#[test]
-fn loop_device_on_a_device_needs_no_space_where_its_node_is() {
-    let mut sandbox = GuardSandbox::new();
-    let Some((_small, directory)) = mount_small_file_system(&mut sandbox) else {
-        return;
-    };
-    let image = sandbox.path("whole");
-    write_image(&image);
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
-        return;
-    };
-    let number = std::fs::metadata(device.path()).unwrap().rdev();
-    let node = directory.join("node");
-    let [major, minor] = [rustix::fs::major(number), rustix::fs::minor(number)];
-    let numbers = [major.to_string(), minor.to_string()];
-    let words = [node.to_str().unwrap(), "b", &numbers[0], &numbers[1]];
-    assert!(command_output("mknod", &words).is_some());
-    let Some(upper) = LoopDevice::attach(&node, &[]) else {
-        return;
-    };
-    let Some(mounted) = LoopFileSystem::on(upper, "ext4", &[], Requirement::Ext4) else {
-        return;
-    };
-    let left = free_bytes(&directory) - 40 * MIB;
-    let filler = File::create(directory.join("filler")).unwrap();
-    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, left).unwrap();
-    let message = recorder_messages(&mounted.file_path("day.rec"), &[]);
-    // The kernel detaches the upper device some time later, and the file system of its node is in use until then.
-    let attached = PathBuf::from(format!("/sys/block/{}/loop", mounted.device_name()));
-    drop((filler, mounted));
-    wait_until("the device is detached", || !attached.exists());
-    assert!(!message.contains("almost full"), "{message}");
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::fs;
 
 use crate::loop_device::LoopDevice;
 use crate::outputs::sandbox::{
-    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root,
-    stderr, stdout,
+    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
 };
 
 #[test]
