@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::named_file::input;
+use crate::files::input;
 
 /// Directories of the zones (tzset(3)); some systems have only the second one.
 const DIRECTORIES: [&str; 3] = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/etc/zoneinfo"];

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::private_directory;
+use crate::files;
 
 /// State directory relative to the home directory, unless `$XDG_STATE_HOME` is set.
 const STATE_IN_HOME: &str = ".local/state";
@@ -72,7 +72,7 @@ impl SysPaths {
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid();
-    let is_used = |path: &PathBuf| !user.is_root() || private_directory::is_trusted(path);
+    let is_used = |path: &PathBuf| !user.is_root() || files::path::is_trusted(path);
     let own_home = || {
         let passwd = std::fs::read("/etc/passwd").unwrap_or_default();
         user.is_root()

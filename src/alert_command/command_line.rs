@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::identity::{ExecIdentity, IdentityChange};
-use crate::private_directory::{PrivateDirectoryError, check_program_path};
+use crate::files::error::FileError;
+use crate::files::path::check_program_path;
 
 /// A program that exists, with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,9 +89,7 @@ impl AlertProgram {
             IdentityChange::Root(account) | IdentityChange::To(account) => account,
         };
         check_program_path(&self.path, account.user_id).map_err(|error| match error {
-            PrivateDirectoryError::Io { path, source, .. } => {
-                CommandLineError::Examine { path, source }
-            }
+            FileError::Io { path, source, .. } => CommandLineError::Examine { path, source },
             error => CommandLineError::Untrusted {
                 path: self.path.clone(),
                 user: account.name.clone(),

@@ -8,7 +8,7 @@ use super::process_action::{IoClassChoice, ProcessAction, SignalChoice};
 use crate::bench::BenchError;
 use crate::bench::framework::error::open_advice;
 use crate::engine::OpenError;
-use crate::named_file::OutputError;
+use crate::files::error::FileError;
 use crate::privilege;
 use crate::recording::RecordingReadError;
 use crate::session::store::{StoreError, TooLargeTogether};
@@ -111,7 +111,7 @@ pub enum ArchiveError {
     Replay(#[from] ReplayError),
     /// The file cannot be written.
     #[error(transparent)]
-    Output(#[from] OutputError),
+    Output(#[from] FileError),
     /// No session was selected.
     #[error("there is no session to report")]
     NoSession,

@@ -4,7 +4,6 @@ mod detached;
 pub(crate) mod evidence;
 pub(crate) mod machine;
 mod open_session;
-pub mod output;
 pub mod overwrite_consent;
 mod run_record;
 mod run_recorder;

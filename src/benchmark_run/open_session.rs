@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::machine;
 use super::run_spec::{RunReport, RunSpec, SaveError};
-use crate::drive::OutputSpace;
 use crate::local_time;
 use crate::report;
 use crate::roots::SysPaths;
@@ -15,34 +14,12 @@ use crate::session::document::{BenchmarkRun, HostRecord, RunState, SCHEMA, Sessi
 use crate::session::stability;
 use crate::session::store::{Journal, StoreError};
 
-/// The journal of an open session.
-struct OpenJournal {
-    journal: Journal,
-    /// What it takes its space of while a run is active. A finished run and the document take theirs of the reserve.
-    space: OutputSpace,
-}
-
-impl OpenJournal {
-    fn new(journal: Journal) -> Self {
-        Self {
-            space: OutputSpace::below_file(journal.file()),
-            journal,
-        }
-    }
-
-    fn append_progress(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
-        let space = &mut self.space;
-        self.journal
-            .append_with_room(run, |file, bytes| space.has_room(file, bytes))
-    }
-}
-
 /// A session with its finished runs, and its journal.
 pub(super) struct OpenSession {
     session: Session,
     /// The active run, as last appended to the journal.
     active_run: Option<BenchmarkRun>,
-    journal: Option<OpenJournal>,
+    journal: Option<Journal>,
     save_errors: Vec<SaveError>,
     /// The first error of the journal.
     journal_error: Option<StoreError>,
@@ -69,7 +46,7 @@ impl OpenSession {
                 .map_err(|error| SaveError::NotSaved(Arc::new(error))),
         };
         let (journal, error) = match journal {
-            Ok(journal) => (Some(OpenJournal::new(journal)), None),
+            Ok(journal) => (Some(journal), None),
             Err(error) => (None, Some(error)),
         };
         Self {
@@ -99,12 +76,12 @@ impl OpenSession {
 
     /// Appends a finished run.
     pub(super) fn finish_run(&mut self, run: BenchmarkRun) {
-        self.write_journal(|open| open.journal.append_completed(&run));
+        self.write_journal(|journal| journal.append_completed(&run));
         self.active_run = None;
         self.session.runs.push(run);
     }
 
-    fn write_journal(&mut self, write: impl FnOnce(&mut OpenJournal) -> Result<(), StoreError>) {
+    fn write_journal(&mut self, write: impl FnOnce(&mut Journal) -> Result<(), StoreError>) {
         if let Some(journal) = &mut self.journal
             && let Err(error) = write(journal)
         {
@@ -115,8 +92,8 @@ impl OpenSession {
 
     /// Deletes the journal.
     pub(super) fn discard(self) {
-        if let Some(open) = self.journal {
-            open.journal.discard();
+        if let Some(journal) = self.journal {
+            journal.discard();
         }
     }
 
@@ -148,7 +125,7 @@ impl OpenSession {
                 save_errors: self.save_errors,
                 write_refused: false,
             },
-            journal: self.journal.map(|open| open.journal),
+            journal: self.journal,
             journal_error: self.journal_error,
         }
     }

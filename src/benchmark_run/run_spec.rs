@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::bench::BenchmarkSpec;
-use crate::named_file::FileId;
+use crate::files::file_id::FileId;
 use crate::safe_text::SafeText;
 use crate::session::document::Session;
 use crate::session::store::StoreError;

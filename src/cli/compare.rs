@@ -9,9 +9,10 @@ use super::failure::{
     CommandFailure, CommandResult, ExitStatus, FEWER_FILES, session_load_failure,
 };
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, converted, pretty_json};
+use super::output::{converted, pretty_json, whole_destination};
 use crate::bench;
-use crate::named_file::FileId;
+use crate::files::file_id::FileId;
+use crate::files::output::NewFileAccess;
 use crate::nearest;
 use crate::report;
 use crate::report::csv;
@@ -65,12 +66,12 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         .iter()
         .filter_map(|path| Some(FileId::of_metadata(&path.metadata().ok()?)))
         .collect();
-    let output = ResultOutput::from_options(matches, &inputs)?;
+    let mut output = whole_destination(matches, &inputs, NewFileAccess::Umask)?;
     let (text, exit) = match matches.get_one::<String>("by") {
         Some(metric) => compare_by_metric(&paths, metric, &ignored, format)?,
         None => compare_side_by_side(&paths, &ignored, format, matches.get_flag("fail-if-slower"))?,
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     Ok(exit)
 }
 

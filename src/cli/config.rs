@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, pretty_json, print_status_line};
+use super::output::{pretty_json, print_status_line, whole_destination};
 use super::pace;
 use crate::app::live::device_list::DeviceColumn;
 use crate::app::process::ProcessColumn;
 use crate::config;
 use crate::config::{Config, ConfigKey, ValueSource};
-use crate::named_file::FileId;
+use crate::files::file_id::FileId;
+use crate::files::output::NewFileAccess;
 use crate::nearest;
 use crate::safe_text::SafeText;
 use crate::safe_text::json::escape_toml_controls;
@@ -41,9 +42,9 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     // What the program prints lacks the comments of the file.
     let file = config::config_path().and_then(|path| path.metadata().ok());
     let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
-    let output = ResultOutput::from_options(matches, &inputs)?;
+    let mut output = whole_destination(matches, &inputs, NewFileAccess::Umask)?;
     let config = effective(matches)?;
-    output.deliver(&match format {
+    output.write(&match format {
         OutputFormat::Text => config_text(&config),
         _ => pretty_json(&config_json(&config))?,
     })?;

@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, converted, json_lines, pretty_json};
+use super::output::{converted, json_lines, pretty_json, whole_destination};
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
 };
+use crate::files::output::NewFileAccess;
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
 use crate::report;
@@ -75,7 +76,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
-    let output = ResultOutput::from_options(matches, &[])?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
     let roots = SysPaths::default();
     let mut drives = identity::list_block_devices(&roots);
     let file_systems = file_systems::list_file_systems(&roots);
@@ -99,7 +100,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         _ if drives.is_empty() => NO_DEVICES.to_owned(),
         _ => devices_text(&drives, &file_systems, &unplug_of),
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     Ok(ExitStatus::Success)
 }
 

@@ -1,6 +1,6 @@
 //! Exit statuses, and the failure of a command.
 
-use crate::named_file::OutputError;
+use crate::files::error::FileError;
 use crate::session::store::StoreError;
 
 /// Advice if files are too large together for a comparison.
@@ -104,11 +104,18 @@ impl CommandFailure {
     }
 }
 
+/// A result that could not be written.
+impl From<FileError> for CommandFailure {
+    fn from(error: FileError) -> Self {
+        Self::failed(&error).with_advice(error.advice())
+    }
+}
+
 /// Result of a subcommand.
 pub(super) type CommandResult = Result<ExitStatus, CommandFailure>;
 
 /// The failure for an output that was refused before the command started.
-pub(super) fn output_refused(error: OutputError) -> CommandFailure {
+pub(super) fn output_refused(error: FileError) -> CommandFailure {
     CommandFailure::usage_error(&error).with_advice(error.advice())
 }
 

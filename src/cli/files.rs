@@ -10,12 +10,13 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::time_option;
-use super::output::{ResultOutput, converted, json_lines, pretty_json};
+use super::output::{converted, json_lines, pretty_json, whole_destination};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::drive::{file_systems, identity};
 use crate::engine::CancellationToken;
 use crate::file_trace::{FileTrace, RecordedTime};
+use crate::files::output::NewFileAccess;
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
@@ -118,7 +119,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let roots = SysPaths::default();
     let format = selected_format(matches, FORMATS)?;
-    let output = ResultOutput::from_options(matches, &[])?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
     let text = match matches.get_one::<u32>("pid") {
         Some(pid) => {
             let opened = open_files::files_of_process(&roots, *pid)
@@ -136,7 +137,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             listing(&views, format, DELETED_FILE_TABLE, deleted_files_text)?
         }
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     Ok(ExitStatus::Success)
 }
 
@@ -144,7 +145,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 fn run_hot(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
     let duration = time_option(matches, "duration")?.unwrap_or(DEFAULT_DURATION);
-    let output = ResultOutput::from_options(matches, &[])?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let recorded = match matches.get_flag("no-sampling") {
@@ -166,7 +167,7 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
         OutputFormat::Text => hot_files_text(&view),
         _ => listing(&view.files, format, HOT_FILE_TABLE, |_| String::new())?,
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     if let Some(message) = end_reason {
         return Err(CommandFailure::failed(message));
     }

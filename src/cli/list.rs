@@ -9,10 +9,11 @@ use textwrap::{Options, fill};
 use super::benchmark_help::{benchmark_help, default_value};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, json_lines, pretty_json};
+use super::output::{json_lines, pretty_json, whole_destination};
 use crate::bench::{
     self, AnyParameter, BENCHMARKS, BenchmarkGroup, Description, ParameterKind, ParameterValue,
 };
+use crate::files::output::NewFileAccess;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] =
@@ -32,7 +33,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
-    let output = ResultOutput::from_options(matches, &[])?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
     let all = || BENCHMARKS.iter().map(|benchmark| benchmark.description());
     let text = match (matches.get_one::<String>("name"), format) {
         (Some(name), OutputFormat::Text) => benchmark_help(find_described(name)?),
@@ -42,7 +43,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         (None, OutputFormat::Json) => pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?,
         (None, _) => json_lines(all().map(benchmark_json))?,
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     Ok(ExitStatus::Success)
 }
 

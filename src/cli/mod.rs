@@ -47,16 +47,15 @@ use clap::{ArgMatches, Command};
 use textwrap::{Options, fill};
 
 use self::failure::{CommandFailure, CommandResult};
-use self::output::{print_status_line, text_for};
+use self::output::print_status_line;
 use crate::bench;
 use crate::drive::ioctl;
-use crate::named_file;
+use crate::files::terminal::{decodes_utf8, text_for};
 use crate::safe_text::printable::{printable_bytes, printable_name};
 use crate::shell;
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
 use crate::tui::terminal::leave_screen_sequences;
-use crate::tui::terminal_kind::decodes_utf8;
 
 pub use self::failure::ExitStatus;
 pub use self::format::OutputFormat;
@@ -287,8 +286,6 @@ pub fn main() -> ExitCode {
     }
     let exit = run_subcommand(&matches) as u8;
     supervisor::report_delivered(exit);
-    // Of other threads.
-    named_file::finish_writes();
     ExitCode::from(exit)
 }
 

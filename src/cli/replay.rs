@@ -9,9 +9,10 @@ use super::config;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
-use super::output::{StreamOutput, print_status_line};
+use super::output::{growing_destination, print_status_line};
 use super::replay_triggers::{self, read_failure};
 use super::watch::SampleWriter;
+use crate::files::destination::Destination;
 use crate::recording::{Recording, RecordingCursor};
 use crate::tui;
 
@@ -102,7 +103,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let with_requests = matches.get_flag("requests");
     let mut printer = match with_requests {
-        true => ReplayPrinter::Requests(StreamOutput::from_options(matches)?),
+        true => ReplayPrinter::Requests(growing_destination(matches)?),
         false => ReplayPrinter::Views(SampleWriter::new(matches, format, false)?),
     };
     loop {
@@ -121,14 +122,14 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 
 /// What is printed of a recording.
 enum ReplayPrinter {
-    Requests(StreamOutput),
+    Requests(Destination),
     Views(SampleWriter),
 }
 
 /// Prints the requests since the previous view in chunks; false if the reader closed stdout.
 fn print_recorded_requests(
     replay: &mut RecordingCursor,
-    output: &mut StreamOutput,
+    output: &mut Destination,
 ) -> Result<bool, CommandFailure> {
     /// Size of a chunk in bytes.
     const PRINT_CHUNK_BYTES: usize = 64 << 10;

@@ -6,7 +6,7 @@ use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
-use super::output::StreamOutput;
+use super::output::growing_destination;
 use crate::recording::{KeptRequests, RecordingCursor, RecordingReadError, TriggerRecord};
 use crate::safe_text::json;
 use crate::units;
@@ -26,7 +26,7 @@ pub(super) fn print(
             ));
         }
     };
-    let mut output = StreamOutput::from_options(matches)?;
+    let mut output = growing_destination(matches)?;
     if replay.recording().trigger_marks().count() == 0 {
         output.write("")?;
     }

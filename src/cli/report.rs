@@ -8,15 +8,12 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use super::compare::{
     check_combined_size, check_ignored_parameters, ignore_option, ignored_parameters,
 };
-use super::failure::{
-    CommandFailure, CommandResult, ExitStatus, output_refused, session_load_failure,
-};
-use super::output::{print_result, print_status_line};
+use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
+use super::output::{print_status_line, whole_destination};
 use crate::bench;
-use crate::benchmark_run::output;
+use crate::files::output::NewFileAccess;
 use crate::report::compare::compare_sessions;
 use crate::report::html;
-use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
@@ -71,8 +68,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let ignored = ignored_parameters(matches);
     check_ignored_parameters(&ignored, sessions.iter().map(|(_, session)| session))?;
-    let roots = SysPaths::default();
-    let output = output::prepare_output(&roots, path, &ids).map_err(output_refused)?;
+    let mut output = whole_destination(matches, &ids, NewFileAccess::Umask)?;
     let inputs: Vec<ComparisonInput<'_>> = sessions
         .iter()
         .map(|(name, session)| ComparisonInput { name, session })
@@ -80,13 +76,10 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let comparison = (inputs.len() > 1).then(|| compare_sessions(&inputs, &ignored));
     let presentation = |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
     let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
-    if output.is_stdout() {
-        print_result(&page)?;
-        return Ok(ExitStatus::Success);
+    output.write(&page)?;
+    if !output.is_stdout() {
+        print_status_line(&format!("report written to {}", path.display()));
     }
-    output::write_output(&roots, output, page.as_bytes())
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
-    print_status_line(&format!("report written to {}", path.display()));
     Ok(ExitStatus::Success)
 }
 

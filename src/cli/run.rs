@@ -11,20 +11,22 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::benchmark_help::benchmark_help;
 use super::device_names;
-use super::failure::{CommandFailure, CommandResult, ExitStatus, output_refused};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_option, output_option, selected_format};
 use super::list::{find_described, unknown_benchmark};
-use super::output::{ResultOutput, pretty_json, print_result, print_status_line};
+use super::output::{
+    named_destination, pretty_json, print_result, print_status_line, whole_destination,
+};
 use super::show::session_data;
 use super::signals;
 use crate::bench;
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
 use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
-use crate::benchmark_run::output;
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::drive::{Consent, DriveError, ErrorKind};
 use crate::engine::{CancellationToken, OpenError};
-use crate::named_file::OutputFile;
+use crate::files::destination::Destination;
+use crate::files::output::NewFileAccess;
 use crate::report::{repeated, text};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
@@ -174,23 +176,23 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
     let mut spec = run_spec(matches)?;
     let format = selected_format(matches, FORMATS)?;
-    let output = ResultOutput::from_options(matches, &[])?;
+    let output = whole_destination(matches, &[], NewFileAccess::Umask)?;
     let json_file = matches
         .get_one::<PathBuf>("json")
-        .map(|path| output::prepare_output(&SysPaths::default(), path, &[]).map_err(output_refused))
+        .map(|path| named_destination(Some(path), &[], NewFileAccess::Umask))
         .transpose()?;
-    if json_file.as_ref().is_some_and(OutputFile::is_stdout) && matches.contains_id("output") {
+    if json_file.as_ref().is_some_and(Destination::is_stdout) && matches.contains_id("output") {
         return Err(CommandFailure::usage_error(
             "--json - writes the document to stdout: it cannot be combined with -o",
         )
         .with_advice("name the file once: --json FILE, or --format json -o FILE"));
     }
-    if json_file.iter().any(|json| output.is_file(json)) {
+    if json_file.iter().any(|json| output.is_same_file(json)) {
         return Err(CommandFailure::usage_error(
             "--json and -o name the same file: the second result would replace the first",
         ));
     }
-    let json_id = json_file.iter().filter_map(OutputFile::id);
+    let json_id = json_file.iter().filter_map(Destination::id);
     spec.output_files = json_id.chain(output.id()).collect();
     let cancellation = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&cancellation))?;
@@ -307,14 +309,14 @@ fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
 fn write_result(
     report: &RunReport,
     format: OutputFormat,
-    output: ResultOutput,
-    json_file: Option<OutputFile>,
+    output: Destination,
+    json_file: Option<Destination>,
 ) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
     let delivered = match json_file {
-        Some(file) if file.is_stdout() => print_result(&pretty_json(&report.session)?).map(drop),
+        Some(file) if file.is_stdout() => write_document(report, file),
         json_file => {
             // If one of the two outputs fails, still write the other.
             let delivered = deliver_result(report, format, output);
@@ -334,12 +336,13 @@ fn write_result(
 fn deliver_result(
     report: &RunReport,
     format: OutputFormat,
-    output: ResultOutput,
+    mut output: Destination,
 ) -> Result<(), CommandFailure> {
-    output.deliver(&match format {
+    output.write(&match format {
         OutputFormat::Text => report_text(report),
         format => session_data(&report.session, format)?,
-    })
+    })?;
+    Ok(())
 }
 
 fn report_text(report: &RunReport) -> String {
@@ -349,10 +352,9 @@ fn report_text(report: &RunReport) -> String {
     texts.join("\n")
 }
 
-fn write_document(report: &RunReport, output: OutputFile) -> Result<(), CommandFailure> {
-    let text = pretty_json(&report.session)?;
-    output::write_output(&SysPaths::default(), output, text.as_bytes())
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
+fn write_document(report: &RunReport, mut output: Destination) -> Result<(), CommandFailure> {
+    output.write(&pretty_json(&report.session)?)?;
+    Ok(())
 }
 
 fn exit_status(report: &RunReport) -> ExitStatus {

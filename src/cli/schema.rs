@@ -4,7 +4,8 @@ use clap::{ArgMatches, Command};
 
 use super::failure::{CommandResult, ExitStatus};
 use super::format::output_option;
-use super::output::ResultOutput;
+use super::output::whole_destination;
+use crate::files::output::NewFileAccess;
 
 /// The schema. The tests compare it with the types of the document.
 const SCHEMA: &str = include_str!("../../assets/session.schema.json");
@@ -16,7 +17,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let output = ResultOutput::from_options(matches, &[])?;
-    output.deliver(SCHEMA)?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
+    output.write(SCHEMA)?;
     Ok(ExitStatus::Success)
 }

@@ -6,7 +6,8 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
 use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{ResultOutput, converted, pretty_json};
+use super::output::{converted, pretty_json, whole_destination};
+use crate::files::output::NewFileAccess;
 use crate::report::{csv, openmetrics, text};
 use crate::session::document::Session;
 use crate::session::store;
@@ -38,8 +39,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     };
     let format = selected_format(matches, FORMATS)?;
     let (session, id) = store::load_session_with_id(path).map_err(session_load_failure)?;
-    let output = ResultOutput::from_options(matches, &[id])?;
-    output.deliver(&match format {
+    let mut output = whole_destination(matches, &[id], NewFileAccess::Umask)?;
+    output.write(&match format {
         OutputFormat::Text => text::session_text(&session),
         format => session_data(&session, format)?,
     })?;

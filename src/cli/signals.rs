@@ -11,17 +11,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
-use crate::named_file;
 use crate::open_files;
 use crate::probe::process::stat::parse_ignored_signals;
 use crate::supervisor;
+use crate::tui::signals::OTHER_END_SIGNALS;
 
 /// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
 /// Cancels `control` on the first signal and wakes the calling thread. The second signal ends the
-/// program at once, unless it follows so soon that it is a duplicate of the first, or when an
-/// output that is being written is complete. A signal that
+/// program at once, unless it follows so soon that it is a duplicate of the first. A signal that
 /// was ignored when the program started, as under nohup(1) or in the background of a script, stays
 /// ignored.
 ///
@@ -43,7 +42,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
         let _context = runtime.enter();
         STOP_SIGNALS
             .into_iter()
-            .chain(named_file::OTHER_END_SIGNALS)
+            .chain(OTHER_END_SIGNALS)
             .filter(|number| !is_ignored(number))
             .map(|number| signal(SignalKind::from_raw(number.as_raw())).map_err(failed))
             .collect::<Result<Vec<_>, _>>()?
@@ -65,7 +64,6 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
                 break;
             }
         }
-        named_file::finish_writes();
         std::process::exit(super::ExitStatus::Interrupted as i32);
     };
     let started = thread::Builder::new()

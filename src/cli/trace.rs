@@ -10,10 +10,11 @@ use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::{duration_option, time_option};
-use super::output::{StreamOutput, converted, json_lines};
+use super::output::{converted, growing_destination, json_lines};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::engine::CancellationToken;
+use crate::files::destination::Destination;
 use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
 use crate::probe::trace::CaptureControl;
@@ -116,7 +117,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     // Only now: where requests cannot be traced, no file is created.
     let mut printer = RequestPrinter {
         format,
-        output: StreamOutput::from_options(matches)?,
+        output: growing_destination(matches)?,
         min_latency: slower,
         start_ns,
         drive,
@@ -155,7 +156,7 @@ fn to_nanoseconds(duration: Duration) -> u64 {
 /// Prints requests as they arrive and summarizes them.
 struct RequestPrinter {
     format: OutputFormat,
-    output: StreamOutput,
+    output: Destination,
     min_latency: Option<Duration>,
     start_ns: u64,
     drive: String,
@@ -169,8 +170,8 @@ type PrintResult = Result<bool, CommandFailure>;
 impl RequestPrinter {
     fn print_heading(&mut self) -> PrintResult {
         match self.format {
-            OutputFormat::Text => self.output.write(&format!("{REQUEST_HEADING}\n")),
-            OutputFormat::Csv => self.output.write(&REQUEST_TABLE.heading()),
+            OutputFormat::Text => Ok(self.output.write(&format!("{REQUEST_HEADING}\n"))?),
+            OutputFormat::Csv => Ok(self.output.write(&REQUEST_TABLE.heading())?),
             _ => Ok(true),
         }
     }
@@ -216,7 +217,7 @@ impl RequestPrinter {
         if text.is_empty() {
             return Ok(true);
         }
-        self.output.write(&text)
+        Ok(self.output.write(&text)?)
     }
 
     fn matches_filter(&self, request: &TracedRequest) -> bool {
@@ -246,6 +247,6 @@ impl RequestPrinter {
             OutputFormat::Csv => return Ok(true),
             _ => json_lines([LastLine::new(&self.summary, names, elapsed)])?,
         };
-        self.output.write(&text)
+        Ok(self.output.write(&text)?)
     }
 }

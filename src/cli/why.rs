@@ -9,10 +9,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::time_option;
-use super::output::{ResultOutput, pretty_json, print_status_line};
+use super::output::{pretty_json, print_status_line, whole_destination};
 use super::{pace, signals, why_recorded};
 use crate::diagnosis::{Diagnosis, diagnose};
 use crate::engine::CancellationToken;
+use crate::files::output::NewFileAccess;
 use crate::model::ViewBuilder;
 use crate::probe::SampleCollector;
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
@@ -79,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     if let Some(path) = matches.get_one::<PathBuf>("from") {
         return why_recorded::run(matches, format, path, duration);
     }
-    let output = ResultOutput::from_options(matches, &[])?;
+    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let Some(diagnosis) = watch_window(duration, &control) else {
@@ -94,7 +95,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
         _ => diagnosis_text(&diagnosis),
     };
-    output.deliver(&text)?;
+    output.write(&text)?;
     Ok(match () {
         () if control.is_cancelled() => ExitStatus::Interrupted,
         () if matches.get_flag("exit-code") && diagnosis.is_problem() => ExitStatus::ProblemFound,

@@ -8,10 +8,11 @@ use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
-use super::output::{ResultOutput, pretty_json};
+use super::output::{pretty_json, whole_destination};
 use super::replay_triggers::read_failure;
 use crate::diagnosis::{EvidenceWindow, diagnose};
-use crate::named_file::input::{InputKind, open_input};
+use crate::files::input::{InputKind, open_input};
+use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
     TriggerMark,
@@ -41,7 +42,7 @@ pub(super) fn run(
 ) -> CommandResult {
     let (file, input) =
         open_input(path, InputKind::RegularFile).map_err(|error| read_failure(error.into()))?;
-    let output = ResultOutput::from_options(matches, &[input])?;
+    let mut output = whole_destination(matches, &[input], NewFileAccess::Private)?;
     let recording = Recording::from_file(path, file).map_err(read_failure)?;
     let mut cursor = RecordingCursor::new(recording);
     let at_ms = wanted_time(matches, &mut cursor)?;
@@ -53,7 +54,7 @@ pub(super) fn run(
         Some(answer) => answer,
         None => answer_of_snapshots(&mut cursor, at_ms, duration)?,
     };
-    output.deliver(match format {
+    output.write(match format {
         OutputFormat::Json => &answer.json,
         _ => &answer.text,
     })?;

@@ -15,7 +15,6 @@ pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
-mod output_space;
 pub mod scratch;
 pub mod settings;
 pub(crate) mod stores;
@@ -33,5 +32,4 @@ pub use self::guard::{
 };
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind, VolumeKind};
 pub use self::medium::{OpenMedium, Target, TargetKind};
-pub use self::output_space::OutputSpace;
 pub use self::settings::SettingsManager;

@@ -22,7 +22,7 @@ use crate::drive::{
     Consent, DriveError, ErrorKind, Inspection, OpenMedium, Target, TargetKind, WritePermit,
     free_space, guard, scratch,
 };
-use crate::named_file::FileId;
+use crate::files::file_id::FileId;
 use crate::roots::SysPaths;
 
 /// How long the end of a run waits for what is in the page cache of its target: a slow drive takes minutes.

@@ -12,8 +12,8 @@ use super::ring::{
     scan_ring, version_of,
 };
 use super::scan::{FrameEntry, FrameScan, ScanError};
+use crate::files::error::FileError;
 use crate::format_version::UnsupportedVersion;
-use crate::named_file::InputError;
 
 /// Maximum number of indexed frames: three weeks at one view a second, with requests.
 const MAX_FRAMES: usize = 4 << 20;
@@ -33,7 +33,7 @@ pub enum RecordingReadError {
     },
     /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Input(#[from] FileError),
     /// The file is a recording of another version of the format.
     #[error(transparent)]
     Version(#[from] UnsupportedVersion),

@@ -29,7 +29,6 @@ pub use self::index::{RecordingDamage, RecordingReadError};
 pub use self::inflate::ContentError;
 pub use self::reader::Recording;
 pub use self::replay::RecordingCursor;
-pub use self::ring_file::UseCheck;
 pub use self::ring_writer::{RequestLines, RingWriter};
 pub use self::trigger::{
     AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests,

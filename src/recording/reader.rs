@@ -13,9 +13,9 @@ use super::index::{FrameIndex, RecordingDamage, RecordingReadError, index_file};
 use super::inflate::{ByteSink, ContentError, InflateError, LineSplitter, inflate_frame};
 use super::scan::FrameEntry;
 use super::trigger::{TriggerMark, TriggerRecord};
+use crate::files::input;
+use crate::files::input::InputKind;
 use crate::model::Snapshot;
-use crate::named_file::input;
-use crate::named_file::input::InputKind;
 
 /// A recording, open up to its first damage.
 #[derive(Debug)]

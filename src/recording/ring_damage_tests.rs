@@ -79,7 +79,7 @@ fn changed_segments(before: &[u8], after: &[u8]) -> Vec<usize> {
 /// segment that it is in, and the one that was ended before, and nothing else.
 fn continue_ring(sandbox: &RingSandbox) -> Result<(), String> {
     let mut before = sandbox.bytes();
-    let opened = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &|_| Ok(()));
+    let opened = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY);
     let mut writer = opened.map_err(|error| error.to_string())?;
     for index in 0..12 {
         if index == 6 {
@@ -231,7 +231,7 @@ proptest! {
         std::fs::write(&sandbox.path, &bytes).unwrap();
         read_whole_recording(&sandbox.path);
         // What is too short gets its size when it is opened.
-        drop(RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &|_| Ok(())));
+        drop(RingWriter::open_with_geometry(&sandbox.path, GEOMETRY));
         match continue_ring(&sandbox) {
             Ok(()) => prop_assert_eq!(sandbox.bytes().len() as u64, GEOMETRY.file_bytes()),
             Err(_) => prop_assert!(sandbox.bytes().len() as u64 <= GEOMETRY.file_bytes()),

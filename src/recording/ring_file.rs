@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, SeekFrom, fallocate, fchmod, flock, seek};
@@ -13,10 +13,9 @@ use super::ring::{
     RING_FORMAT_VERSION, RING_HEADER_FIELDS_BYTES, RING_MAGIC, RingGeometry, version_of,
 };
 use super::writer::{RecordingWriteError, io_failure};
-use crate::drive::OutputSpace;
+use crate::files::error::FileError;
+use crate::files::output;
 use crate::format_version::UnsupportedVersion;
-use crate::named_file;
-use crate::named_file::OutputError;
 
 /// Bytes that are compared with zero at a time.
 const ZERO_CHECK_BYTES: usize = 1 << 20;
@@ -29,25 +28,14 @@ pub(super) struct OpenedRing {
     pub(super) is_new: bool,
 }
 
-/// Whether an existing file, open for writing, may be written: it is no medium that is in use.
-pub type UseCheck<'a> = dyn Fn(&File) -> Result<(), OutputError> + 'a;
-
-/// Creates the file, or opens it if it exists, belongs to the owner of new files there, and is not in use.
-pub(super) fn open_ring_file(
-    path: &Path,
-    check_unused: &UseCheck<'_>,
-) -> Result<OpenedRing, RecordingWriteError> {
-    match named_file::create_for_update(path) {
+/// Creates the file, or opens it if it exists and belongs to this user.
+pub(super) fn open_ring_file(path: &Path) -> Result<OpenedRing, RecordingWriteError> {
+    match output::create_private(path) {
         Ok(file) => Ok(OpenedRing { file, is_new: true }),
-        Err(OutputError::AlreadyExists { .. }) => {
-            let file = named_file::open_for_update(path)?;
-            check_owner(path, &file)?;
-            check_unused(&file)?;
-            Ok(OpenedRing {
-                file,
-                is_new: false,
-            })
-        }
+        Err(FileError::AlreadyExists(_)) => Ok(OpenedRing {
+            file: output::open_own(path)?,
+            is_new: false,
+        }),
         Err(error) => Err(error.into()),
     }
 }
@@ -62,24 +50,10 @@ pub(super) fn lock_ring_file(path: &Path, file: &File) -> Result<(), RecordingWr
     })
 }
 
-/// A ring holds command lines of all users: only who may see them anyway may own it, or who would own a new
-/// one in its place.
-fn check_owner(path: &Path, file: &File) -> Result<(), RecordingWriteError> {
-    if named_file::has_owner_of_new_files(path, file)? {
-        return Ok(());
-    }
-    let owner = file.metadata().map_err(io_failure(path, "examine"))?.uid();
-    Err(RecordingWriteError::Output(OutputError::UntrustedPath {
-        path: path.to_owned(),
-        reason: format!("it belongs to user {owner}, who could read what is recorded"),
-    }))
-}
-
 /// Makes a ring of a new file, and checks that an existing one is a ring of this geometry.
 pub(super) fn prepare_ring_file(
     path: &Path,
     file: &File,
-    space: &mut OutputSpace,
     is_new: bool,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -98,7 +72,7 @@ pub(super) fn prepare_ring_file(
     // A power cut before the header was synced, which is before anything else is written.
     let has_ring_size = size == 0 || size == geometry.file_bytes();
     if is_new || (has_ring_size && holds_only_zeros(file, size).map_err(failed("read"))?) {
-        return initialize(path, file, space, size, geometry);
+        return initialize(path, file, size, geometry);
     }
     if head[..8] == MAGIC {
         return Err(not_a_ring(path, "it is a recording without --ring"));
@@ -116,7 +90,7 @@ pub(super) fn prepare_ring_file(
         }));
     }
     match RingGeometry::decode(&head) {
-        Some(found) if found == geometry => restore_size(path, file, space, size, geometry),
+        Some(found) if found == geometry => restore_size(path, file, size, geometry),
         Some(found) => Err(RecordingWriteError::OtherRingSize {
             path: path.to_owned(),
             found: found.file_bytes(),
@@ -131,7 +105,6 @@ pub(super) fn prepare_ring_file(
 fn restore_size(
     path: &Path,
     file: &File,
-    space: &mut OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
@@ -139,7 +112,7 @@ fn restore_size(
     if found > size {
         return Err(not_a_ring(path, "it is longer than its header says"));
     }
-    reserve_space(path, file, space, found, size)
+    reserve_space(path, file, found, size)
 }
 
 /// Whether a file of `size` bytes has no byte other than zero. Holes are not read.
@@ -176,11 +149,10 @@ pub(super) fn not_a_ring(path: &Path, reason: &'static str) -> RecordingWriteErr
 fn initialize(
     path: &Path,
     file: &File,
-    space: &mut OutputSpace,
     found: u64,
     geometry: RingGeometry,
 ) -> Result<(), RecordingWriteError> {
-    reserve_space(path, file, space, found, geometry.file_bytes())?;
+    reserve_space(path, file, found, geometry.file_bytes())?;
     // An empty file that was there may have another mode. Not every file system has modes.
     let _ = fchmod(file, Mode::RUSR | Mode::WUSR);
     file.write_all_at(&geometry.encode(), 0)
@@ -199,17 +171,13 @@ fn initialize(
 fn reserve_space(
     path: &Path,
     file: &File,
-    space: &mut OutputSpace,
     found: u64,
     size: u64,
 ) -> Result<(), RecordingWriteError> {
-    // A file that has its size may have holes.
-    let needed = OutputSpace::hole_bytes(file, size);
-    // Where nothing is reserved, the space of each frame is looked at.
-    if found == size && (needed == 0 || !space.reserves_space(file)) {
+    if found == size {
         return Ok(());
     }
-    if !space.has_room(file, needed) {
+    if !output::has_room(file, size - found) {
         return Err(RecordingWriteError::NoRoomForRing {
             path: path.to_owned(),
             bytes: size,
@@ -255,12 +223,11 @@ mod tests {
             for _ in 0..200 {
                 let _ = std::fs::remove_file(&ring);
                 std::fs::write(&precious, PRECIOUS).unwrap();
-                let opened = open_ring_file(&ring, &|_| Ok(()));
+                let opened = open_ring_file(&ring);
                 if let Ok(OpenedRing { file, is_new }) = opened {
                     let mut before = [0; PRECIOUS.len()];
                     let is_precious = file.read_exact_at(&mut before, 0).is_ok();
-                    let mut space = OutputSpace::below_file(&file);
-                    let prepared = prepare_ring_file(&ring, &file, &mut space, is_new, geometry);
+                    let prepared = prepare_ring_file(&ring, &file, is_new, geometry);
                     assert!(!is_precious || prepared.is_err());
                 }
             }

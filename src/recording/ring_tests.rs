@@ -9,7 +9,6 @@ use serde_json::json;
 use super::ring::{RING_HEADER_BYTES, RING_HEADER_FIELDS_BYTES, RingGeometry};
 use super::{AppendResult, RecordedDiagnosis, Recording, RequestLines, RingWriter, TriggerRecord};
 use crate::model::{Snapshot, ViewBuilder};
-use crate::named_file::OutputError;
 use crate::safe_text::SafeText;
 
 pub(super) const GEOMETRY: RingGeometry = RingGeometry {
@@ -52,7 +51,7 @@ impl RingSandbox {
     }
 
     pub(super) fn writer(&self) -> RingWriter {
-        RingWriter::open_with_geometry(&self.path, GEOMETRY, &|_| Ok(())).unwrap()
+        RingWriter::open_with_geometry(&self.path, GEOMETRY).unwrap()
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
@@ -128,7 +127,7 @@ fn ring_of_another_recorder_size_or_kind_is_refused() {
     let sandbox = RingSandbox::new();
     let writer = sandbox.writer();
     let refusal = |geometry| {
-        let refused = RingWriter::open_with_geometry(&sandbox.path, geometry, &|_| Ok(()));
+        let refused = RingWriter::open_with_geometry(&sandbox.path, geometry);
         refused.unwrap_err().to_string()
     };
     assert!(refusal(GEOMETRY).contains("another recorder writes"));
@@ -162,7 +161,7 @@ fn file_of_ring_size_that_begins_with_zeros_is_kept() {
         let mut content = vec![0; size];
         content[at] = 0x53;
         std::fs::write(&sandbox.path, &content).unwrap();
-        let refused = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &|_| Ok(()));
+        let refused = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY);
         let message = refused.unwrap_err().to_string();
         assert!(
             message.contains("no recording made with --ring"),
@@ -170,21 +169,6 @@ fn file_of_ring_size_that_begins_with_zeros_is_kept() {
         );
         assert_eq!(sandbox.bytes(), content);
     }
-}
-
-#[test]
-fn existing_file_is_asked_about_before_it_is_changed() {
-    let sandbox = RingSandbox::new();
-    std::fs::write(&sandbox.path, vec![0; GEOMETRY.file_bytes() as usize]).unwrap();
-    let refuse = |_: &std::fs::File| {
-        Err(OutputError::InUse {
-            path: sandbox.path.clone(),
-            reason: "a test uses it".to_owned(),
-        })
-    };
-    let refused = RingWriter::open_with_geometry(&sandbox.path, GEOMETRY, &refuse);
-    assert!(refused.unwrap_err().to_string().contains("a test uses it"));
-    assert!(sandbox.bytes().iter().all(|byte| *byte == 0));
 }
 
 #[test]

@@ -14,9 +14,7 @@ use super::ring::{
     MAX_SEQUENCE, RingGeometry, SEGMENT_END_BYTES, SEGMENT_HEADER_BYTES, encode_segment_header,
     scan_ring,
 };
-use super::ring_file::{
-    OpenedRing, UseCheck, lock_ring_file, not_a_ring, open_ring_file, prepare_ring_file,
-};
+use super::ring_file::{OpenedRing, lock_ring_file, not_a_ring, open_ring_file, prepare_ring_file};
 use super::ring_segments::RingSegments;
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
@@ -24,9 +22,8 @@ use super::writer::{
     AppendResult, RESTART_INTERVAL_FRAMES, RecordingWriteError, compress_frame, io_failure,
     mark_of_view, to_json,
 };
-use crate::drive::OutputSpace;
+use crate::files::output;
 use crate::model::Snapshot;
-use crate::named_file;
 
 /// The requests of a trigger take at most 1 in this many of a segment's bytes.
 const TRIGGER_SHARE: u64 = 2;
@@ -59,40 +56,32 @@ pub struct RingWriter {
     compress: Compress,
     since_restart: u32,
     sync: SyncThread,
-    space: OutputSpace,
 }
 
 impl RingWriter {
-    /// Opens a ring of at most `size` bytes, or creates it. An existing ring is continued;
-    /// `check_unused` is asked before it is changed.
+    /// Opens a ring of at most `size` bytes, or creates it. An existing ring is continued.
     ///
     /// # Errors
-    /// If the file is no ring, is one of another size or another user, is in use or written by another
-    /// process, or cannot be created or read.
-    pub fn open(
-        path: &Path,
-        size: u64,
-        check_unused: &UseCheck<'_>,
-    ) -> Result<Self, RecordingWriteError> {
+    /// If the file is no ring, is one of another size or another user, is written by another process, or cannot be created or read.
+    pub fn open(path: &Path, size: u64) -> Result<Self, RecordingWriteError> {
         let geometry =
             RingGeometry::of_size(size).ok_or(RecordingWriteError::RingSize { bytes: size })?;
-        Self::open_with_geometry(path, geometry, check_unused)
+        Self::open_with_geometry(path, geometry)
     }
 
     /// As [`Self::open`].
     pub(super) fn open_with_geometry(
         path: &Path,
         geometry: RingGeometry,
-        check_unused: &UseCheck<'_>,
     ) -> Result<Self, RecordingWriteError> {
-        let OpenedRing { file, is_new } = open_ring_file(path, check_unused)?;
+        let OpenedRing { file, is_new } = open_ring_file(path)?;
         let file = Arc::new(file);
         let begun = lock_ring_file(path, &file)
             .and_then(|()| Self::begin(path, Arc::clone(&file), is_new, geometry));
         // A file that another recorder has locked meanwhile is that one's ring.
         let is_of_other = matches!(begun, Err(RecordingWriteError::OtherRecorder { .. }));
         if begun.is_err() && is_new && !is_of_other {
-            named_file::remove_created(path, &file);
+            output::remove_created(path, &file);
         }
         begun
     }
@@ -104,15 +93,7 @@ impl RingWriter {
         is_new: bool,
         geometry: RingGeometry,
     ) -> Result<Self, RecordingWriteError> {
-        let mut space = OutputSpace::below_file(&file);
-        prepare_ring_file(path, &file, &mut space, is_new, geometry)?;
-        let whole = 0..geometry.file_bytes();
-        if !space.has_room_in_reserved(&file, whole, u64::from(geometry.segment_bytes)) {
-            return Err(RecordingWriteError::NoRoomForRing {
-                path: path.to_owned(),
-                bytes: geometry.file_bytes(),
-            });
-        }
+        prepare_ring_file(path, &file, is_new, geometry)?;
         let scanned = scan_ring(&file, geometry, usize::MAX).map_err(io_failure(path, "read"))?;
         if scanned
             .segments
@@ -134,7 +115,6 @@ impl RingWriter {
             file,
             geometry,
             sync,
-            space,
         };
         match scanned.segments.last() {
             Some(last) => {
@@ -296,22 +276,10 @@ impl RingWriter {
         if self.offset + frame.len() as u64 > end {
             return Ok(AppendResult::TooLarge);
         }
-        // The reason of the end is written from the reserve.
-        if kind != FrameKind::EndOfRecording && !self.has_room(frame.len() as u64) {
-            return Ok(AppendResult::NoRoom);
-        }
         self.write_frame(&frame)?;
         self.segments.note_frame(self.current, kind, mark.time_ms);
         self.since_restart = (since_restart + 1) % RESTART_INTERVAL_FRAMES;
         Ok(AppendResult::Written)
-    }
-
-    /// Whether there is room for the next frame: a copy or a snapshot may have been made of the ring since
-    /// the one before.
-    fn has_room(&mut self, bytes: u64) -> bool {
-        let begin = self.geometry.segment_offset(self.current) + self.offset;
-        let range = begin..begin + bytes;
-        self.space.has_room_in_reserved(&self.file, range, bytes)
     }
 
     /// Writes a frame. Where that fails, the next frame overwrites what was written of it.

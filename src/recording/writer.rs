@@ -10,11 +10,10 @@ use super::frame::{
     FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
 };
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
-use crate::drive::OutputSpace;
+use crate::files::error::FileError;
+use crate::files::output;
 use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
-use crate::named_file;
-use crate::named_file::OutputError;
 use crate::units;
 
 /// Number of frames after which the compressed stream restarts: the maximum number of frames to
@@ -31,7 +30,7 @@ const END_FRAME_RESERVE: u64 = (FRAME_HEADER_BYTES + 4 * MAX_REASON_CHARS + 64) 
 pub enum RecordingWriteError {
     /// The file cannot be created, or exists already.
     #[error(transparent)]
-    Output(#[from] OutputError),
+    Output(#[from] FileError),
     /// A file system operation failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
@@ -80,7 +79,7 @@ pub enum RecordingWriteError {
     },
     /// The file system has no room for the ring.
     #[error(
-        "{} needs {}, and its file system, a quota, the memory that it is in, or an image or pool below it, is almost full",
+        "{} needs {}, and its file system is almost full",
         path.display(), units::format_capacity(*bytes as f64)
     )]
     NoRoomForRing {
@@ -102,7 +101,7 @@ impl RecordingWriteError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Output(OutputError::AlreadyExists { .. }) => {
+            Self::Output(FileError::AlreadyExists(_)) => {
                 "name a new file: an existing recording is never overwritten".to_owned()
             }
             Self::Output(error) => error.advice(),
@@ -148,7 +147,6 @@ pub enum AppendResult {
 pub struct RecordingWriter {
     path: PathBuf,
     file: File,
-    space: OutputSpace,
     max_bytes: u64,
     written_bytes: u64,
     compress: Compress,
@@ -159,7 +157,7 @@ pub struct RecordingWriter {
 impl Drop for RecordingWriter {
     fn drop(&mut self) {
         if !self.has_frames {
-            named_file::remove_created(&self.path, &self.file);
+            output::remove_created(&self.path, &self.file);
         }
     }
 }
@@ -170,9 +168,8 @@ impl RecordingWriter {
     /// # Errors
     /// If the file exists already, or cannot be created.
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
-        let file = named_file::create_private(path)?;
+        let file = output::create_private(path)?;
         let mut recorder = Self {
-            space: OutputSpace::below_file(&file),
             file,
             path: path.to_owned(),
             max_bytes: limit.unwrap_or(u64::MAX),
@@ -241,8 +238,7 @@ impl RecordingWriter {
             return Ok(AppendResult::LimitReached);
         }
         let needed = frame.len() as u64 + END_FRAME_RESERVE;
-        let has_room = self.space.has_room_for_next(&self.file, needed);
-        if !has_room.map_err(io_failure(&self.path, "write to"))? {
+        if !output::has_room(&self.file, needed) {
             self.since_restart = 0;
             return Ok(AppendResult::NoRoom);
         }
@@ -254,7 +250,7 @@ impl RecordingWriter {
 
     /// Appends a whole frame, or nothing: a partial frame would be damage.
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), RecordingWriteError> {
-        let appended = named_file::append_whole(&self.file, bytes, self.written_bytes);
+        let appended = output::append_whole(&self.file, bytes, self.written_bytes);
         appended.map_err(|source| {
             // Later frames must not refer to the lost data.
             self.since_restart = 0;

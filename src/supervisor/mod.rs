@@ -4,8 +4,7 @@
 //! only when all of its threads have ended, so the shell would wait for the drive too. Therefore
 //! the program splits before it accesses a drive: the *worker* process does all work, and its
 //! parent, the *supervisor*, waits for it, forwards signals, and exits with its exit status. If the
-//! worker is asked to end and cannot, the supervisor reports it and exits alone. While the worker
-//! writes an output, it gets more time: killed then, it would leave a file half written.
+//! worker is asked to end and cannot, the supervisor reports it and exits alone.
 //!
 //! Both share process group, terminal and descriptors, so that job control works as for one
 //! process. The worker is killed when the supervisor dies.
@@ -25,7 +24,6 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
 use self::terminal::SavedTerminal;
-use crate::named_file;
 
 pub use self::helper::run_in_child;
 pub use self::parent::{REPEATED_SIGNAL_WINDOW, ScreenUse};
@@ -106,9 +104,6 @@ fn become_worker(supervisor: Pid, to_supervisor: PipeWriter) {
     if getppid() != Some(supervisor) {
         // The supervisor died before the signal was set.
         std::process::exit(1);
-    }
-    if let Ok(pipe) = to_supervisor.try_clone() {
-        named_file::share_pipe(pipe.into());
     }
     // Set here for the first time: the process splits only once.
     let _ = SUPERVISOR.set(Mutex::new(to_supervisor));

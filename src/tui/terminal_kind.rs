@@ -1,5 +1,7 @@
 //! What the terminal can draw, as far as its environment tells.
 
+use crate::files::terminal::{is_plain, is_utf8_terminal, locale, variable};
+
 /// What a terminal can draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalKind {
@@ -11,9 +13,6 @@ pub struct TerminalKind {
 
 /// Terminals that cannot move the cursor.
 const DUMB_TERMINALS: [&str; 2] = ["dumb", "unknown"];
-/// Terminals with neither colours nor Unicode, by the beginnings of their names.
-const PLAIN_TERMINALS: [&str; 4] = ["vt1", "vt2", "vt3", "ansi-m"];
-
 /// Terminals with colours whose fonts have neither Braille nor most block characters: the console of
 /// Linux has at most 512 characters (console_codes(4), setfont(8)).
 const ASCII_TERMINALS: [&str; 1] = ["linux"];
@@ -29,7 +28,7 @@ impl TerminalKind {
             return None;
         }
         let begins = |names: &[&str]| names.iter().any(|name| term.starts_with(name));
-        let plain = begins(&PLAIN_TERMINALS);
+        let plain = is_plain(term);
         Some(Self {
             ascii: begins(&ASCII_TERMINALS) || !is_utf8_terminal(term, locale),
             colour: !plain,
@@ -41,36 +40,6 @@ impl TerminalKind {
     pub fn from_environment() -> Option<Self> {
         Self::new(&variable("TERM"), &locale())
     }
-}
-
-/// Whether this process's terminal decodes UTF-8, as far as its environment tells. Another one takes
-/// single bytes of a character as controls: 0x9b begins a sequence (ECMA-48, CSI) on a terminal of
-/// eight bits.
-#[must_use]
-pub fn decodes_utf8() -> bool {
-    is_utf8_terminal(&variable("TERM"), &locale())
-}
-
-fn is_utf8_terminal(term: &str, locale: &str) -> bool {
-    let is_plain = PLAIN_TERMINALS.iter().any(|name| term.starts_with(name));
-    is_utf8_locale(locale) && !is_plain
-}
-
-fn is_utf8_locale(locale: &str) -> bool {
-    let locale = locale.to_ascii_lowercase();
-    locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8")
-}
-
-/// The first that is set of the variables of the locale.
-fn locale() -> String {
-    let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(variable);
-    let mut set = names.filter(|value| !value.is_empty());
-    set.next().unwrap_or_default()
-}
-
-fn variable(name: &str) -> String {
-    let value = std::env::var_os(name).unwrap_or_default();
-    value.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

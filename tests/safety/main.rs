@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod elevation;
-#[path = "../support/file_attributes.rs"]
-mod file_attributes;
 #[path = "../support/file_system.rs"]
 mod file_system;
 mod foreign_trees;
@@ -20,5 +18,3 @@ mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod settings;
-#[path = "../support/share.rs"]
-mod share;

@@ -34,12 +34,6 @@ impl TestCgroup {
         Self::with_limit("memory", "memory.limit_in_bytes", &bytes.to_string())
     }
 
-    /// Has at most `bytes` in memory and swap together, where the kernel counts that.
-    pub fn limit_memory_and_swap(&self, bytes: u64) {
-        let limit = self.0.join("memory.memsw.limit_in_bytes");
-        let _ = fs::write(limit, bytes.to_string());
-    }
-
     /// `None`, and why in one line, where the kernel has no such controller or refuses the limit.
     fn with_limit(controller: &str, file: &str, limit: &str) -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);

@@ -1,15 +1,12 @@
 //! The file of a recording: one that grows, or a ring.
 
-use std::fs::File;
 use std::path::Path;
 
-use crate::benchmark_run::output;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::print_status_line;
 use crate::flight_recorder::KeptTrigger;
 use crate::model::Snapshot;
 use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RingWriter};
-use crate::roots::SysPaths;
 
 /// Bytes of the requests in one frame: a fast drive completes more in an interval than a frame may hold.
 const MAX_REQUESTS_BYTES: usize = 4 << 20;
@@ -35,9 +32,7 @@ impl RecordingFile {
 
     /// Creates a ring of at most `size` bytes, or continues it.
     pub(super) fn open_ring(path: &Path, size: u64) -> Result<Self, CommandFailure> {
-        let roots = SysPaths::default();
-        let check_unused = |file: &File| output::check_file_unused(&roots, path, file);
-        let writer = RingWriter::open(path, size, &check_unused).map_err(recording_failure)?;
+        let writer = RingWriter::open(path, size).map_err(recording_failure)?;
         Ok(Self::Ring {
             writer: Box::new(writer),
             is_omission_reported: false,

@@ -4,9 +4,10 @@ use std::io::{self, IsTerminal};
 
 use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
-use crate::cli::output::{print_status_line, terminal_text};
+use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
+use crate::files::terminal::terminal_text;
 use crate::safe_text::printable::printable_str;
 use crate::terminal_output::TerminalOutput;
 use crate::units;

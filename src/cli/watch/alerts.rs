@@ -11,8 +11,9 @@ use crate::alert_command::{
 };
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
-use crate::cli::output::{StreamOutput, converted, print_status_line};
+use crate::cli::output::{converted, growing_destination, print_status_line};
 use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
+use crate::files::destination::Destination;
 use crate::model::Snapshot;
 use crate::report::triggers;
 use crate::units::format_wait;
@@ -195,7 +196,7 @@ fn event_text(event: &CommandEvent) -> String {
 
 /// Prints triggers.
 pub(super) struct TriggerWriter {
-    output: StreamOutput,
+    output: Destination,
     is_json: bool,
 }
 
@@ -203,7 +204,7 @@ impl TriggerWriter {
     /// To stdout or to the file of `-o`.
     pub(super) fn new(matches: &ArgMatches, is_json: bool) -> Result<Self, CommandFailure> {
         Ok(Self {
-            output: StreamOutput::from_options(matches)?,
+            output: growing_destination(matches)?,
             is_json,
         })
     }
@@ -218,6 +219,6 @@ impl TriggerWriter {
             };
             text.push('\n');
         }
-        self.output.write(&text)
+        Ok(self.output.write(&text)?)
     }
 }

@@ -6,7 +6,9 @@ use clap::ArgMatches;
 
 use super::alerts::Alerts;
 use crate::cli::failure::CommandFailure;
-use crate::cli::output::ResultOutput;
+use crate::cli::output::whole_destination;
+use crate::files::destination::Destination;
+use crate::files::output::NewFileAccess;
 use crate::model::Snapshot;
 use crate::probe::SystemSample;
 use crate::report::openmetrics::SnapshotMetrics;
@@ -14,7 +16,7 @@ use crate::report::openmetrics::SnapshotMetrics;
 /// Writes expositions.
 pub(super) struct ExpositionWriter {
     /// Checked already; `None` once it has been written.
-    next: Option<ResultOutput>,
+    next: Option<Destination>,
     /// Whether there is a file, which is replaced.
     has_file: bool,
     metrics: SnapshotMetrics,
@@ -31,7 +33,7 @@ impl ExpositionWriter {
                 .with_advice("add --count 1, or -o FILE, which is replaced at every sample"));
         }
         Ok(Self {
-            next: Some(ResultOutput::from_options(matches, &[])?),
+            next: Some(whole_destination(matches, &[], NewFileAccess::Umask)?),
             has_file,
             metrics: SnapshotMetrics::default(),
         })
@@ -45,13 +47,13 @@ impl ExpositionWriter {
         (sample, live): (&SystemSample, &Snapshot),
         alerts: Option<&Alerts>,
     ) -> Result<bool, CommandFailure> {
-        let output = match self.next.take() {
+        let mut output = match self.next.take() {
             Some(output) => output,
-            None if self.has_file => ResultOutput::from_options(matches, &[])?,
+            None if self.has_file => whole_destination(matches, &[], NewFileAccess::Umask)?,
             None => return Ok(false),
         };
         let firing = alerts.into_iter().flat_map(Alerts::firing);
         let text = self.metrics.exposition(sample, live, firing);
-        output.deliver(&text).map(|()| true)
+        Ok(output.write(&text)?)
     }
 }

@@ -4,7 +4,8 @@ use clap::ArgMatches;
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::format::OutputFormat;
-use crate::cli::output::{StreamOutput, converted};
+use crate::cli::output::{converted, growing_destination};
+use crate::files::destination::Destination;
 use crate::model::Snapshot;
 use crate::report::csv::CsvTable;
 use crate::report::watch;
@@ -30,11 +31,11 @@ const DEVICE_TABLE: CsvTable = CsvTable {
 /// Writes samples in one format.
 pub(in crate::cli) enum SampleWriter {
     Text {
-        output: StreamOutput,
+        output: Destination,
         all_devices: bool,
     },
-    JsonLines(StreamOutput),
-    DeviceRows(StreamOutput),
+    JsonLines(Destination),
+    DeviceRows(Destination),
 }
 
 impl SampleWriter {
@@ -44,7 +45,7 @@ impl SampleWriter {
         format: OutputFormat,
         all_devices: bool,
     ) -> Result<Self, CommandFailure> {
-        let mut output = StreamOutput::from_options(matches)?;
+        let mut output = growing_destination(matches)?;
         Ok(match format {
             OutputFormat::Csv => {
                 output.write(&DEVICE_TABLE.heading())?;
@@ -60,14 +61,16 @@ impl SampleWriter {
 
     /// Writes a sample; false if the reader closed stdout.
     pub(in crate::cli) fn write(&mut self, live: &Snapshot) -> Result<bool, CommandFailure> {
-        match self {
+        Ok(match self {
             Self::Text {
                 output,
                 all_devices,
-            } => output.write(&watch::watch_text(live, *all_devices)),
-            Self::JsonLines(output) => output.write(&(converted(watch::json_line(live))? + "\n")),
-            Self::DeviceRows(output) => output.write(&device_rows(live)?),
-        }
+            } => output.write(&watch::watch_text(live, *all_devices))?,
+            Self::JsonLines(output) => {
+                output.write(&(converted(watch::json_line(live))? + "\n"))?
+            }
+            Self::DeviceRows(output) => output.write(&device_rows(live)?)?,
+        })
     }
 }
 

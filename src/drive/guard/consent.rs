@@ -7,7 +7,8 @@ use crate::drive::guard::contents::MediumContents;
 use crate::drive::guard::inspect::{self, Inspection};
 use crate::drive::guard::refusal::Reason;
 use crate::drive::identity::sanitized;
-use crate::drive::medium::{FileId, IdentityChange, OpenMedium, strip_trailing_slash};
+use crate::drive::medium::{IdentityChange, OpenMedium, strip_trailing_slash};
+use crate::files::path;
 use crate::roots::SysPaths;
 
 /// A medium as somebody was shown it: open, with what was recognised on it. A run that is started with it writes
@@ -111,8 +112,9 @@ pub(super) fn check_path<'c>(
         let given = sanitized(&consent.path.to_string_lossy());
         return Err(Reason::OtherPathNamed(given));
     }
-    let found = std::fs::metadata(path);
-    if found.is_ok_and(|facts| FileId::of_metadata(&facts) == medium.file_id()) {
+    let trusted = path::trusted_file_id(path);
+    let trusted = trusted.map_err(|error| Reason::Untrusted(error.to_string()))?;
+    if trusted == Some(medium.file_id()) {
         Ok(consent)
     } else {
         Err(Reason::Changed(IdentityChange::FileIdentity))

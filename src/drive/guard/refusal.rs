@@ -28,6 +28,8 @@ pub enum Reason {
     NoConsent,
     /// The consent names this other target.
     OtherPathNamed(String),
+    /// Another user can redirect the name: how.
+    Untrusted(String),
     /// The consent does not cover these file systems and other formats; never empty.
     SignaturesNotIncluded(Vec<String>),
     /// It is not what it was when consent was given.
@@ -134,6 +136,7 @@ impl Reason {
             Self::OtherPathNamed(given) => {
                 format!("the consent names {given}, but the target is {name}")
             }
+            Self::Untrusted(reason) => format!("{name} is not overwritten: {reason}"),
             Self::SignaturesNotIncluded(found) => format!("{name} holds {}", found.join("; ")),
             Self::Changed(change) => format!("{name} has changed since it was opened: {change}"),
             Self::ContentsChanged => {
@@ -176,6 +179,7 @@ impl Reason {
             Self::InUse(_) => {
                 "unmount it, swapoff, or stop its users, if its content may be lost; no option overrides this"
             }
+            Self::Untrusted(_) => "name the target by its real path, without links of other users",
             Self::ChangedWhileWriting(_) => {
                 "writing was stopped; what was written within half a second after the change is on what is there now: check what it contains"
             }

@@ -17,6 +17,7 @@ use crate::drive::medium::open_medium::{OpenMedium, reopen_inode};
 use crate::drive::medium::target::{Target, TargetKind, strip_trailing_slash};
 use crate::drive::mounts::split_device_number;
 use crate::drive::{free_space, identity, ioctl, mounts, scratch};
+use crate::files::input;
 use crate::roots::SysPaths;
 use crate::safe_text::printable::printable_bytes;
 
@@ -129,8 +130,11 @@ fn open_path(
     if kind.is_fifo() || kind.is_socket() {
         return Err(unsuitable("a pipe or a socket"));
     }
-    if kind.is_file() && is_file_of_kernel(&looked_at) {
-        return Err(unsuitable("on a file system whose files act on the kernel"));
+    if kind.is_file()
+        && let Some(what) =
+            input::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
+    {
+        return Err(unsuitable(what));
     }
     let anchor = open_anchor(path, name, &metadata)?;
     if kind.is_block_device() {
@@ -138,24 +142,6 @@ fn open_path(
     }
     let size = metadata.len();
     file_medium(roots, path, name, TargetKind::File, anchor, size)
-}
-
-/// Whether a regular file belongs to a file system by which the kernel shows its state: procfs, sysfs, debugfs,
-/// tracefs, control groups, and the like (statfs(2)).
-fn is_file_of_kernel(file: &File) -> bool {
-    const KERNEL_FILE_SYSTEMS: [u32; 10] = [
-        0x9fa0,
-        0x6265_6572,
-        0x6462_6720,
-        0x7472_6163,
-        0x0027_e0eb,
-        0x6367_7270,
-        0x6265_6570,
-        0xcafe_4a11,
-        0x7363_6673,
-        0xde5e_81e4,
-    ];
-    rustix::fs::fstatfs(file).is_ok_and(|it| KERNEL_FILE_SYSTEMS.contains(&(it.f_type as u32)))
 }
 
 /// The anchor descriptor of the file that was examined.

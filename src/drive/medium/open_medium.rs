@@ -17,7 +17,7 @@ use crate::drive::medium::target::{Target, TargetKind};
 use crate::drive::{fcntl, ioctl};
 use crate::roots::SysPaths;
 
-pub use crate::named_file::FileId;
+pub use crate::files::file_id::FileId;
 
 /// A target and its open file description. Every [`reopen`](Self::reopen) opens the same inode, even if the name
 /// changes.

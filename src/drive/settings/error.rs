@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::drive::settings::setting::SystemSetting;
-use crate::private_directory::PrivateDirectoryError;
+use crate::files::state::PrivateDirectoryError;
 use crate::privilege;
 
 /// Error of an operation on a setting.

@@ -20,7 +20,7 @@ use crate::drive::settings::error::io_error;
 use crate::drive::settings::record::{
     OpenFile, RECORD_SUFFIX, SettingRecord, lock_record, remove_record,
 };
-use crate::private_directory::PrivateDirectory;
+use crate::files::state::PrivateDirectory;
 use crate::roots::{self, SysPaths};
 
 pub use self::error::SettingError;

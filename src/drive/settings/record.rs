@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::settings::error::{SettingError, io_error};
 use crate::drive::settings::setting::SystemSetting;
-use crate::private_directory::PrivateDirectory;
+use crate::files::state::PrivateDirectory;
 
 /// Suffix of a record's file name.
 pub(super) const RECORD_SUFFIX: &str = ".json";

@@ -1,13 +1,13 @@
 //! The directory of sessions, and the names of the files in it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::error::{StoreError, io_error};
-use crate::private_directory::{PrivateDirectory, PrivateFileAccess, file_lock};
+use crate::files::state::PrivateDirectory;
 use crate::sorting::SortList as _;
 
 /// File name extension of a journal.
@@ -70,43 +70,6 @@ pub(super) fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(io_error("list", directory)(error)),
     }
-}
-
-/// Removes the temporaries of replacements that were killed: partial files whose content is in the
-/// journal next to them.
-pub(super) fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
-    for name in directory.entry_names().unwrap_or_default() {
-        let is_stale = || {
-            let file = directory.open_file(&name, PrivateFileAccess::Read).ok()?;
-            let written = file.metadata().ok()?.modified().ok()?;
-            let age = now.duration_since(written).ok()?;
-            Some(age > STALE_TEMPORARY_AGE && !file_lock::is_held(&file))
-        };
-        if is_temporary(&name) && is_stale() == Some(true) {
-            // A temporary that remains is harmless.
-            let _ = directory.unlink(&name);
-        }
-    }
-}
-
-/// Whether the name is that of a temporary, also in the form that earlier versions used: a
-/// document's name with one more extension.
-pub(super) fn is_temporary(name: &OsStr) -> bool {
-    let earlier = || name.to_str()?.strip_suffix(".json.partial");
-    PrivateDirectory::is_temporary(name) || earlier().is_some_and(is_session_name)
-}
-
-/// Whether the name has the form of a session's: `2026-11-21T222619-random-read`, optionally with a
-/// number.
-pub(super) fn is_session_name(name: &str) -> bool {
-    const TIME: &[u8] = b"0000-00-00T000000-";
-    let (time, rest) = name.as_bytes().split_at(TIME.len().min(name.len()));
-    let is_time = time.iter().zip(TIME).all(|(letter, like)| match like {
-        b'0' => letter.is_ascii_digit(),
-        _ => letter == like,
-    });
-    let is_word = |letter: &u8| letter.is_ascii_lowercase() || matches!(letter, b'0'..=b'9' | b'-');
-    is_time && !rest.is_empty() && rest.iter().all(is_word)
 }
 
 /// File name of a journal or document.

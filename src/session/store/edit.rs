@@ -9,8 +9,8 @@ use super::format_error::is_readable_length;
 use super::members;
 use super::read::{SessionSource, load_stored};
 use super::serialize::serialize_session;
-use crate::named_file::{FileId, input};
-use crate::private_directory::file_lock;
+use crate::files::file_id::FileId;
+use crate::files::{input, state};
 use crate::safe_text::SafeText;
 
 /// Maximum length of a note in characters.
@@ -85,7 +85,7 @@ pub fn delete_session(path: &Path) -> Result<(), StoreError> {
 /// Whether a journal belongs to a run in progress, however long ago the run has written to it.
 fn is_running(journal: &Path) -> Result<bool, StoreError> {
     match input::open_input(journal, input::InputKind::RegularFile) {
-        Ok((file, _)) => Ok(file_lock::is_held(&file)),
+        Ok((file, _)) => Ok(state::is_locked(&file)),
         // A run writes to a file, not to what somebody else has given this name.
         Err(error) if error.is_usage() => Ok(false),
         Err(error) => Err(error.into()),

@@ -4,9 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
+use crate::files::error::FileError;
 use crate::format_version::UnsupportedVersion;
-use crate::named_file::InputError;
-use crate::private_directory::PrivateDirectoryError;
 use crate::units;
 
 /// Maximum size of all files of a comparison; in memory they take up to a few times as much.
@@ -37,10 +36,10 @@ pub enum StoreError {
     },
     /// An error of the directory of sessions, or of a file in it.
     #[error(transparent)]
-    Directory(#[from] PrivateDirectoryError),
+    Directory(#[from] FileError),
     /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Input(FileError),
     /// All files of a command together need too much memory for a comparison.
     #[error("the first {files} files have more than {} together",
         units::format_block_size(MAX_COMPARISON_BYTES as f64))]

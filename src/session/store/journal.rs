@@ -2,23 +2,22 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use super::directory::{
-    DOCUMENT_EXTENSION, JOURNAL_EXTENSION, name_with_extension, open_private_directory,
-    remove_stale_temporaries,
+    DOCUMENT_EXTENSION, JOURNAL_EXTENSION, STALE_TEMPORARY_AGE, name_with_extension,
+    open_private_directory,
 };
 use super::error::{StoreError, io_error};
 use super::serialize::serialize_session;
-use crate::exclusive_rename::rename_exclusively;
-use crate::named_file;
-use crate::private_directory::{self, PrivateDirectory, PrivateDirectoryError, file_lock};
+use crate::files::error::FileError;
+use crate::files::output;
+use crate::files::state::{self, PrivateDirectory};
 use crate::session::document::{BenchmarkRun, Session};
 
 /// A journal that would exceed this size is rewritten with the current state of the run: every line
@@ -70,7 +69,7 @@ impl Journal {
     /// If the directory or the file cannot be created.
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
         let directory = open_private_directory(directory)?;
-        remove_stale_temporaries(&directory, SystemTime::now());
+        directory.remove_old_temporaries(STALE_TEMPORARY_AGE);
         let (name, file) = reserve(&directory, name)?;
         Self::create_in(directory, name, file, session)
     }
@@ -118,9 +117,9 @@ impl Journal {
     /// Appends a whole line, or nothing.
     fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         // A reader that looks at the lock holds it for that moment: the next line tries again.
-        self.is_locked = self.is_locked || file_lock::acquire(&self.file);
+        self.is_locked = self.is_locked || state::lock(&self.file);
         // A partial line would hide complete lines that may follow once there is space again.
-        named_file::append_whole(&self.file, line, self.complete_bytes)
+        output::append_whole(&self.file, line, self.complete_bytes)
             .map_err(io_error("append to", &self.path))?;
         self.complete_bytes += line.len() as u64;
         Ok(())
@@ -129,51 +128,44 @@ impl Journal {
     /// Appends the current state of the run.
     ///
     /// # Errors
-    /// If the file cannot be written; its earlier content stays valid, and later attempts may
-    /// succeed.
+    /// If the file cannot be written, or its file system is almost full; its earlier content stays
+    /// valid, and later attempts may succeed.
     pub fn append_progress(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
-        self.append_with_room(run, |_, _| true)
-    }
-
-    /// The same where there is room for that many bytes of the file, which grows during the whole run.
-    ///
-    /// # Errors
-    /// As [`append_progress`](Self::append_progress), and without room.
-    pub fn append_with_room(
-        &mut self,
-        run: &BenchmarkRun,
-        has_room: impl FnOnce(&File, u64) -> bool,
-    ) -> Result<(), StoreError> {
         let line = JournalLine::Run(run).to_bytes(&self.path)?;
-        if !has_room(&self.file, line.len() as u64) {
-            let error = io::Error::other("its file system, or what is below it, is almost full");
+        if !output::has_room(&self.file, line.len() as u64) {
+            let error = io::Error::other("its file system is almost full");
             return Err(io_error("append to", &self.path)(error));
         }
+        self.append_run(&line)
+    }
+
+    fn append_run(&mut self, line: &[u8]) -> Result<(), StoreError> {
         // Before a rewrite, append as many bytes as the rewritten journal has. Otherwise a session
         // whose finished runs exceed the limit would be rewritten and synced at every line.
         let anew = (self.session_line.len() + line.len()) as u64;
         let max_bytes = max_size(self.max_bytes, self.complete_bytes, free_bytes(&self.file));
         if self.complete_bytes + line.len() as u64 <= max_bytes.max(2 * anew) {
-            return self.append_line(&line);
+            return self.append_line(line);
         }
-        let text = [self.session_line.as_slice(), &line].concat();
+        let text = [self.session_line.as_slice(), line].concat();
         let name = name_with_extension(&self.name, JOURNAL_EXTENSION);
         self.file = self.directory.replace_file(&name, &text)?;
         append_only(&self.file, &self.path)?;
         // Held since before the file had the name.
-        self.is_locked = file_lock::acquire(&self.file);
+        self.is_locked = state::lock(&self.file);
         self.complete_bytes = text.len() as u64;
         Ok(())
     }
 
-    /// Appends a finished run before the next one starts: a rewrite keeps it.
+    /// Appends a finished run before the next one starts: a rewrite keeps it. It takes its space of the
+    /// reserve.
     ///
     /// # Errors
-    /// As [`append_progress`](Self::append_progress).
+    /// If the file cannot be written.
     pub fn append_completed(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
-        self.append_progress(run)?;
-        self.session_line
-            .extend(JournalLine::Run(run).to_bytes(&self.path)?);
+        let line = JournalLine::Run(run).to_bytes(&self.path)?;
+        self.append_run(&line)?;
+        self.session_line.extend(line);
         Ok(())
     }
 
@@ -192,10 +184,9 @@ impl Journal {
     /// Removes the journal: there is nothing to keep.
     pub fn discard(self) {
         // A journal that remains is harmless.
-        let _ = self.directory.unlink_open(
-            &name_with_extension(&self.name, JOURNAL_EXTENSION),
-            self.file,
-        );
+        let _ = self
+            .directory
+            .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION));
     }
 
     /// Replaces the journal by the whole document and returns the document's path.
@@ -223,7 +214,7 @@ impl Journal {
             unless_removed(self.directory.unlink(&journal(&name)))?;
         }
         let own = journal(&self.name);
-        unless_removed(self.directory.unlink_open(&own, self.file))?;
+        unless_removed(self.directory.unlink(&own))?;
         Ok(self
             .directory
             .path()
@@ -232,7 +223,7 @@ impl Journal {
 }
 
 /// The result of removing a journal that the document has replaced. A user may have removed it already.
-fn unless_removed(removed: Result<(), PrivateDirectoryError>) -> Result<(), StoreError> {
+fn unless_removed(removed: Result<(), FileError>) -> Result<(), StoreError> {
     match removed {
         Err(error) if !error.is_not_found() => Err(error.into()),
         _ => Ok(()),
@@ -254,14 +245,14 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<(String, File), S
             Err(error) => return Err(error.into()),
         };
         // If a reader looks at the lock at this moment, the first line takes it.
-        let _ = file_lock::acquire(&file);
+        let _ = state::lock(&file);
         // Check in this order: a run that ends first creates its document and then removes its
         // journal.
         if !exists(directory, &name_with_extension(&name, DOCUMENT_EXTENSION))? {
             append_only(&file, &directory.path().join(&journal))?;
             return Ok((name, file));
         }
-        directory.unlink_open(&journal, file)?;
+        directory.unlink(&journal)?;
     }
     unreachable!("there is always another number")
 }
@@ -301,27 +292,9 @@ fn write_new(
     name: &OsStr,
     content: &[u8],
 ) -> Result<bool, StoreError> {
-    let path = directory.path().join(name);
-    let (temporary, mut file) = directory.create_temporary()?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // Report why the file could not be written; a leftover temporary is removed later.
-        let _ = directory.unlink_open(&temporary, file);
-        return Err(io_error("write", &path)(error));
-    }
-    let renamed = match rename_exclusively(directory, &temporary, name) {
-        Err(error) if private_directory::is_for_open_file(error) => {
-            drop(file);
-            rename_exclusively(directory, &temporary, name)
-        }
-        renamed => renamed,
-    };
-    if renamed.is_err() {
-        let _ = directory.unlink(&temporary);
-    }
-    match renamed {
+    match directory.write_new(name, content) {
         Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Ok(false),
-        Err(error) => Err(io_error("rename", &path)(error.into())),
+        Err(error) if error.is_already_exists() => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

@@ -12,9 +12,9 @@ use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
     is_readable_length,
 };
+use crate::files::file_id::FileId;
+use crate::files::{input, state};
 use crate::format_version::UnsupportedVersion;
-use crate::named_file::{FileId, input};
-use crate::private_directory::file_lock;
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
@@ -73,7 +73,8 @@ impl ReadBudget {
     /// As [`load_session`], and if all files together are too large.
     pub fn load(&mut self, path: &Path) -> Result<(Session, FileId), StoreError> {
         self.files += 1;
-        let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
+        let (file, id) =
+            input::open_input(path, input::InputKind::FileOrPipe).map_err(StoreError::Input)?;
         let mut counted = Counted {
             inner: &file,
             left: self.left,
@@ -143,7 +144,8 @@ pub(super) enum SessionSource {
 /// # Errors
 /// As [`load_session`].
 pub(super) fn load_stored(path: &Path) -> Result<StoredSession, StoreError> {
-    let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
+    let (file, id) =
+        input::open_input(path, input::InputKind::FileOrPipe).map_err(StoreError::Input)?;
     let (session, source) = read_stored(path, &file, BufReader::new(&file))?;
     Ok(StoredSession {
         session,
@@ -163,7 +165,7 @@ fn read_stored(
     let source = match content {
         StoredContent::Document(bytes) => SessionSource::Document(bytes),
         StoredContent::Journal => SessionSource::Journal {
-            is_running: is_journal(path) && file_lock::is_held(file),
+            is_running: is_journal(path) && state::is_locked(file),
         },
     };
     if let SessionSource::Journal { is_running: true } = source

@@ -4,7 +4,6 @@ use std::fs;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use super::directory::*;
 use super::*;
@@ -280,47 +279,6 @@ fn document_with_leftover_journal_is_listed_once() {
     let document = journal.path.with_extension(DOCUMENT_EXTENSION);
     fs::write(&document, serialize_session(&test_session()).unwrap()).unwrap();
     assert_eq!(list_sessions(directory.path()).unwrap(), [document]);
-}
-
-#[test]
-fn stale_partial_session_file_is_removed() {
-    let directory = tempfile::tempdir().unwrap();
-    let private = open_private_directory(&directory.path().join("sessions")).unwrap();
-    let earlier = "2026-11-21T222619-random-read-1.json.partial";
-    for name in [earlier, ".0123456789abcdef.tmp"] {
-        let path = private.path().join(name);
-        fs::write(&path, "{").unwrap();
-        let written = fs::metadata(&path).unwrap().modified().unwrap();
-        remove_stale_temporaries(&private, written + STALE_TEMPORARY_AGE);
-        assert!(path.exists(), "somebody may be writing it");
-        remove_stale_temporaries(&private, written - STALE_TEMPORARY_AGE);
-        assert!(
-            path.exists(),
-            "the clock was set back: its age is not known"
-        );
-        remove_stale_temporaries(&private, written + 2 * STALE_TEMPORARY_AGE);
-        assert!(!path.exists());
-    }
-}
-
-#[test]
-fn files_of_others_are_never_cleared_away() {
-    let directory = tempfile::tempdir().unwrap();
-    let private = open_private_directory(&directory.path().join("sessions")).unwrap();
-    let theirs = [
-        "download.iso.partial",
-        "one.json.partial",
-        "2026-11-21T222619-random-read.partial",
-        "2026-11-21T222619-.json.partial",
-        "2026-11-21T222619.json.partial",
-        "2026-11-21 222619-random-read.json.partial",
-        ".0123456789abcdeg.tmp",
-    ];
-    for name in theirs {
-        fs::write(private.path().join(name), "precious").unwrap();
-    }
-    remove_stale_temporaries(&private, SystemTime::now() + 1000 * STALE_TEMPORARY_AGE);
-    assert_eq!(private.entry_names().unwrap().len(), theirs.len());
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::fs;
 
 use crate::loop_device::LoopDevice;
 use crate::outputs::sandbox::{
-    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_document, assert_refused, exit_code, is_root,
-    stderr, stdout,
+    LONG_RUN, ORDINARY_USER, OutputSandbox, assert_refused, exit_code, is_root, stderr, stdout,
 };
 
 #[test]
@@ -90,62 +89,6 @@ fn file_size_limit_is_an_error_and_the_result_is_printed() {
 }
 
 #[test]
-fn in_place_output_on_full_file_system_is_unchanged() {
-    let sandbox = OutputSandbox::new();
-    let script = r#"
-        mkdir "$D/small" && mount -t tmpfs -o size=64k,mode=755 none "$D/small"
-        mountpoint -q "$D/small"
-        cd "$D/small"
-        echo before > one && ln one two
-        head -c 1M /dev/zero > filler 2> /dev/null || true
-        status=0
-        "$P" $RUN --json one > "$D/out" || status=$?
-        cat two
-        exit $status
-    "#;
-    let Some(output) = sandbox.script_in_mount_namespace(script) else {
-        return;
-    };
-    assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
-    assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "before\n");
-    assert!(
-        fs::read_to_string(sandbox.join("out"))
-            .unwrap()
-            .contains("IOPS")
-    );
-}
-
-/// A lease, as an NFS server holds it for a client that caches the file: it is released a while after
-/// it is asked for.
-#[test]
-fn output_with_a_lease_is_written_after_its_release() {
-    let sandbox = OutputSandbox::new();
-    // F_SETLEASE is 1024, F_WRLCK 1 and F_UNLCK 2.
-    let script = r#"
-        echo before > "$D/out.json"
-        perl -e '
-            open(my $file, "+<", "out.json") or die;
-            $SIG{IO} = sub { sleep 1; fcntl($file, 1024, 2); print "released\n"; exit };
-            fcntl($file, 1024, 1) or die;
-            $| = 1;
-            print "held\n";
-            sleep 100 while 1;
-        ' > "$D/said" &
-        until grep -q held "$D/said"; do sleep 0.1; done
-        "$P" $RUN --json "$D/out.json"
-        status=$?
-        wait
-        cat "$D/said"
-        exit $status
-    "#;
-    let output = sandbox.script(script).output().unwrap();
-    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    assert!(stdout(&output).ends_with("held\nreleased\n"));
-    assert_document(&fs::read_to_string(sandbox.join("out.json")).unwrap());
-}
-
-#[test]
 fn output_file_created_during_run_is_not_overwritten() {
     for exists in [false, true] {
         let sandbox = OutputSandbox::new();
@@ -172,87 +115,6 @@ fn output_file_created_during_run_is_not_overwritten() {
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(sandbox.file_names("."), ["out.json", "scratch", "state"]);
     }
-}
-
-/// ext2 has no fallocate: only writing shows whether there is room.
-#[test]
-fn in_place_output_without_fallocate_is_unchanged_on_failure() {
-    let sandbox = OutputSandbox::new();
-    let script = r#"
-        truncate -s 2M image && mkfs.ext2 -q -m 0 -b 1024 image || exit 9
-        mkdir small && mount -o loop image small 2> err || exit 9
-        mountpoint -q small
-        yes "what was there before" | head -c "$LENGTH" > before
-        cp before small/one && ln small/one small/two
-        try() {
-            status=0
-            "$@" 2>> err > text || status=$?
-            cmp small/two before > /dev/null && echo $status kept || echo $status lost
-        }
-        try bash -c "ulimit -f 4; trap '' PIPE; exec \"$P\" $RUN --json small/one"
-        dd if=/dev/zero of=small/reserve bs=1k count=3 2> /dev/null
-        dd if=/dev/zero of=small/filler bs=1k 2> /dev/null || true
-        rm small/reserve
-        try "$P" $RUN --json small/one
-        umount small
-    "#;
-    for length in [20, 3000] {
-        let script = script.replace("$LENGTH", &length.to_string());
-        let Some(output) = sandbox.script_in_mount_namespace(&script) else {
-            return;
-        };
-        let message = fs::read_to_string(sandbox.join("err")).unwrap_or_default();
-        if exit_code(&output) == 9 {
-            crate::requirement::skip(crate::requirement::Requirement::Loop, message.trim());
-            return;
-        }
-        assert_eq!(
-            stdout(&output),
-            "1 kept\n1 kept\n",
-            "{message}{}",
-            stderr(&output)
-        );
-        assert!(message.contains("File too large"), "{message}");
-        assert!(message.contains("No space"), "{message}");
-        for name in ["small", "image"] {
-            let path = sandbox.join(name);
-            let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
-        }
-    }
-}
-
-/// btrfs writes no block in place: writing over what is there needs space too, and so does putting it
-/// back.
-#[test]
-fn in_place_output_on_almost_full_copy_on_write_file_system_is_unchanged() {
-    let sandbox = OutputSandbox::new();
-    let script = r#"
-        "$P" run survey sim:ssd --json 1 > text
-        for copy in $(seq 2 30); do cp 1 $copy; done
-        truncate -s 200M image && mkdir m && mkfs.btrfs -q image > text && mount -o loop image m || exit 9
-        mountpoint -q m
-        head -c 16M /dev/urandom > m/one && ln m/one m/two && cp m/one before
-        sync
-        head -c 1M /dev/zero > m/room && sync
-        dd if=/dev/zero of=m/filler bs=64k 2> text || true
-        dd if=/dev/zero of=m/filler2 bs=4k 2> text || true
-        sync
-        rm m/room && sync && btrfs filesystem sync m > text
-        status=0
-        "$P" report $(seq 30) -o m/one || status=$?
-        cmp before m/two
-        umount m
-        exit $status
-    "#;
-    let Some(output) = sandbox.script_in_mount_namespace(script) else {
-        return;
-    };
-    if exit_code(&output) == 9 {
-        return crate::requirement::skip(crate::requirement::Requirement::Btrfs, stderr(&output));
-    }
-    assert_eq!(stdout(&output), "", "{}", stderr(&output));
-    assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
-    assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
 }
 
 /// A stream that cannot start leaves no file: the same command would be refused because of it afterwards.

