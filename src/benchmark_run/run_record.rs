@@ -7,8 +7,8 @@ use crate::bench::framework::fio::FioFile;
 use crate::bench::{BenchmarkSpec, ParameterSet, ParameterValue};
 use crate::drive::{BlockDevice, Target};
 use crate::engine::Engine;
+use crate::files::safe_text::{SafeLines, SafeText};
 use crate::local_time;
-use crate::safe_text::{SafeLines, SafeText};
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::bench::BenchmarkSpec;
+use crate::files::safe_text::SafeText;
 use crate::named_file::FileId;
-use crate::safe_text::SafeText;
 use crate::session::document::Session;
 use crate::session::store::StoreError;
 

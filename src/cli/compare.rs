@@ -11,11 +11,11 @@ use super::failure::{
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{ResultOutput, converted, pretty_json};
 use crate::bench;
+use crate::files::safe_text::SafeText;
 use crate::named_file::FileId;
 use crate::nearest;
 use crate::report;
 use crate::report::csv;
-use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};

@@ -15,12 +15,12 @@ use crate::drive::{
     BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
     identity,
 };
+use crate::files::shell;
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
-use crate::shell;
 use crate::units;
 
 /// Formats of this command.

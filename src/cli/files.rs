@@ -16,6 +16,7 @@ use super::signals;
 use crate::drive::{file_systems, identity};
 use crate::engine::CancellationToken;
 use crate::file_trace::{FileTrace, RecordedTime};
+use crate::files::shell;
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
@@ -24,7 +25,6 @@ use crate::report::csv::CsvTable;
 use crate::report::files::needed_content_note;
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
-use crate::shell;
 use crate::units;
 
 /// Formats of this command.

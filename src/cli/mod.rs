@@ -50,9 +50,9 @@ use self::failure::{CommandFailure, CommandResult};
 use self::output::{print_status_line, text_for};
 use crate::bench;
 use crate::drive::ioctl;
+use crate::files::printable::{printable_bytes, printable_str};
+use crate::files::shell;
 use crate::named_file;
-use crate::safe_text::printable::{printable_bytes, printable_name};
-use crate::shell;
 use crate::supervisor;
 use crate::supervisor::ProcessRole;
 use crate::tui::terminal::leave_screen_sequences;
@@ -374,7 +374,7 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     let is_plain = |argument: &OsString| {
         argument.to_str().is_some_and(|text| {
-            let printable = printable_name(text);
+            let printable = printable_str(text);
             shown_by(error, &printable) == text
         })
     };

@@ -10,10 +10,10 @@ use clap::ArgMatches;
 use super::failure::{CommandFailure, output_refused};
 use crate::benchmark_run::output;
 use crate::drive::OutputSpace;
+use crate::files::json;
+use crate::files::printable::{ascii_lines, printable_lines, printable_str};
 use crate::named_file::{self, FileId, OutputFile};
 use crate::roots::SysPaths;
-use crate::safe_text::json;
-use crate::safe_text::printable::{ascii_lines, printable_lines, printable_str};
 use crate::tui::terminal_kind::decodes_utf8;
 
 /// Why a file that grows is not continued.

@@ -7,8 +7,8 @@ use clap::ArgMatches;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
 use super::output::StreamOutput;
+use crate::files::json;
 use crate::recording::{KeptRequests, RecordingCursor, RecordingReadError, TriggerRecord};
-use crate::safe_text::json;
 use crate::units;
 
 /// Prints all triggers, the oldest first.

@@ -14,10 +14,10 @@ use super::failure::{
 use super::output::{print_result, print_status_line};
 use crate::bench;
 use crate::benchmark_run::output;
+use crate::files::safe_text::SafeText;
 use crate::report::compare::compare_sessions;
 use crate::report::html;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
 

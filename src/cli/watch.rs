@@ -17,12 +17,12 @@ use super::output::print_status_line;
 use super::{config, pace, signals};
 use crate::condition::Trigger;
 use crate::engine::CancellationToken;
+use crate::files::safe_text::SafeText;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::{SampleCollector, SystemSample};
 use crate::process_io_trace::ProcessIoTrace;
 use crate::report::watch;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 pub(super) use self::writer::SampleWriter;
 

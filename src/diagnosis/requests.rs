@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestActor, TracedRequest};
-use crate::safe_text::SafeText;
 use crate::sorting::SortList as _;
 
 /// Actors that are compared with each other, those with the most requests.

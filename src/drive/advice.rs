@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::drive::file_systems::MountedFileSystem;
 use crate::drive::identity::{BlockDevice, DriveKind};
-use crate::shell;
+use crate::files::shell;
 
 /// One item of tuning advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

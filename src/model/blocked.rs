@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::snapshot::BlockedTaskView;
+use crate::files::printable::printable_command_line;
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_command_line;
 use crate::sorting::SortList as _;
 
 /// A thread of a process with that start time.

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::probe::process::open_files::{
     ContentAccess, DeletedFile, DeletedFileHolder, OpenDescriptor,
 };
-use crate::safe_text::SafeText;
-use crate::shell;
 
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

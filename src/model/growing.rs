@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::interval::SampleInterval;
 use super::snapshot::GrowingFile;
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::FileKind;
-use crate::safe_text::SafeText;
 use crate::sorting::SortList as _;
 
 /// Files that are listed at most.

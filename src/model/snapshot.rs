@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::unplug::FlushState;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::ProbeNotice;
-use crate::safe_text::SafeText;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::fault::{BlockedTaskView, IoErrorsView};

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::interval::SampleInterval;
 use super::snapshot::{DeviceView, UnitLimit, UnitView};
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
-use crate::safe_text::SafeText;
 use crate::sorting::SortList as _;
 
 /// Rates on one device.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::units::whole_milliseconds;
 
 /// Requests are kept from this long before a trigger.
@@ -144,7 +144,7 @@ pub struct RecordedDiagnosis {
     /// The conclusion.
     pub sentence: SafeText,
     /// The whole text, line by line.
-    #[serde(deserialize_with = "crate::safe_text::lines::<_, 1_000>")]
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub text: Vec<SafeText>,
     /// The document of `why --json`.
     pub document: Value,
@@ -170,7 +170,7 @@ impl RecordedDiagnosis {
         for line in &mut self.text {
             if let Some(instead) = replacement(line) {
                 let indent = line.len() - line.trim_start().len();
-                *line = SafeText::from_line(&format!("{:indent$}{instead}", ""));
+                *line = format!("{:indent$}{instead}", "").into();
             }
         }
         let causes = self.document.get_mut("causes");

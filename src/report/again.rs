@@ -15,9 +15,9 @@ use self::named_target::{is_relative, is_target};
 use super::fio;
 use crate::bench::find_benchmark;
 use crate::bench::framework::benchmark::Description;
+use crate::files::shell;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
-use crate::shell;
 
 /// Options of `diskscope run` that are not parameters, and affect only how a benchmark measures.
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::bench::framework::fio::{FioFile, FioJob};
     use crate::bench::tests::fake;
-    use crate::safe_text::{SafeLines, SafeText};
+    use crate::files::safe_text::{SafeLines, SafeText};
     use crate::session::compare::sample;
     use std::os::unix::ffi::OsStrExt;
 

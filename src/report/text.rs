@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use super::repeated::repeated_runs_text;
 use super::{again, evidence, goals};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_lines;
+use crate::files::printable::printable_lines;
+use crate::files::safe_text::SafeText;
 use crate::session::compare::align::format_parameters;
 use crate::session::document;
 use crate::session::document::{

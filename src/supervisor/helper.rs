@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use crate::safe_text::printable::printable_str;
+use crate::files::printable::printable_str;
 use crate::supervisor::system;
 
 /// Most that a helper process may print.

@@ -14,11 +14,11 @@ use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
+use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::named_file;
 use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
-use crate::safe_text::SafeText;
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);

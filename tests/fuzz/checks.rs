@@ -23,6 +23,7 @@ use diskscope::drive::guard::conflicts::{
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
+use diskscope::files::printable;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::transfers::dd;
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
@@ -44,7 +45,6 @@ use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
 use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use diskscope::roots::SysPaths;
-use diskscope::safe_text::printable;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
 use diskscope::session::slo::SloSpec;

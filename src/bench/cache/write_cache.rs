@@ -20,7 +20,7 @@ use crate::drive::settings::{
 };
 use crate::drive::{DriveKind, Target};
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::{
     CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle, TestedSetting,

@@ -7,7 +7,7 @@ use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
 use crate::cli::output::{print_status_line, terminal_text};
 use crate::drive::{Inspection, SpaceLimit};
 use crate::engine::ExecutionSnapshot;
-use crate::safe_text::printable::printable_str;
+use crate::files::printable::printable_str;
 use crate::terminal_output::TerminalOutput;
 use crate::units;
 

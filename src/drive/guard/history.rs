@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::drive::guard::bytes::ReadAt;
-use crate::safe_text::printable::printable_bytes;
+use crate::files::printable::printable_bytes;
 
 /// Offset of the ext2, ext3 and ext4 superblock (kernel Documentation/filesystems/ext4/super.rst).
 const EXT_SUPERBLOCK_OFFSET: u64 = 1024;

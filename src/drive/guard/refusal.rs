@@ -6,9 +6,9 @@ use crate::drive::error_kind::ErrorKind;
 use crate::drive::guard::conflicts::use_conflict::{UnresolvedUse, UseConflict};
 use crate::drive::guard::medium_change::MediumChange;
 use crate::drive::guard::obstacle::Obstacle;
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::privilege;
-use crate::safe_text::SafeText;
-use crate::shell;
 
 /// Reason why writing is refused.
 #[derive(Debug, thiserror::Error)]

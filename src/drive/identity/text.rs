@@ -1,6 +1,6 @@
 //! Makes text reported by drives and files safe for display.
 
-use crate::safe_text::printable::{is_invisible, printable_name};
+use crate::files::printable::{is_invisible, printable_str};
 
 /// Trims the text and replaces everything that could move the cursor, change colours or change the
 /// writing direction: a drive can report any name. Blanks in succession become escapes, as in every name.
@@ -14,7 +14,7 @@ pub fn sanitized(text: &str) -> String {
             false => letter,
         })
         .collect();
-    printable_name(&visible).into_owned()
+    printable_str(&visible).into_owned()
 }
 
 /// As above for a text of a drive, whose parts are padded with blanks: one is kept of several.

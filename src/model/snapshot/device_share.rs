@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// I/O on one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// A mounted file system over the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::UnitKind;
-use crate::safe_text::SafeText;
 
 /// A service, container, session or other control group over the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use super::remedies::{RemedyText, remedy_text};
 use super::sentences::not_examined_reason;
 use super::values::measurement_text;
 use crate::diagnosis::{Cause, CauseDetail, Certainty, Diagnosis, Measurement, Party};
+use crate::files::shell::for_terminal;
 use crate::privilege;
-use crate::shell::for_terminal;
 use crate::units;
 use crate::wrap::wrap_text;
 

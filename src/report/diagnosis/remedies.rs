@@ -1,10 +1,10 @@
 //! What helps, as commands that can be pasted.
 
 use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::mountinfo;
 use crate::probe::process::thread_sleep::ThreadSleep;
-use crate::safe_text::SafeText;
-use crate::shell;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
@@ -98,13 +98,25 @@ fn unmount_command(mount_point: &SafeText, mount: &AwaitedMount) -> Option<Strin
     } = mount;
     // Behind the first path of a row, the root of the mount within its file system, and before its separator
     // is the mount point only.
-    let place = shell::basic_regex(&mountinfo::escape(path));
+    let place = basic_regex(&mountinfo::escape(path));
     Some(format!(
         "{} && cat /proc/self/mountinfo | grep -a {} | tail -n 1 | grep -q '^{id} {parent} {major}:{minor} ' && ! grep -q '^[0-9]* {id} ' /proc/self/mountinfo && {}",
         same_sleep_condition(waiter),
         shell::quote_word(format!(" /.* {place} .* - "))?,
         shell::command_line(["umount", "-f", "-l", "--", path])?,
     ))
+}
+
+/// A basic regular expression, as of grep(1), that matches this text only.
+fn basic_regex(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\\' | '.' | '*' | '[' | '^' | '$') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 /// At most [`MAX_SUBMOUNTS`] of these places, and how many more there are.

@@ -8,7 +8,7 @@ use super::align;
 use super::caution::collect_cautions;
 use super::input::{ComparisonInput, RepeatedRuns};
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::KernelCounts;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Evidence collected during a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

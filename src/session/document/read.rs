@@ -26,8 +26,8 @@ use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
 use crate::bounded;
-use crate::safe_text;
-use crate::safe_text::{Name, SafeText};
+use crate::files::safe_text;
+use crate::files::safe_text::{Name, SafeText};
 
 #[derive(Deserialize)]
 struct RunFields {

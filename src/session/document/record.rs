@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::LatencyByDirection;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The error that stopped a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

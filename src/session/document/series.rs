@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::metric_unit::MetricUnit;
 use super::series_id::{AxisQuantity, SeriesId, SeriesKind};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::units;
 
 /// Name and unit of a chart's axis.
@@ -14,7 +14,7 @@ use crate::units;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ChartAxis {
     /// The quantity on the axis.
-    #[serde(deserialize_with = "crate::safe_text::name")]
+    #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Unit of the quantity.
     pub unit: MetricUnit,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::run::BenchmarkRun;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Value of [`Session::schema`].
 pub const SCHEMA: &str = "diskscope-session";

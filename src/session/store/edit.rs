@@ -9,9 +9,9 @@ use super::format_error::is_readable_length;
 use super::members;
 use super::read::{SessionSource, load_stored};
 use super::serialize::serialize_session;
+use crate::files::safe_text::SafeText;
 use crate::named_file::{FileId, input};
 use crate::private_directory::file_lock;
-use crate::safe_text::SafeText;
 
 /// Maximum length of a note in characters.
 pub const MAX_NOTE_CHARS: usize = 500;

@@ -12,10 +12,10 @@ use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
     is_readable_length,
 };
+use crate::files::safe_text::SafeText;
 use crate::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::private_directory::file_lock;
-use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
 #[derive(Deserialize)]

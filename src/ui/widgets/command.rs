@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::shell::{ascii_command, fold_command};
+use crate::files::shell::{ascii_command, fold_command};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::text::wrap_text;
 

@@ -12,7 +12,7 @@ mod size;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use diskscope::safe_text::printable::is_printable;
+use diskscope::files::printable::is_printable;
 
 /// A directory of a test's own.
 pub fn temporary_directory() -> tempfile::TempDir {

@@ -4,8 +4,8 @@ use std::fs::{self};
 use std::io;
 use std::path::Path;
 
+use crate::files::printable::printable_bytes;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::printable_bytes;
 
 /// Numbers of all processes but this one, as far as they can be listed.
 pub(super) fn process_numbers(roots: &SysPaths) -> Vec<u32> {
