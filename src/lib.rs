@@ -11,7 +11,7 @@
 //! Kernel counters flow up to the screen, user requests flow down to the drive; both meet in [`tui`] and
 //! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
 
-pub mod alert_command;
+pub mod alerts;
 pub mod app;
 mod axis;
 pub mod bench;
@@ -19,7 +19,6 @@ pub mod benchmark_run;
 mod bounded;
 pub mod cli;
 pub mod condition;
-mod config;
 mod control_groups;
 pub mod diagnosis;
 pub mod drive;
@@ -37,11 +36,9 @@ mod memory;
 pub mod model;
 mod mountinfo;
 mod named_file;
-mod nearest;
 mod open_files;
 mod pid_namespace;
 mod private_directory;
-mod privilege;
 pub mod probe;
 pub mod process_io_trace;
 pub mod recording;
@@ -54,13 +51,12 @@ pub mod session;
 mod shared_directory;
 mod sorting;
 pub mod stats;
-mod supervisor;
 mod terminal_output;
+mod text;
 pub mod tui;
 pub mod ui;
 pub mod units;
 mod window_recorder;
-mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

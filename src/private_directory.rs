@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use crate::entropy;
 use crate::private_directory::base::DIRECTORY_MODE;
 
-pub use self::base::{check_program_path, is_trusted};
+pub use self::base::is_trusted;
 pub use self::error::{PrivateDirectoryError, is_for_open_file};
 
 /// Permission bits of the files in them.

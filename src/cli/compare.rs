@@ -13,7 +13,6 @@ use super::output::{ResultOutput, converted, pretty_json};
 use crate::bench;
 use crate::files::safe_text::SafeText;
 use crate::named_file::FileId;
-use crate::nearest;
 use crate::report;
 use crate::report::csv;
 use crate::session::compare::ComparisonInput;
@@ -21,6 +20,7 @@ use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
+use crate::text;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] =
@@ -195,7 +195,7 @@ pub(super) fn check_ignored_parameters<'s>(
         None => Ok(()),
         Some(name) => Err(CommandFailure::usage_error(format!(
             "--ignore {name:?}: no benchmark has a parameter of that name{}",
-            nearest::suggestion(name, names())
+            text::suggestion(name, names())
         ))
         .with_advice(format!(
             "parameters are {}",
@@ -218,7 +218,7 @@ fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(),
     let name = metric.to_string();
     Err(CommandFailure::usage_error(format!(
         "--by {name:?}: none of these sessions has that metric{}",
-        nearest::suggestion(&name, names.iter().map(String::as_str))
+        text::suggestion(&name, names.iter().map(String::as_str))
     ))
     .with_advice(format!("they have {}", names.join(", "))))
 }

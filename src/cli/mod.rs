@@ -52,9 +52,8 @@ use crate::bench;
 use crate::drive::ioctl;
 use crate::files::printable::{printable_bytes, printable_str};
 use crate::files::shell;
+use crate::files::supervisor;
 use crate::named_file;
-use crate::supervisor;
-use crate::supervisor::ProcessRole;
 use crate::tui::terminal::leave_screen_sequences;
 use crate::tui::terminal_kind::decodes_utf8;
 
@@ -276,14 +275,12 @@ pub fn main() -> ExitCode {
     };
     cleanup::clean_up_leftovers();
     if may_block_on_devices(&matches)
-        && let ProcessRole::Supervisor(code) = supervisor::split_process(
-            leave_screen_sequences,
-            cleanup::report_changed_settings,
-            print_status_line,
-            cleanup::clean_up_leftovers,
-        )
+        && let Some(end) = supervisor::split_process(leave_screen_sequences, print_status_line)
     {
-        return code;
+        if end.needs_clean_up {
+            cleanup::clean_up_leftovers();
+        }
+        return end.pass_on();
     }
     let exit = run_subcommand(&matches) as u8;
     supervisor::report_delivered(exit);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
 use rustix::process::Signal as Number;
@@ -11,11 +11,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
+use crate::files::supervisor;
 use crate::named_file;
 use crate::open_files;
 use crate::probe::process::stat::parse_ignored_signals;
-use crate::supervisor;
 
+/// A second signal within this time is a duplicate of the first: a terminal sends it to the supervisor too,
+/// which forwards it, timeout(1) to the process and to its group.
+const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
@@ -61,7 +64,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
         let first = Instant::now();
         loop {
             runtime.block_on(any_signal(&mut signals));
-            if first.elapsed() > supervisor::REPEATED_SIGNAL_WINDOW {
+            if first.elapsed() > REPEATED_SIGNAL_WINDOW {
                 break;
             }
         }

@@ -87,7 +87,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = config::effective(matches)?.interval.value;
+    let interval = config::effective(matches)?.interval;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let alerts = Alerts::from_options(matches)?;

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::drive::error_kind::ErrorKind;
 use crate::drive::space_limit::SpaceLimit;
-use crate::privilege;
+use crate::text;
 
 /// Advice where a file system is full.
 const FULL_ADVICE: &str = "free some space, choose a smaller size, or name another directory";
@@ -183,7 +183,7 @@ impl DriveError {
                  instead (such as /var/tmp), a scratch file is created there and removed"
             }
             Self::PermissionDenied { root: false, .. } => {
-                return privilege::root_advice(
+                return text::root_advice(
                     " (sudo), or name a directory on it: a scratch file is created there",
                     "name a directory on it: a scratch file is created there",
                 );
@@ -229,7 +229,7 @@ impl DriveError {
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
-                    return privilege::root_advice(
+                    return text::root_advice(
                         " (sudo)",
                         "a file system or a security module refuses even root: name another target",
                     );

@@ -2,12 +2,9 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FlockOperation, fcntl_lock};
-use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Signals whose default action ends a process, and that a user or a resource limit sends to it, in
@@ -28,12 +25,9 @@ static HOLDERS: Mutex<usize> = Mutex::new(0);
 static ALL_RELEASED: Condvar = Condvar::new();
 /// The latest signal that was held back; 0 is none.
 static HELD_SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// A pipe to the process that may kill this one: a lock on it tells that process not to.
-static PIPE_TO_PARENT: OnceLock<OwnedFd> = OnceLock::new();
 
 /// As long as one exists, no ending signal ends this process: one with its default action does so
-/// afterwards, and a parent that waits with [`may_kill`] does not kill it. It does not hold back
-/// SIGKILL by others.
+/// afterwards.
 #[derive(Debug)]
 pub struct HeldSignals {
     /// The signal mask of the thread before: its system calls are not interrupted. `None` where nothing is
@@ -47,17 +41,8 @@ impl HeldSignals {
     /// Holds the signals back from now on.
     #[must_use]
     pub fn hold() -> Self {
-        // Without a parent that gives up some time, nothing but SIGKILL would end a program that waits for a
-        // file system.
-        if PIPE_TO_PARENT.get().is_none() {
-            return Self {
-                mask: None,
-                _thread: PhantomData,
-            };
-        }
         let mut holders = lock_holders();
         if *holders == 0 {
-            lock_pipe(FlockOperation::LockExclusive);
             exchange_actions(libc::SIG_DFL, note_signal as *const () as usize);
         }
         *holders += 1;
@@ -78,7 +63,6 @@ impl Drop for HeldSignals {
         let is_last = *holders == 0;
         if is_last {
             exchange_actions(note_signal as *const () as usize, libc::SIG_DFL);
-            lock_pipe(FlockOperation::Unlock);
             ALL_RELEASED.notify_all();
         }
         drop(holders);
@@ -99,41 +83,8 @@ pub fn finish_writes() {
     std::mem::forget(holders);
 }
 
-/// In a child process: shares the pipe to its parent, which is never closed.
-pub fn share_pipe(pipe: OwnedFd) {
-    // Set here for the first time: a process has one parent.
-    let _ = PIPE_TO_PARENT.set(pipe);
-}
-
-/// In the parent, with the other end of the pipe: whether the child may be killed. Then it does not
-/// begin to hold signals back any more.
-#[must_use]
-pub fn may_kill(pipe: impl AsFd) -> bool {
-    let locked = fcntl_lock(pipe, FlockOperation::NonBlockingLockShared);
-    !matches!(locked, Err(Errno::AGAIN | Errno::ACCESS))
-}
-
-/// In the parent: whether the child holds signals back. It may begin to afterwards.
-#[must_use]
-pub fn is_writing(pipe: impl AsFd) -> bool {
-    // SAFETY: a zeroed structure is a valid one: the whole of the pipe.
-    let mut lock: libc::flock = unsafe { MaybeUninit::zeroed().assume_init() };
-    lock.l_type = libc::F_RDLCK as libc::c_short;
-    let pipe = pipe.as_fd().as_raw_fd();
-    // SAFETY: the structure lives during the call.
-    let asked = unsafe { libc::fcntl(pipe, libc::F_GETLK, &raw mut lock) };
-    asked == 0 && i32::from(lock.l_type) != libc::F_UNLCK
-}
-
 fn lock_holders() -> MutexGuard<'static, usize> {
     HOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn lock_pipe(operation: FlockOperation) {
-    if let Some(pipe) = PIPE_TO_PARENT.get() {
-        // Where there are no locks the parent does not wait.
-        let _ = retry_on_intr(|| fcntl_lock(pipe, operation));
-    }
 }
 
 fn end_signals() -> impl Iterator<Item = libc::c_int> {

@@ -43,9 +43,7 @@ use crate::shared_directory::is_shared;
 
 pub use self::error::{InputError, OutputError};
 pub use self::file_id::FileId;
-pub use self::held_signals::{
-    HeldSignals, OTHER_END_SIGNALS, finish_writes, is_writing, may_kill, share_pipe,
-};
+pub use self::held_signals::{HeldSignals, OTHER_END_SIGNALS, finish_writes};
 pub use self::kernel_files::acts_on_kernel;
 pub use self::trusted_path::{TrustError, resolve_trusted};
 

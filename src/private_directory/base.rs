@@ -40,24 +40,6 @@ pub(super) fn open(base: &Path, create: bool) -> Result<OwnedFd, PrivateDirector
     }
 }
 
-/// Whether only root and that user decide what is executed by a path: nobody else can write to the
-/// file, replace it, or lead the path to another one.
-///
-/// # Errors
-/// [`PrivateDirectoryError::Untrusted`] with the component that others control, and the error of the
-/// kernel where one cannot be examined.
-pub fn check_program_path(path: &Path, user: u32) -> Result<(), PrivateDirectoryError> {
-    let user = Uid::from_raw(user);
-    let mut walk = Walk::start(path, user, false)?;
-    let Some(file) = walk.resolve()? else {
-        return Ok(());
-    };
-    if is_writable_by_others_than(user, &file.descriptor, &file.stat) {
-        return Err(writable_error(&file.path, &file.stat));
-    }
-    Ok(())
-}
-
 /// Whether the existing part of a path leads only through directories and links of root and the
 /// effective user that no one else can move.
 #[must_use]

@@ -8,7 +8,7 @@ use crate::drive::guard::medium_change::MediumChange;
 use crate::drive::guard::obstacle::Obstacle;
 use crate::files::safe_text::SafeText;
 use crate::files::shell;
-use crate::privilege;
+use crate::text;
 
 /// Reason why writing is refused.
 #[derive(Debug, thiserror::Error)]
@@ -182,11 +182,11 @@ impl Refusal {
             Self::InUse { .. } => "unmount it, swapoff, or stop its users, if its content may be lost; no option overrides this"
                 .to_owned(),
             Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
-            Self::Unresolved { .. } => privilege::root_advice(
+            Self::Unresolved { .. } => text::root_advice(
                 " on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
                 "run it on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
             ),
-            Self::UseUnknown { .. } => privilege::root_advice(
+            Self::UseUnknown { .. } => text::root_advice(
                 ", with /proc and /sys mounted",
                 "mount /proc and /sys, then start again",
             ),
