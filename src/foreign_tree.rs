@@ -20,7 +20,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
-use crate::pid_namespace::is_proc_of_initial_namespace;
+use crate::roots::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
 
 /// `f_type` of autofs and procfs (statfs(2)).
@@ -505,7 +505,7 @@ fn push_components(stack: &mut Vec<OsString>, path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pid_namespace::INITIAL_PID_NAMESPACE;
+    use crate::roots::INITIAL_PID_NAMESPACE;
     use crate::requirement::{Requirement, skip};
     use std::io::{BufRead, BufReader};
     use std::os::unix::fs::{MetadataExt, symlink};

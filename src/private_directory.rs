@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::entropy;
+use rand::Rng as _;
 use crate::private_directory::base::DIRECTORY_MODE;
 
 pub use self::base::is_trusted;
@@ -280,7 +280,7 @@ impl PrivateDirectory {
     /// A hidden, unpredictable name for a file that is renamed when it is complete.
     #[must_use]
     fn temporary_name() -> OsString {
-        format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
+        format!(".{:016x}{TEMPORARY_SUFFIX}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()).into()
     }
 
     /// Whether a name is that of a temporary file of [`PrivateDirectory::replace_file`].

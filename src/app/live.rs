@@ -26,7 +26,7 @@ use crate::model::snapshot::{
     DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
 };
 use crate::model::{SampleHistory, Snapshot};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 pub use self::pane::{LiveList, LivePane};
 

@@ -12,7 +12,7 @@ use super::viewport::step_cursor_by_page;
 use crate::files::printable::printable_bytes;
 use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestsView, TracedRequest};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Why requests cannot be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::bench::{BenchmarkSpec, ParameterSet, ParameterValue};
 use crate::drive::{BlockDevice, Target};
 use crate::engine::Engine;
 use crate::files::safe_text::{SafeLines, SafeText};
-use crate::local_time;
+use crate::time;
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };
@@ -30,7 +30,7 @@ pub(super) struct RunSubject<'a> {
 
 /// A run that starts now.
 pub(super) fn new_run(subject: &RunSubject<'_>) -> BenchmarkRun {
-    let started = machine::rfc3339(&local_time::now());
+    let started = machine::rfc3339(&time::local_now());
     let parameters = subject.parameters;
     BenchmarkRun {
         test: subject.spec.benchmark.description().name.into(),

@@ -13,7 +13,6 @@ use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
 use crate::files::supervisor;
 use crate::named_file;
-use crate::open_files;
 use crate::probe::process::stat::parse_ignored_signals;
 
 /// A second signal within this time is a duplicate of the first: a terminal sends it to the supervisor too,
@@ -32,7 +31,6 @@ const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 /// If the handlers cannot be installed.
 pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
     let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
-    open_files::check_descriptor_limit().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -20,7 +20,6 @@ use crate::drive::guard::{MediumAccess, WriteMode};
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::drive::mounts;
 use crate::drive::space_limit::SpaceLimit;
-use crate::entropy;
 use crate::roots::SysPaths;
 
 /// Bytes per write when filling.
@@ -53,7 +52,7 @@ fn create_named(
     let path_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory =
         rustix::fs::open(directory, path_flags, Permissions::empty()).map_err(context())?;
-    let entry = format!(".diskscope-{:016x}", entropy::generator().next_u64());
+    let entry = format!(".diskscope-{:016x}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64());
     let flags = flags | OFlags::CREATE | OFlags::EXCL;
     let file = rustix::fs::openat(&directory, &entry, flags, owner).map_err(context())?;
     let remove = || rustix::fs::unlinkat(&directory, &entry, AtFlags::empty());
@@ -128,7 +127,7 @@ fn write_random_data(
         direct: medium.target.supports_direct_io,
         ..MediumAccess::default()
     })?);
-    let mut random = entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];

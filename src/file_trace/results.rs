@@ -13,7 +13,7 @@ use crate::model::hot_files::view::{
 use crate::model::hot_files::{FileId, FileTotals};
 use crate::model::requests::RequestActor;
 use crate::probe::trace::event::{DeviceNumber, ThreadName};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Files in the list.
 const MAX_LISTED_FILES: usize = 1000;

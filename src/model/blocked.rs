@@ -8,7 +8,7 @@ use crate::files::printable::printable_command_line;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A thread of a process with that start time.
 type TaskKey = (u32, u32, u64);

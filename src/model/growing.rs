@@ -6,7 +6,7 @@ use super::interval::SampleInterval;
 use super::snapshot::GrowingFile;
 use crate::files::safe_text::SafeText;
 use crate::probe::sample::FileKind;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Files that are listed at most.
 const MAX_LISTED_FILES: usize = 20;

@@ -20,7 +20,7 @@ use crate::model::requests::TracedIo;
 use crate::model::snapshot::{DeviceShare, EndedProgram, ProcessView};
 use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Names of ended children in one line at most.
 const MAX_ENDED_PROGRAMS: usize = 8;

@@ -6,7 +6,7 @@ use super::interval::SampleInterval;
 use super::snapshot::{DeviceView, UnitLimit, UnitView};
 use crate::files::safe_text::SafeText;
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Rates on one device.
 #[derive(Debug, Clone, Copy, Default)]

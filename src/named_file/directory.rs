@@ -12,7 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::entropy;
+use rand::Rng as _;
 use crate::exclusive_rename::rename_exclusively;
 use crate::named_file::held_signals::HeldSignals;
 
@@ -373,5 +373,5 @@ fn is_same(left: &Stat, right: &Stat) -> bool {
 }
 
 fn random_name() -> OsString {
-    format!(".diskscope-{:016x}", entropy::word()).into()
+    format!(".diskscope-{:016x}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()).into()
 }

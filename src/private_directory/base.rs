@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::private_directory::error::PrivateDirectoryError;
 use crate::shared_directory::{
-    can_be_rearranged_by_others_than, is_shared, is_writable_by_others_than,
+    can_be_rearranged_by_others_than, is_shared,
 };
 
 /// Permission bits of the program's own directories.

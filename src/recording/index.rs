@@ -12,7 +12,7 @@ use super::ring::{
     scan_ring, version_of,
 };
 use super::scan::{FrameEntry, FrameScan, ScanError};
-use crate::format_version::UnsupportedVersion;
+use crate::session::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 
 /// Maximum number of indexed frames: three weeks at one view a second, with requests.

@@ -14,7 +14,7 @@ use super::ring::{
 };
 use super::writer::{RecordingWriteError, io_failure};
 use crate::drive::OutputSpace;
-use crate::format_version::UnsupportedVersion;
+use crate::session::format_version::UnsupportedVersion;
 use crate::named_file;
 use crate::named_file::OutputError;
 

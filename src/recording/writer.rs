@@ -11,7 +11,7 @@ use super::frame::{
 };
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use crate::drive::OutputSpace;
-use crate::format_version::UnsupportedVersion;
+use crate::session::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file;
 use crate::named_file::OutputError;

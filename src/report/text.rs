@@ -14,7 +14,7 @@ use crate::session::document::{
     BenchmarkRun, Findings, KernelCounts, LatencySummary, Metric, MetricId, MetricIndex, RunState,
     Series, Session, Severity, SloResult, StageBreakdown, TargetRecord,
 };
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::units;
 
 /// Maximum width of a bar in the histogram, in characters.

@@ -3,3 +3,4 @@
 pub mod general;
 pub mod latency;
 pub mod rotation;
+pub mod sorting;

@@ -13,7 +13,7 @@ use crate::engine;
 use crate::engine::OpenError;
 use crate::files::printable::printable_bytes;
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// All targets of the launcher, the default first: a scratch file in the current directory, or in
 /// the first one that can hold it.

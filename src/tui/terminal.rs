@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 use rustix::termios::tcgetpgrp;
 
 use crate::files::supervisor;
-use crate::terminal_output::TerminalOutput;
+use crate::tui::terminal_output::TerminalOutput;
 
 /// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {

@@ -7,7 +7,7 @@ use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
 use crate::model::snapshot::{Snapshot, UnitView};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A column by which units can be sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::cli::output::{print_status_line, terminal_text};
 use crate::drive::{Inspection, SpaceLimit};
 use crate::engine::ExecutionSnapshot;
 use crate::files::printable::printable_str;
-use crate::terminal_output::TerminalOutput;
+use crate::tui::terminal_output::TerminalOutput;
 use crate::units;
 
 /// Width of the bar in characters.

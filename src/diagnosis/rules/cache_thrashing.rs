@@ -11,7 +11,7 @@ use crate::diagnosis::remedy::Remedy;
 use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, ProcessView};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;

@@ -424,7 +424,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::pid_namespace::INITIAL_PID_NAMESPACE;
+    use crate::roots::INITIAL_PID_NAMESPACE;
     use crate::requirement::{Requirement, skip};
 
     #[test]

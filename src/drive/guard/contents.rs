@@ -10,7 +10,7 @@ use crate::drive::guard::{partition_table, siblings, signatures};
 use crate::drive::identity::sysfs::{directory_entries, read_line};
 use crate::drive::medium::open_medium::OpenMedium;
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Contents of a medium, as far as they were recognised.
 ///

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::latency_samples::LatencySamples;
 use super::piece::{Access, CompletedPiece, Transfer};
 use crate::model::requests::RequestActor;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Limit on files. The bytes of further ones are counted together.
 const MAX_FILES: usize = 100_000;

@@ -6,7 +6,7 @@ use super::matcher::MatchErrors;
 use super::operation::RequestOperation;
 use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::stats::latency::histogram::LatencyHistogram;
 
 /// Limit on distinct threads. Requests of further threads are aggregated in one entry.

@@ -17,7 +17,7 @@ use crate::probe::SystemSample;
 use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
 use crate::probe::sample::{ProcessIo, ProcessSample};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A process that transferred this many bytes since the last sample is not stalled, even if no file
 /// was completed.

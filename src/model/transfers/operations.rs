@@ -14,7 +14,7 @@ use crate::model::snapshot::{
 };
 use crate::probe::SystemSample;
 use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A hundredth of a percent of a large pool takes a minute.
 const COARSE_STALLED_AFTER: Duration = Duration::from_secs(120);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
-use crate::pid_namespace::{INITIAL_PID_NAMESPACE, pid_namespace};
+use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 use crate::private_directory::PrivateDirectory;
 use crate::probe::process::stat;
 use crate::roots::SysPaths;

@@ -12,7 +12,7 @@ use crate::files::safe_text::SafeText;
 use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::stats::general::robust::{median, median_absolute_deviation};
 
 /// Value of [`FleetComparison::schema`].

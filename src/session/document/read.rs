@@ -25,7 +25,7 @@ use super::series::Series;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
-use crate::bounded;
+use crate::session::bounded;
 use crate::files::safe_text;
 use crate::files::safe_text::{Name, SafeText};
 

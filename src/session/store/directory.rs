@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::error::{StoreError, io_error};
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess, file_lock};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// File name extension of a journal.
 pub(super) const JOURNAL_EXTENSION: &str = "journal";

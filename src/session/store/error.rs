@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
-use crate::format_version::UnsupportedVersion;
+use crate::session::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 use crate::private_directory::PrivateDirectoryError;
 use crate::units;

@@ -18,7 +18,7 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::drive::user_namespace;
-use crate::pid_namespace::is_proc_of_initial_namespace;
+use crate::roots::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
 
 /// CAP_SYS_PTRACE (include/uapi/linux/capability.h): allows every process to be examined.
