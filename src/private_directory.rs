@@ -24,8 +24,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use rand::Rng as _;
 use crate::private_directory::base::DIRECTORY_MODE;
+use rand::Rng as _;
 
 pub use self::base::is_trusted;
 pub use self::error::{PrivateDirectoryError, is_for_open_file};
@@ -280,7 +280,11 @@ impl PrivateDirectory {
     /// A hidden, unpredictable name for a file that is renamed when it is complete.
     #[must_use]
     fn temporary_name() -> OsString {
-        format!(".{:016x}{TEMPORARY_SUFFIX}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()).into()
+        format!(
+            ".{:016x}{TEMPORARY_SUFFIX}",
+            rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()
+        )
+        .into()
     }
 
     /// Whether a name is that of a temporary file of [`PrivateDirectory::replace_file`].

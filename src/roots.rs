@@ -138,6 +138,28 @@ pub(crate) fn is_proc_of_initial_namespace(roots: &SysPaths) -> bool {
         .any(|process| pid_namespace(roots, process) == Some(INITIAL_PID_NAMESPACE))
 }
 
+/// The path of a device node from its name in sysfs, where `!` replaces `/`; `None` for what is no
+/// name of a device. A recording can contain any name, and the path could lead anywhere.
+#[must_use]
+pub fn device_node(name: &str) -> Option<String> {
+    Some(format!("/dev/{}", device_name(name)?.replace('!', "/")))
+}
+
+/// The directory of a block device in sysfs; `None` for what is no name of a device.
+#[must_use]
+pub fn device_directory(name: &str) -> Option<String> {
+    Some(format!("/sys/block/{}", device_name(name)?))
+}
+
+/// The name, if sysfs can have a device of this name: no part of the paths above leads upwards. A
+/// backslash begins an escape of `safe_text`: the name itself is another one.
+#[must_use]
+pub fn device_name(name: &str) -> Option<&str> {
+    let is_entry = |part: &str| !matches!(part, "" | "." | "..");
+    let is_name = !name.contains(['/', '\\']) && name.split('!').all(is_entry);
+    is_name.then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,11 +192,41 @@ mod tests {
                 let directory = roots.proc.join(process).join("ns");
                 fs::create_dir_all(&directory).unwrap();
                 if let Some(inode) = inode {
-                    std::os::unix::fs::symlink(format!("pid:[{inode}]"), directory.join("pid")).unwrap();
+                    std::os::unix::fs::symlink(format!("pid:[{inode}]"), directory.join("pid"))
+                        .unwrap();
                 }
             }
             let found = is_proc_of_initial_namespace(&roots);
             assert_eq!(found, expected, "{own:?} {first:?}");
+        }
+    }
+
+    #[test]
+    fn name_of_a_device_leads_nowhere_else() {
+        assert_eq!(
+            device_node("cciss!c0d0").as_deref(),
+            Some("/dev/cciss/c0d0")
+        );
+        assert_eq!(
+            device_directory("md127").as_deref(),
+            Some("/sys/block/md127")
+        );
+        for name in [
+            "",
+            ".",
+            "..",
+            "../sda",
+            "/etc",
+            "..!..!etc",
+            "!etc",
+            "a!",
+            "a\\nb",
+        ] {
+            assert_eq!(
+                (device_node(name), device_directory(name)),
+                (None, None),
+                "{name}"
+            );
         }
     }
 }

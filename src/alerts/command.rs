@@ -5,6 +5,7 @@
 //! thread that starts it, waits for it and ends it when it takes too long: neither a program on a
 //! hanging file system nor one that never ends delays a sample.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
@@ -254,8 +255,8 @@ fn place_of_others(path: &Path, user: u32) -> Option<PathBuf> {
 }
 
 /// The facts about the triggers since the previous run, of which the first is described in detail;
-/// `omitted` more are not in the list. `docs/alerts.md` describes them.
-fn facts(triggers: &[Trigger], omitted: u64) -> Vec<(&'static str, String)> {
+/// there were `count`. `docs/alerts.md` describes them.
+fn facts(triggers: &[Trigger], count: u64) -> Vec<(&'static str, String)> {
     let Some(first) = triggers.first() else {
         return Vec::new();
     };
@@ -286,10 +287,7 @@ fn facts(triggers: &[Trigger], omitted: u64) -> Vec<(&'static str, String)> {
         ),
         ("DISKSCOPE_TIME", first.time.to_string()),
         ("DISKSCOPE_SINCE", first.since.to_string()),
-        (
-            "DISKSCOPE_TRIGGER_COUNT",
-            (omitted + triggers.len() as u64).to_string(),
-        ),
+        ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
         ("DISKSCOPE_TRIGGERS", list),
     ];
     facts.extend(instance.pid.map(|pid| ("DISKSCOPE_PID", pid.to_string())));
@@ -316,15 +314,17 @@ pub struct CommandRunner {
     interval: Duration,
     timeout: Duration,
     sink: OutcomeSink,
-    slots: Vec<ConditionSlot>,
+    /// By the text of the condition.
+    slots: BTreeMap<String, ConditionSlot>,
 }
 
 /// The triggers and the process of one condition.
+#[derive(Default)]
 struct ConditionSlot {
-    condition: Condition,
+    /// The first triggers since the last start.
     pending: Vec<Trigger>,
-    /// Triggers that were not kept.
-    omitted: u64,
+    /// How many there were.
+    count: u64,
     last_start: Option<Duration>,
     running: Option<JoinHandle<()>>,
 }
@@ -333,12 +333,6 @@ impl ConditionSlot {
     fn is_running(&self) -> bool {
         let running = self.running.as_ref();
         running.is_some_and(|thread| !thread.is_finished())
-    }
-
-    /// Whether a command is to be started now.
-    fn is_due(&self, now: Duration, interval: Duration) -> bool {
-        let is_early = |last| now.saturating_sub(last) < interval;
-        !self.pending.is_empty() && !self.is_running() && !self.last_start.is_some_and(is_early)
     }
 }
 
@@ -357,7 +351,7 @@ impl CommandRunner {
             interval,
             timeout,
             sink: Arc::new(sink),
-            slots: Vec::new(),
+            slots: BTreeMap::new(),
         }
     }
 
@@ -366,67 +360,50 @@ impl CommandRunner {
     /// without triggers; `now` is a monotonic time.
     pub fn handle(&mut self, triggers: Vec<Trigger>, now: Duration) {
         for trigger in triggers {
-            let slot = self.slot_of(&trigger.condition);
+            let slot = self.slots.entry(trigger.condition.to_string()).or_default();
+            slot.count += 1;
             if slot.pending.len() < MAX_TRIGGERS {
                 slot.pending.push(trigger);
-            } else {
-                slot.omitted += 1;
             }
         }
-        for slot in &mut self.slots {
-            if !slot.is_due(now, self.interval) {
+        for slot in self.slots.values_mut() {
+            let is_early = |last| now.saturating_sub(last) < self.interval;
+            let Some(first) = slot.pending.first() else {
+                continue;
+            };
+            if slot.is_running() || slot.last_start.is_some_and(is_early) {
                 continue;
             }
+            let condition = first.condition.clone();
             slot.last_start = Some(now);
             let triggers = std::mem::take(&mut slot.pending);
-            let omitted = std::mem::take(&mut slot.omitted);
+            let count = std::mem::take(&mut slot.count);
             let (command, sink) = (Arc::clone(&self.command), Arc::clone(&self.sink));
-            let (condition, timeout) = (slot.condition.clone(), self.timeout);
+            let timeout = self.timeout;
             // Even the start may block, on a program whose file system does not respond.
             let run = move || {
                 let report = |outcome| sink(&condition, outcome);
                 let ended = command
-                    .start(facts(&triggers, omitted))
+                    .start(facts(&triggers, count))
                     .and_then(|child| wait_for(child, timeout, &report));
                 report(ended.unwrap_or_else(CommandOutcome::Failed));
             };
             let thread = thread::Builder::new().name("alert-command".to_owned());
-            match thread.spawn(run) {
-                Ok(running) => slot.running = Some(running),
-                Err(error) => (self.sink)(&slot.condition, CommandOutcome::Failed(error)),
-            }
+            // Without a thread there is no command, and the next trigger tries again.
+            slot.running = thread.spawn(run).ok();
         }
-    }
-
-    fn slot_of(&mut self, condition: &Condition) -> &mut ConditionSlot {
-        let known = self
-            .slots
-            .iter()
-            .position(|slot| slot.condition == *condition);
-        let index = known.unwrap_or(self.slots.len());
-        if known.is_none() {
-            self.slots.push(ConditionSlot {
-                condition: condition.clone(),
-                pending: Vec::new(),
-                omitted: 0,
-                last_start: None,
-                running: None,
-            });
-        }
-        &mut self.slots[index]
     }
 
     /// Whether a command runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.slots.iter().any(ConditionSlot::is_running)
+        self.slots.values().any(ConditionSlot::is_running)
     }
 
     /// Triggers that no command was told of, because of the limits.
     #[must_use]
     pub fn pending_count(&self) -> u64 {
-        let pending = |slot: &ConditionSlot| slot.pending.len() as u64 + slot.omitted;
-        self.slots.iter().map(pending).sum()
+        self.slots.values().map(|slot| slot.count).sum()
     }
 }
 
@@ -570,7 +547,7 @@ mod tests {
     fn every_fact_is_documented_and_the_list_is_bounded() {
         let page = fs::read_to_string("docs/alerts.md").unwrap();
         let long = trigger("dstate(any)>30s", &"x".repeat(16_000), Some(7));
-        let facts = facts(&vec![long; 64], 3);
+        let facts = facts(&vec![long; 64], 67);
         for (name, _) in &facts {
             assert!(page.contains(&format!("| `{name}` |")), "{name}");
         }

@@ -8,10 +8,10 @@ use crate::bench::{BenchmarkSpec, ParameterSet, ParameterValue};
 use crate::drive::{BlockDevice, Target};
 use crate::engine::Engine;
 use crate::files::safe_text::{SafeLines, SafeText};
-use crate::time;
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };
+use crate::time;
 
 /// What one benchmark run measures, and how.
 #[derive(Clone, Copy)]

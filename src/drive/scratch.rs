@@ -52,7 +52,10 @@ fn create_named(
     let path_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory =
         rustix::fs::open(directory, path_flags, Permissions::empty()).map_err(context())?;
-    let entry = format!(".diskscope-{:016x}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64());
+    let entry = format!(
+        ".diskscope-{:016x}",
+        rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()
+    );
     let flags = flags | OFlags::CREATE | OFlags::EXCL;
     let file = rustix::fs::openat(&directory, &entry, flags, owner).map_err(context())?;
     let remove = || rustix::fs::unlinkat(&directory, &entry, AtFlags::empty());

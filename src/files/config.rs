@@ -107,12 +107,11 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str, keys: &[&str]) -> Result<
     let table = toml::de::DeTable::parse(text).map_err(failed)?;
     let mut written = table.get_ref().keys();
     if let Some(key) = written.find(|key| !keys.contains(&key.get_ref().as_ref())) {
-        let nearest = suggestion(key.get_ref(), keys.iter().copied());
-        let problem = format!(
-            "unknown key {}{nearest}; keys are {}",
-            key.get_ref(),
-            keys.join(", ")
-        );
+        let known = match suggestion(key.get_ref(), keys.iter().copied()) {
+            nearest if nearest.is_empty() => format!("; keys are {}", keys.join(", ")),
+            nearest => nearest,
+        };
+        let problem = format!("unknown key {}{known}", key.get_ref());
         return Err(at(key.span(), problem));
     }
     toml::from_str(text).map_err(failed)

@@ -7,12 +7,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unicode_width::UnicodeWidthStr;
-
 use super::printable::printable_bytes;
-
-/// Operators behind which a line break is none for a shell (POSIX, 2.10.2).
-const OPERATORS: [&str; 2] = ["&& ", "| "];
 
 /// Whether the terminal of this process takes ASCII only.
 static IS_ASCII_TERMINAL: AtomicBool = AtomicBool::new(false);
@@ -94,39 +89,9 @@ pub fn split_line(line: &str) -> Option<Vec<Vec<u8>>> {
     (command_line(&words).as_deref() == Some(line)).then_some(words)
 }
 
-/// Folds a command line into lines of at most `width` columns behind its operators `&&` and `|`, where a
-/// shell reads on by itself. A backslash at the end of a line would not do: terminals copy the blanks
-/// behind it. `None` where a part is wider than a line.
-#[must_use]
-pub fn fold_command(command: &str, width: usize) -> Option<Vec<String>> {
-    let mut parts = vec![String::new()];
-    for (is_quoted, text) in quoted_parts(command) {
-        for piece in text.split_inclusive(' ') {
-            if let Some(part) = parts.last_mut() {
-                part.push_str(piece);
-            }
-            if !is_quoted && OPERATORS.contains(&piece) {
-                parts.push(String::new());
-            }
-        }
-    }
-    let mut lines: Vec<String> = Vec::new();
-    for part in parts {
-        match lines.last_mut() {
-            Some(line) if line.width() + part.trim_end().width() <= width => line.push_str(&part),
-            Some(_) => lines.push(format!("  {part}")),
-            None => lines.push(part),
-        }
-    }
-    let lines: Vec<String> = lines.iter().map(|line| line.trim_end().into()).collect();
-    lines
-        .iter()
-        .all(|line| line.width() <= width)
-        .then_some(lines)
-}
-
 /// The parts of a command, each with whether it is in single quotes, which it then contains.
-fn quoted_parts(command: &str) -> Vec<(bool, &str)> {
+#[must_use]
+pub fn quoted_parts(command: &str) -> Vec<(bool, &str)> {
     let mut parts = Vec::new();
     let mut rest = command;
     while let Some(begin) = rest.find('\'') {
@@ -181,28 +146,6 @@ fn octal_unescaped(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The path of a device node from its name in sysfs, where `!` replaces `/`; `None` for what is no
-/// name of a device. A recording can contain any name, and the path could lead anywhere.
-#[must_use]
-pub fn device_node(name: &str) -> Option<String> {
-    Some(format!("/dev/{}", device_name(name)?.replace('!', "/")))
-}
-
-/// The directory of a block device in sysfs; `None` for what is no name of a device.
-#[must_use]
-pub fn device_directory(name: &str) -> Option<String> {
-    Some(format!("/sys/block/{}", device_name(name)?))
-}
-
-/// The name, if sysfs can have a device of this name: no part of the paths above leads upwards. A
-/// backslash begins an escape of `safe_text`: the name itself is another one.
-#[must_use]
-pub fn device_name(name: &str) -> Option<&str> {
-    let is_entry = |part: &str| !matches!(part, "" | "." | "..");
-    let is_name = !name.contains(['/', '\\']) && name.split('!').all(is_entry);
-    is_name.then_some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -238,43 +181,6 @@ mod tests {
         }
         assert_eq!(quote_word(b"\xff\n").as_deref(), Some(r"$'\377\012'"));
         assert_eq!(command_line([&b"ls"[..], b"a\0b"]), None);
-    }
-
-    #[test]
-    fn command_is_folded_behind_operators() {
-        let folded = |width| fold_command("a '| b' && cd /x | sort", width);
-        assert_eq!(folded(80).unwrap(), ["a '| b' && cd /x | sort"]);
-        assert_eq!(folded(11).unwrap(), ["a '| b' &&", "  cd /x |", "  sort"]);
-        assert_eq!(folded(9), None);
-    }
-
-    #[test]
-    fn name_of_a_device_leads_nowhere_else() {
-        assert_eq!(
-            device_node("cciss!c0d0").as_deref(),
-            Some("/dev/cciss/c0d0")
-        );
-        assert_eq!(
-            device_directory("md127").as_deref(),
-            Some("/sys/block/md127")
-        );
-        for name in [
-            "",
-            ".",
-            "..",
-            "../sda",
-            "/etc",
-            "..!..!etc",
-            "!etc",
-            "a!",
-            "a\\nb",
-        ] {
-            assert_eq!(
-                (device_node(name), device_directory(name)),
-                (None, None),
-                "{name}"
-            );
-        }
     }
 
     #[test]
@@ -314,18 +220,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn quoted_words_are_read_back(words in proptest::collection::vec(any_word(), 1..4), width in 1..60_usize) {
+        fn quoted_words_are_read_back(words in proptest::collection::vec(any_word(), 1..4)) {
             let line = command_line(&words).unwrap();
             prop_assert_eq!(printable_bytes(line.as_bytes()), line.clone());
-            prop_assert_eq!(split_line(&line).as_ref(), Some(&words));
+            prop_assert_eq!(split_line(&line), Some(words.clone()));
             let ascii = ascii_command(&line);
             prop_assert!(ascii.is_ascii());
             let expected: Vec<u8> = words.iter().flat_map(|word| [&word[..], b"\0"].concat()).collect();
             prop_assert_eq!(read_back(&line), expected.clone(), "{}", line);
             prop_assert_eq!(read_back(&ascii), expected, "{}", ascii);
-            for folded in fold_command(&line, width).unwrap_or_default() {
-                prop_assert!(folded.width() <= width, "{folded:?}");
-            }
         }
     }
 }

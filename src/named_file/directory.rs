@@ -12,9 +12,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use rand::Rng as _;
 use crate::exclusive_rename::rename_exclusively;
 use crate::named_file::held_signals::HeldSignals;
+use rand::Rng as _;
 
 /// Access to a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -373,5 +373,9 @@ fn is_same(left: &Stat, right: &Stat) -> bool {
 }
 
 fn random_name() -> OsString {
-    format!(".diskscope-{:016x}", rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()).into()
+    format!(
+        ".diskscope-{:016x}",
+        rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()
+    )
+    .into()
 }

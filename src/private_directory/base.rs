@@ -13,9 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::private_directory::error::PrivateDirectoryError;
-use crate::shared_directory::{
-    can_be_rearranged_by_others_than, is_shared,
-};
+use crate::shared_directory::{can_be_rearranged_by_others_than, is_shared};
 
 /// Permission bits of the program's own directories.
 pub(super) const DIRECTORY_MODE: Mode = Mode::RWXU;

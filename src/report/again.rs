@@ -23,7 +23,7 @@ use crate::session::document::BenchmarkRun;
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
-/// Instead of a line for a target whose name is known only as it is displayed, or ends in a line break.
+/// Instead of a line for a target whose name is known only as it is displayed.
 const UNKNOWN_NAME: &str = "# no command: the name of the target cannot be written on one line, or only its displayed form is known";
 /// Instead of a line for a target whose directory is not known.
 const UNKNOWN_DIRECTORY: &str = "# no command: the target was named relative to the working directory of the run, which the file does not contain";

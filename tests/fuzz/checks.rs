@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::alert_command::AlertProgram;
+use diskscope::alerts::command::AlertCommand;
 use diskscope::app::replay::Frame;
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
@@ -353,7 +353,7 @@ pub fn units(text: &str) {
     }
     let _ = SloSpec::parse_all(text);
     let _ = SimParameters::parse(text);
-    let _ = AlertProgram::parse(text, OsStr::new(""));
+    let _ = AlertCommand::parse(text, None);
     let times = RecordingTimes::new(0, 86_400_000, "1970-01-01T00:00:00Z");
     if let Ok(time) = times.parse(text) {
         assert!(!times.label(time).is_empty());

@@ -424,8 +424,8 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::roots::INITIAL_PID_NAMESPACE;
     use crate::requirement::{Requirement, skip};
+    use crate::roots::INITIAL_PID_NAMESPACE;
 
     #[test]
     fn file_system_without_devices_is_on_any_of_the_machine() {

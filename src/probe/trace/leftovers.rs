@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
-use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 use crate::private_directory::PrivateDirectory;
 use crate::probe::process::stat;
 use crate::roots::SysPaths;
+use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 
 /// Prefix of the names of our instances.
 const INSTANCE_PREFIX: &str = "diskscope-";

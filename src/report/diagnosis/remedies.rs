@@ -5,6 +5,7 @@ use crate::files::safe_text::SafeText;
 use crate::files::shell;
 use crate::mountinfo;
 use crate::probe::process::thread_sleep::ThreadSleep;
+use crate::roots;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
@@ -136,7 +137,7 @@ fn limit_command(
     read_bytes_per_s: Option<u64>,
     write_bytes_per_s: Option<u64>,
 ) -> Option<String> {
-    let node = shell::device_node(device)?;
+    let node = roots::device_node(device)?;
     let limits = [
         ("IOReadBandwidthMax", read_bytes_per_s),
         ("IOWriteBandwidthMax", write_bytes_per_s),
@@ -154,7 +155,7 @@ fn limit_command(
 /// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
 fn slow_resync_command(device: &str) -> Option<String> {
     let set = |setting: &str, speed: u32| {
-        let file = shell::device_directory(device)? + "/md/" + setting;
+        let file = roots::device_directory(device)? + "/md/" + setting;
         Some(format!("echo {speed} > {}", shell::quote_word(file)?))
     };
     let (min, max) = (set("sync_speed_min", 1000)?, set("sync_speed_max", 10_000)?);
@@ -249,7 +250,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             )
         }
         Remedy::ShowHealth { device } => RemedyText::command_or(
-            shell::device_node(device)
+            roots::device_node(device)
                 .and_then(|node| shell::command_line(["smartctl", "-a", &node])),
             "health and error log of the drive",
             format!("see the health and the error log of {device} with smartctl"),
@@ -259,7 +260,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "messages of the kernel",
         ),
         Remedy::TraceRequests { device } => RemedyText::command_or(
-            shell::device_name(device)
+            roots::device_name(device)
                 .and_then(|name| shell::command_line(["diskscope", "trace", "--", name])),
             "single requests, who and how long (root)",
             format!("see the single requests of {device} with diskscope trace"),

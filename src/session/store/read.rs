@@ -13,10 +13,10 @@ use super::format_error::{
     is_readable_length,
 };
 use crate::files::safe_text::SafeText;
-use crate::session::format_version::UnsupportedVersion;
 use crate::named_file::{FileId, input};
 use crate::private_directory::file_lock;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
+use crate::session::format_version::UnsupportedVersion;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -7,7 +7,6 @@ mod limits;
 #[path = "../../support/pty.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod pty;
-mod size;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

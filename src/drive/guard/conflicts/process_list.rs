@@ -18,8 +18,8 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
 use crate::drive::user_namespace;
-use crate::roots::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
+use crate::roots::is_proc_of_initial_namespace;
 
 /// CAP_SYS_PTRACE (include/uapi/linux/capability.h): allows every process to be examined.
 const CAP_SYS_PTRACE: u32 = 19;
