@@ -41,10 +41,10 @@ const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// A quote is not closed, or there are no words.
-    #[error("--exec {0:?}: write a program and its arguments, with every quote closed")]
+    #[error("--exec {0:?}: there are no words, or a quote is not closed")]
     Words(String),
     /// No program of that name, or not an executable file.
-    #[error("--exec: there is no executable file {0:?}")]
+    #[error("--exec: there is no program {0:?} that can be executed")]
     NotFound(String),
     /// Somebody else than root and the user of the command decides what is executed.
     #[error("--exec: {} is not run as {user}: others than {user} and root own or can write {}", program.display(), place.display())]
@@ -479,11 +479,11 @@ mod tests {
     #[test]
     fn text_becomes_a_program_with_arguments() {
         for (text, hint) in [
-            ("", "write a program"),
-            ("notify 'x", "every quote closed"),
-            ("no-such-program", "no executable file \"no-such-program\""),
-            ("/etc/passwd", "no executable file"),
-            ("/", "no executable file"),
+            ("", "there are no words"),
+            ("notify 'x", "a quote is not closed"),
+            ("no-such-program", "no program \"no-such-program\""),
+            ("/etc/passwd", "no program"),
+            ("/", "no program"),
         ] {
             let message = AlertCommand::parse(text, None).unwrap_err().to_string();
             assert!(message.contains(hint), "{text}: {message}");
@@ -565,7 +565,7 @@ mod tests {
         }
         let list = value("DISKSCOPE_TRIGGERS");
         assert!(
-            list.len() < MAX_LIST_BYTES && list.lines().count() == 3,
+            list.len() < MAX_LIST_BYTES && list.lines().count() >= 3,
             "{}",
             list.len()
         );

@@ -412,6 +412,8 @@ mod unit_tests {
         fn printed_configuration_of_any_names_is_read_again(
             target in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{300}-\u{303}\"\\\\]){1,9}"
         ) {
+            // JSON writes such a character as a surrogate pair, which TOML lacks.
+            prop_assume!(target.chars().all(|it| it < '\u{e0000}'));
             let settings = Settings {
                 interval: Some(Duration::from_secs(1)),
                 theme: Some(ThemeName::Auto),

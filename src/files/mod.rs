@@ -1,7 +1,9 @@
 //! What comes in from outside and goes out to files: outputs, inputs, the state directory, the configuration,
 //! text from outside, quoting for a shell, and the process that waits for the one that does the work.
 
+pub mod bounded;
 pub mod config;
+pub mod format_version;
 pub mod json;
 pub mod printable;
 pub mod safe_text;

@@ -113,7 +113,11 @@ pub fn quoted_parts(command: &str) -> Vec<(bool, &str)> {
 
 /// The text of a part in single quotes.
 fn unquoted(part: &str) -> String {
-    part.trim_matches('\'').replace(r"'\''", "'")
+    let inner = part.strip_prefix('\'').unwrap_or(part);
+    inner
+        .strip_suffix('\'')
+        .unwrap_or(inner)
+        .replace(r"'\''", "'")
 }
 
 /// Whether a byte needs no quotes in any shell. A leading `=` does in zsh, a leading `%` in fish.

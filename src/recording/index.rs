@@ -12,8 +12,8 @@ use super::ring::{
     scan_ring, version_of,
 };
 use super::scan::{FrameEntry, FrameScan, ScanError};
+use crate::files::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
-use crate::session::format_version::UnsupportedVersion;
 
 /// Maximum number of indexed frames: three weeks at one view a second, with requests.
 const MAX_FRAMES: usize = 4 << 20;

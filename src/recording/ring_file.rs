@@ -14,9 +14,9 @@ use super::ring::{
 };
 use super::writer::{RecordingWriteError, io_failure};
 use crate::drive::OutputSpace;
+use crate::files::format_version::UnsupportedVersion;
 use crate::named_file;
 use crate::named_file::OutputError;
-use crate::session::format_version::UnsupportedVersion;
 
 /// Bytes that are compared with zero at a time.
 const ZERO_CHECK_BYTES: usize = 1 << 20;

@@ -35,13 +35,13 @@ pub struct TriggerRecord {
     /// Conditions that triggered in the time after it.
     #[serde(
         default,
-        deserialize_with = "crate::session::bounded::bounded_list::<_, _, 1_000>"
+        deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>"
     )]
     pub further: Vec<FurtherTrigger>,
     /// What is known of single requests.
     pub requests: KeptRequests,
     /// The threads that were in uninterruptible sleep.
-    #[serde(deserialize_with = "crate::session::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub blocked: Vec<BlockedThread>,
     /// What was found in the time around it.
     pub diagnosis: Option<RecordedDiagnosis>,
@@ -134,7 +134,7 @@ pub struct BlockedThread {
     /// Kernel function that it waits in; `None` where it cannot be read.
     pub wait_channel: Option<SafeText>,
     /// Its kernel stack, innermost function first; `None` without root.
-    #[serde(deserialize_with = "crate::session::bounded::optional_bounded_list::<_, _, 256>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 256>")]
     pub stack: Option<Vec<SafeText>>,
 }
 
@@ -144,7 +144,7 @@ pub struct RecordedDiagnosis {
     /// The conclusion.
     pub sentence: SafeText,
     /// The whole text, line by line.
-    #[serde(deserialize_with = "crate::session::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub text: Vec<SafeText>,
     /// The document of `why --json`.
     pub document: Value,

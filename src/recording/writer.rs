@@ -11,10 +11,10 @@ use super::frame::{
 };
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use crate::drive::OutputSpace;
+use crate::files::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::named_file;
 use crate::named_file::OutputError;
-use crate::session::format_version::UnsupportedVersion;
 use crate::units;
 
 /// Number of frames after which the compressed stream restarts: the maximum number of frames to

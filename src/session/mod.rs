@@ -1,12 +1,10 @@
 //! Saved data: the session document, its journal, service level goals, validity checks and
 //! comparison. Independent of how metrics are measured.
 
-pub mod bounded;
 pub mod chart;
 pub mod checks;
 pub mod compare;
 pub mod document;
-pub mod format_version;
 #[cfg(test)]
 mod schema_file;
 pub mod slo;

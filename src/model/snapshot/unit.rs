@@ -30,7 +30,7 @@ pub struct UnitView {
     /// Fraction of time (0 to 1, average of 10 s) in which all of its tasks waited for I/O.
     pub pressure_full: Option<f64>,
     /// Its limits; empty without limits.
-    #[serde(deserialize_with = "crate::session::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub limits: Vec<UnitLimit>,
 }
 

@@ -377,7 +377,7 @@ mod tests {
         let lines = [
             "cat /proc/20/task/21/schedstat | grep -qx '81234 1204 31' &&",
             "cat /proc/self/mountinfo |",
-            r#"grep -a " /.* /mnt/a\\.b .* - " |"#,
+            r"grep -a ' /.* /mnt/a\.b .* - ' |",
             "tail -n 1 | grep -q '^66 44 0:41 ' &&",
             "! grep -q '^[0-9]* 66 ' /proc/self/mountinfo &&",
             "umount -f -l -- /mnt/a.b",

@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
+use crate::files::format_version::UnsupportedVersion;
 use crate::named_file::InputError;
 use crate::private_directory::PrivateDirectoryError;
-use crate::session::format_version::UnsupportedVersion;
 use crate::units;
 
 /// Maximum size of all files of a comparison; in memory they take up to a few times as much.

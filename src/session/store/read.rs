@@ -12,11 +12,11 @@ use super::format_error::{
     LONGEST_RUNS, MAX_DOCUMENT_BYTES, MAX_JOURNAL_BYTES, MAX_RUNS, MOST_SHOWN, SessionFormatError,
     is_readable_length,
 };
+use crate::files::format_version::UnsupportedVersion;
 use crate::files::safe_text::SafeText;
 use crate::named_file::{FileId, input};
 use crate::private_directory::file_lock;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
-use crate::session::format_version::UnsupportedVersion;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
