@@ -1,7 +1,6 @@
 //! What holds for whatever a parser is given: it ends, it does not panic, and what it says of
 //! damage has a place in it. Used by `tests/library/parsers` with proptest and by the fuzz targets.
 
-use std::ffi::OsStr;
 use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
