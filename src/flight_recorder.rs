@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::condition::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::diagnosis::requests::RequestEvidence;
 use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::probe::facts::FactsReader;
@@ -18,7 +19,6 @@ use crate::recording::{
 use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
 use crate::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 use crate::window_recorder::{WindowRecorder, process_of};
 
 /// A condition does not trigger again before this time has passed.
@@ -316,7 +316,7 @@ fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
         sentence: conclusion(&diagnosis).into(),
         text: diagnosis_text(&diagnosis)
             .lines()
-            .map(SafeText::from_line)
+            .map(SafeText::from)
             .collect(),
         document: serde_json::to_value(DiagnosisDocument::new(&diagnosis)).unwrap_or_default(),
     }

@@ -20,8 +20,8 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
-use crate::pid_namespace::is_proc_of_initial_namespace;
 use crate::roots::SysPaths;
+use crate::roots::is_proc_of_initial_namespace;
 
 /// `f_type` of autofs and procfs (statfs(2)).
 const AUTOFS_SUPER_MAGIC: u64 = 0x187;
@@ -505,8 +505,8 @@ fn push_components(stack: &mut Vec<OsString>, path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pid_namespace::INITIAL_PID_NAMESPACE;
     use crate::requirement::{Requirement, skip};
+    use crate::roots::INITIAL_PID_NAMESPACE;
     use std::io::{BufRead, BufReader};
     use std::os::unix::fs::{MetadataExt, symlink};
     use std::process::{Command, Stdio};

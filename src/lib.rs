@@ -11,33 +11,23 @@
 //! Kernel counters flow up to the screen, user requests flow down to the drive; both meet in [`tui`] and
 //! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
 
-pub mod alert_command;
+pub mod alerts;
 pub mod app;
 mod axis;
 pub mod bench;
 pub mod benchmark_run;
-mod bounded;
 pub mod cli;
 pub mod condition;
-mod config;
-mod control_groups;
 pub mod diagnosis;
 pub mod drive;
 pub mod engine;
-pub mod entropy;
 pub mod file_trace;
-mod files;
+pub mod files;
 mod flight_recorder;
 mod foreign_tree;
-mod format_version;
-mod local_time;
 mod memory;
 pub mod model;
 mod mountinfo;
-mod nearest;
-mod open_files;
-mod pid_namespace;
-mod privilege;
 pub mod probe;
 pub mod process_io_trace;
 pub mod recording;
@@ -45,18 +35,15 @@ pub mod report;
 pub mod request_trace;
 mod retained_requests;
 pub mod roots;
-pub mod safe_text;
+
 pub mod session;
-mod shell;
-mod sorting;
 pub mod stats;
-mod supervisor;
-mod terminal_output;
+mod text;
+mod time;
 pub mod tui;
 pub mod ui;
 pub mod units;
 mod window_recorder;
-mod wrap;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

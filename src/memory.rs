@@ -1,16 +1,32 @@
-//! Limits of the memory that this program can allocate for buffers or for files in memory (tmpfs).
+//! Limits of this process. Those of the memory that this program can allocate for buffers or for files in memory (tmpfs).
 //! They are checked before the allocation: in a control group the kernel kills a process that
 //! exceeds the limit instead of failing the allocation.
 
 use std::fs;
 use std::path::Path;
 
-use crate::control_groups::{Hierarchy, read_mount_table};
+use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
 
 /// Reserve for the rest of the program.
 const RESERVED_BYTES: u64 = 8 << 20;
+
+/// Raises the soft limit of open files to the hard one (getrlimit(2)). Returns the limit, which is as before
+/// where it could not be raised.
+pub fn raise_open_files() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
 
 /// A limit of the memory that this program can allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! another kernel.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,49 @@ fn absolute_path_from_env(name: &str) -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
 }
 
+/// The initial PID namespace, in which every process has an id (include/linux/proc_ns.h,
+/// PROC_PID_INIT_INO).
+pub(crate) const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Inode of the PID namespace of a process, which is given by its name below `/proc`; `None` where it
+/// may not be examined.
+pub(crate) fn pid_namespace(roots: &SysPaths, process: &str) -> Option<u64> {
+    let link = fs::read_link(roots.proc.join(process).join("ns/pid")).ok()?;
+    let text = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
+    text.parse().ok()
+}
+
+/// Whether `/proc` belongs to the initial PID namespace: that of another one shows the processes of that
+/// namespace and their locks only. `false` where it is not known.
+pub(crate) fn is_proc_of_initial_namespace(roots: &SysPaths) -> bool {
+    // This process is in a namespace that the one of /proc contains.
+    ["self", "1"]
+        .iter()
+        .any(|process| pid_namespace(roots, process) == Some(INITIAL_PID_NAMESPACE))
+}
+
+/// The path of a device node from its name in sysfs, where `!` replaces `/`; `None` for what is no
+/// name of a device. A recording can contain any name, and the path could lead anywhere.
+#[must_use]
+pub fn device_node(name: &str) -> Option<String> {
+    Some(format!("/dev/{}", device_name(name)?.replace('!', "/")))
+}
+
+/// The directory of a block device in sysfs; `None` for what is no name of a device.
+#[must_use]
+pub fn device_directory(name: &str) -> Option<String> {
+    Some(format!("/sys/block/{}", device_name(name)?))
+}
+
+/// The name, if sysfs can have a device of this name: no part of the paths above leads upwards. A
+/// backslash begins an escape of `safe_text`: the name itself is another one.
+#[must_use]
+pub fn device_name(name: &str) -> Option<&str> {
+    let is_entry = |part: &str| !matches!(part, "" | "." | "..");
+    let is_name = !name.contains(['/', '\\']) && name.split('!').all(is_entry);
+    is_name.then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +175,58 @@ mod tests {
         );
         assert_eq!(home_directory(passwd, 7), None);
         assert_eq!(home_directory(b"root:x:0:0:root::/bin/bash", 0), None);
+    }
+
+    #[test]
+    fn proc_of_initial_namespace_is_recognized_by_this_process_or_the_first_one() {
+        let cases = [
+            (Some(INITIAL_PID_NAMESPACE), None, true),
+            (Some(4_026_532_001), Some(INITIAL_PID_NAMESPACE), true),
+            (Some(4_026_532_001), Some(4_026_532_001), false),
+            (None, None, false),
+        ];
+        for (own, first, expected) in cases {
+            let tree = tempfile::tempdir().unwrap();
+            let roots = SysPaths::under_root(tree.path());
+            for (process, inode) in [("self", own), ("1", first)] {
+                let directory = roots.proc.join(process).join("ns");
+                fs::create_dir_all(&directory).unwrap();
+                if let Some(inode) = inode {
+                    std::os::unix::fs::symlink(format!("pid:[{inode}]"), directory.join("pid"))
+                        .unwrap();
+                }
+            }
+            let found = is_proc_of_initial_namespace(&roots);
+            assert_eq!(found, expected, "{own:?} {first:?}");
+        }
+    }
+
+    #[test]
+    fn name_of_a_device_leads_nowhere_else() {
+        assert_eq!(
+            device_node("cciss!c0d0").as_deref(),
+            Some("/dev/cciss/c0d0")
+        );
+        assert_eq!(
+            device_directory("md127").as_deref(),
+            Some("/sys/block/md127")
+        );
+        for name in [
+            "",
+            ".",
+            "..",
+            "../sda",
+            "/etc",
+            "..!..!etc",
+            "!etc",
+            "a!",
+            "a\\nb",
+        ] {
+            assert_eq!(
+                (device_node(name), device_directory(name)),
+                (None, None),
+                "{name}"
+            );
+        }
     }
 }

@@ -35,7 +35,6 @@ use std::path::PathBuf;
 
 use rand::seq::SliceRandom as _;
 
-use diskscope::entropy;
 use median::Median;
 use medium::Medium;
 use racer::{Percentiles, Racer, Run};
@@ -113,7 +112,7 @@ fn main() {
 
 /// Lets all programs run, in every round in another order, and prints a row for each.
 fn compare(racers: &[Racer], medium: &Medium, depth: u32, options: &Options) {
-    let mut random = entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut runs: Vec<Vec<Run>> = racers.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..racers.len()).collect();
     for _ in 0..options.rounds {

@@ -29,7 +29,6 @@ mod ring_loop;
 
 use rand::seq::SliceRandom as _;
 
-use diskscope::entropy;
 use idea::{Idea, LoopSettings};
 use median::Median;
 use medium::Medium;
@@ -68,7 +67,7 @@ fn main() {
 fn compare(medium: &Medium, depth: usize, rounds: usize, filter: &str) {
     let mut ideas = Idea::at_depth(depth);
     ideas.retain(|idea| *idea == Idea::None || idea.describe().contains(filter));
-    let mut random = entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut runs: Vec<Vec<Run>> = ideas.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..ideas.len()).collect();
     for _ in 0..rounds {

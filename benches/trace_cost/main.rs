@@ -37,7 +37,6 @@ use std::path::PathBuf;
 
 use rand::seq::SliceRandom as _;
 
-use diskscope::entropy;
 use load::{Load, LoadRun, TracedFile};
 use median::Median;
 use tracer::{TraceRun, Tracer};
@@ -104,7 +103,7 @@ fn main() {
 
 /// Runs the load beside all tracers, in every round in another order, and prints a row for each.
 fn measure(tracers: &[Tracer], file: &TracedFile, load: Load, options: &Options) {
-    let mut random = entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut rounds: Vec<Vec<Round>> = tracers.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..tracers.len()).collect();
     for _ in 0..options.rounds {

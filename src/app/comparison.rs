@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::compare::{ChartOverlay, ComparedBenchmark, Comparison};
 
 /// State of the comparison view.

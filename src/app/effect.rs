@@ -7,7 +7,7 @@ use super::consent::QuestionNumber;
 use super::process_action::{ProcessAction, ProcessId};
 use super::seek::Seek;
 use crate::bench::BenchmarkSpec;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// An effect that the state requests from the event loop.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use crate::bench::BenchError;
 use crate::bench::framework::error::open_advice;
 use crate::engine::OpenError;
 use crate::files::error::FileError;
-use crate::privilege;
+use crate::text;
 use crate::recording::RecordingReadError;
 use crate::session::store::{StoreError, TooLargeTogether};
 
@@ -206,7 +206,7 @@ fn unapplied_text(action: ProcessAction) -> &'static str {
 }
 
 fn owner_advice() -> String {
-    privilege::root_advice(
+    text::root_advice(
         ", or as its owner",
         "a container or a security module forbids it",
     )

@@ -13,7 +13,7 @@ use crate::drive::{Target, TargetKind};
 use crate::engine::EngineChoice;
 use crate::session::document::MetricId;
 use crate::session::slo::{GoalError, SloSpec};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Service level objectives: a parameter of the job, not of the benchmark.
 const GOAL_PARAMETER: Parameter<GoalPreset> = Parameter {

@@ -8,8 +8,8 @@ use super::keymap::{KeyCommand, KeyContext};
 use super::live::{LivePane, LiveState};
 use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
+use crate::files::safe_text::SafeText;
 use crate::model::hot_files::view::{FileNameView, HotFileView, HotFilesView, SyncView};
-use crate::safe_text::SafeText;
 
 /// The files that are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,13 +20,13 @@ use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{FoundItem, Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
 use super::viewport::{DrawnColumns, Viewport, step_cursor};
+use crate::files::safe_text::SafeText;
 use crate::model::files::{DeletedView, FileView};
 use crate::model::snapshot::{
     DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
 };
 use crate::model::{SampleHistory, Snapshot};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 pub use self::pane::{LiveList, LivePane};
 

@@ -2,7 +2,7 @@
 
 use super::live::device_list::DeviceColumn;
 use super::process::ProcessColumn;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The preferences of the interface.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// An action on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
 use crate::diagnosis::Diagnosis;
+use crate::files::safe_text::SafeText;
 use crate::model::requests::RequestsView;
 use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{RecordingTimes, ViewTimeError};
-use crate::safe_text::SafeText;
 
 /// Number of snapshots that a skip moves.
 const SKIP_FRAMES: isize = 60;

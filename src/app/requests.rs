@@ -9,10 +9,10 @@ use super::keymap::{KeyCommand, KeyContext};
 use super::live::LiveState;
 use super::text::EditableText;
 use super::viewport::step_cursor_by_page;
+use crate::files::printable::printable_bytes;
+use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestsView, TracedRequest};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_bytes;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Why requests cannot be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]

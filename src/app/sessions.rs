@@ -11,7 +11,7 @@ use super::keymap::{KeyCommand, KeyContext};
 use super::result::ResultState;
 use super::text::{EditableText, TextInput};
 use super::viewport::step_cursor_by_page;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::{RunState, Session};
 
 /// One saved session in the list.

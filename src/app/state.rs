@@ -18,7 +18,7 @@ use super::screen::Screen;
 use super::sessions::SessionsState;
 use super::shown_frame::ShownFrame;
 use super::why::WhyState;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Stage of the Bench screen.
 #[derive(Debug, Clone)]

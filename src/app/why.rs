@@ -9,7 +9,7 @@ use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::diagnosis::{Cause, CauseKey, Diagnosis};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 pub use self::problem_line::ProblemLine;
 

@@ -4,7 +4,7 @@ use super::basic::random::RandomWorkload;
 use super::framework::benchmark::Benchmark;
 use super::framework::operation::Operation;
 use super::{basic, cache, contention, hdd, suites, sweeps};
-use crate::nearest;
+use crate::text;
 
 /// All benchmarks, in listing order: group by group.
 pub static BENCHMARKS: &[&dyn Benchmark] = &[
@@ -70,7 +70,7 @@ pub fn suggest_benchmark(name: &str) -> String {
         let description = benchmark.description();
         std::iter::once(description.name).chain(description.aliases.iter().copied())
     });
-    nearest::suggestion(name, names)
+    text::suggestion(name, names)
 }
 
 #[cfg(test)]

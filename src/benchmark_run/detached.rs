@@ -11,8 +11,8 @@ use super::start_error::StartError;
 use crate::bench::{BenchError, RunEvent};
 use crate::drive::medium::is_simulated_name;
 use crate::engine::{CancellationToken, EngineError};
+use crate::files::supervisor;
 use crate::roots::SysPaths;
-use crate::supervisor;
 
 /// How long a stopped run may take to end before it is abandoned, in addition to the time in which it
 /// restores settings.

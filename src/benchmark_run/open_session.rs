@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::machine;
 use super::run_spec::{RunReport, RunSpec, SaveError};
-use crate::local_time;
+use crate::time;
 use crate::report;
 use crate::roots::SysPaths;
 use crate::session::document::check::CheckEvidence;
@@ -28,7 +28,7 @@ pub(super) struct OpenSession {
 impl OpenSession {
     /// Starts a session, and its journal where a directory is given.
     pub(super) fn create(spec: &RunSpec, roots: &SysPaths) -> Self {
-        let now = local_time::now();
+        let now = time::local_now();
         let name = spec.spec.benchmark.description().name;
         let session = Session {
             schema: SCHEMA.into(),

@@ -8,11 +8,11 @@ use crate::bench::framework::fio::FioFile;
 use crate::bench::{BenchmarkSpec, ParameterSet, ParameterValue};
 use crate::drive::{BlockDevice, Target};
 use crate::engine::Engine;
-use crate::local_time;
-use crate::safe_text::{SafeLines, SafeText};
+use crate::files::safe_text::{SafeLines, SafeText};
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };
+use crate::time;
 
 /// What one benchmark run measures, and how.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(super) struct RunSubject<'a> {
 
 /// A run that starts now.
 pub(super) fn new_run(subject: &RunSubject<'_>) -> BenchmarkRun {
-    let started = machine::rfc3339(&local_time::now());
+    let started = machine::rfc3339(&time::local_now());
     let parameters = subject.parameters;
     BenchmarkRun {
         test: subject.spec.benchmark.description().name.into(),

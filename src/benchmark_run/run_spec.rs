@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::bench::BenchmarkSpec;
 use crate::files::file_id::FileId;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::Session;
 use crate::session::store::StoreError;
 

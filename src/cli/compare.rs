@@ -13,10 +13,10 @@ use super::output::{converted, pretty_json, whole_destination};
 use crate::bench;
 use crate::files::file_id::FileId;
 use crate::files::output::NewFileAccess;
-use crate::nearest;
+use crate::files::safe_text::SafeText;
+use crate::text;
 use crate::report;
 use crate::report::csv;
-use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
@@ -196,7 +196,7 @@ pub(super) fn check_ignored_parameters<'s>(
         None => Ok(()),
         Some(name) => Err(CommandFailure::usage_error(format!(
             "--ignore {name:?}: no benchmark has a parameter of that name{}",
-            nearest::suggestion(name, names())
+            text::suggestion(name, names())
         ))
         .with_advice(format!(
             "parameters are {}",
@@ -219,7 +219,7 @@ fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(),
     let name = metric.to_string();
     Err(CommandFailure::usage_error(format!(
         "--by {name:?}: none of these sessions has that metric{}",
-        nearest::suggestion(&name, names.iter().map(String::as_str))
+        text::suggestion(&name, names.iter().map(String::as_str))
     ))
     .with_advice(format!("they have {}", names.join(", "))))
 }

@@ -1,8 +1,11 @@
 //! `diskscope config`: prints the configuration in effect, and where each value comes from.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, parser};
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
@@ -10,14 +13,14 @@ use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{pretty_json, print_status_line, whole_destination};
 use super::pace;
 use crate::app::live::device_list::DeviceColumn;
+use crate::app::preferences::Preferences;
 use crate::app::process::ProcessColumn;
-use crate::config;
-use crate::config::{Config, ConfigKey, ValueSource};
+use crate::files::config::{self, ConfigFile};
 use crate::files::file_id::FileId;
+use crate::files::json;
 use crate::files::output::NewFileAccess;
-use crate::nearest;
-use crate::safe_text::SafeText;
-use crate::safe_text::json::escape_toml_controls;
+use crate::files::safe_text::SafeText;
+use crate::text;
 use crate::ui::theme::ThemeName;
 use crate::units;
 
@@ -51,28 +54,220 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
+/// The keys of the file, in the order in which they are printed.
+const KEYS: [&str; 6] = [
+    "interval",
+    "theme",
+    "sort",
+    "columns",
+    "hidden_devices",
+    "default_target",
+];
+
+/// What the file sets.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Time between two samples.
+    #[serde(deserialize_with = "interval")]
+    interval: Option<Duration>,
+    /// Colours.
+    #[serde(deserialize_with = "theme")]
+    theme: Option<ThemeName>,
+    /// Column that sorts the processes.
+    #[serde(deserialize_with = "sort")]
+    sort: Option<ProcessColumn>,
+    /// Columns of the devices.
+    #[serde(deserialize_with = "columns")]
+    columns: Option<Vec<DeviceColumn>>,
+    /// Patterns of devices that the Live screen leaves out.
+    hidden_devices: Option<Vec<String>>,
+    /// Target that the launcher selects first.
+    default_target: Option<String>,
+}
+
+/// A duration, or a number of seconds.
+fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Whole(u64),
+        Fraction(f64),
+    }
+    let wrong = "interval: write a time, such as \"500ms\", or a number of seconds";
+    let text = match Written::deserialize(value).map_err(|_| D::Error::custom(wrong))? {
+        Written::Text(text) => text,
+        Written::Whole(seconds) => seconds.to_string(),
+        Written::Fraction(seconds) => seconds.to_string(),
+    };
+    let interval = units::parse_time(&text)
+        .map_err(|error| D::Error::custom(format_args!("interval: {error}")))?;
+    if interval < pace::MIN_INTERVAL {
+        return Err(D::Error::custom("interval: the shortest interval is 100ms"));
+    }
+    Ok(Some(interval))
+}
+
+fn theme<'de, D: Deserializer<'de>>(value: D) -> Result<Option<ThemeName>, D::Error> {
+    let word = String::deserialize(value)?;
+    one_of("theme", &word, &ThemeName::ALL, ThemeName::word).map(Some)
+}
+
+fn sort<'de, D: Deserializer<'de>>(value: D) -> Result<Option<ProcessColumn>, D::Error> {
+    let word = String::deserialize(value)?;
+    one_of("sort", &word, &ProcessColumn::ALL, ProcessColumn::word).map(Some)
+}
+
+fn columns<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<DeviceColumn>>, D::Error> {
+    let words = Vec::<String>::deserialize(value)?;
+    let column = |word: &String| {
+        one_of(
+            "columns",
+            word,
+            DeviceColumn::optional(),
+            DeviceColumn::word,
+        )
+    };
+    words.iter().map(column).collect::<Result<_, _>>().map(Some)
+}
+
+/// The one of these values that has this word.
+fn one_of<T: Copy, E: Error>(
+    key: &str,
+    word: &str,
+    all: &[T],
+    word_of: fn(T) -> &'static str,
+) -> Result<T, E> {
+    let found = all.iter().find(|one| word_of(**one) == word).copied();
+    found.ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|one| word_of(*one)).collect();
+        let nearest = text::suggestion(word, known.iter().copied());
+        let known = known.join(", ");
+        E::custom(format_args!("{key}: {word:?} is none of {known}{nearest}"))
+    })
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ValueSource {
+    Default,
+    File,
+    Option,
+    Environment,
+}
+
+impl ValueSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File => "file",
+            Self::Option => "option",
+            Self::Environment => "environment",
+        }
+    }
+}
+
+/// The configuration in effect.
+pub(super) struct Config {
+    /// Time between two samples.
+    pub(super) interval: Duration,
+    /// Colours.
+    pub(super) theme: ThemeName,
+    interval_source: ValueSource,
+    theme_source: ValueSource,
+    file: ConfigFile<Settings>,
+}
+
+impl Config {
+    fn of_file(file: ConfigFile<Settings>) -> Self {
+        let settings = &file.settings;
+        let (interval, theme) = (settings.interval, settings.theme);
+        Self {
+            interval: interval.unwrap_or(Duration::from_secs(1)),
+            theme: theme.unwrap_or(ThemeName::Auto),
+            interval_source: source_of(&interval),
+            theme_source: source_of(&theme),
+            file,
+        }
+    }
+
+    /// What the interface takes from it.
+    pub(super) fn preferences(&self) -> Preferences {
+        let settings = &self.file.settings;
+        Preferences {
+            sort: settings.sort,
+            device_columns: settings.columns.clone().unwrap_or_default(),
+            hidden_devices: settings.hidden_devices.clone().unwrap_or_default(),
+            default_target: settings.default_target.clone(),
+            warning: self.file.ignored.as_ref().map(SafeText::from),
+        }
+    }
+
+    /// The values of [`KEYS`], null where one is not set, and their sources.
+    fn values(&self) -> [(Value, ValueSource); 6] {
+        let settings = &self.file.settings;
+        let columns = match settings.columns.as_deref() {
+            None | Some([]) => DeviceColumn::optional(),
+            Some(columns) => columns,
+        };
+        let columns: Vec<&str> = columns.iter().map(|column| column.word()).collect();
+        [
+            (
+                json!(units::format_exact_duration(self.interval)),
+                self.interval_source,
+            ),
+            (json!(self.theme.word()), self.theme_source),
+            (
+                json!(settings.sort.map(ProcessColumn::word)),
+                source_of(&settings.sort),
+            ),
+            (json!(columns), source_of(&settings.columns)),
+            (
+                json!(settings.hidden_devices.clone().unwrap_or_default()),
+                source_of(&settings.hidden_devices),
+            ),
+            (
+                json!(settings.default_target),
+                source_of(&settings.default_target),
+            ),
+        ]
+    }
+}
+
+fn source_of<T>(value: &Option<T>) -> ValueSource {
+    match value {
+        Some(_) => ValueSource::File,
+        None => ValueSource::Default,
+    }
+}
+
 /// The configuration file with the options of the command line and the environment applied. Says on
 /// stderr if the file is ignored.
 pub(super) fn effective(matches: &ArgMatches) -> Result<Config, CommandFailure> {
-    let mut config = config::load().map_err(|error| {
+    let file = config::load(&KEYS).map_err(|error| {
         CommandFailure::usage_error(error).with_advice("keys and values: docs/configuration.md")
     })?;
-    if let Some(ignored) = &config.ignored {
+    if let Some(ignored) = &file.ignored {
         print_status_line(&format!("note: {ignored}"));
     }
+    let mut config = Config::of_file(file);
     if is_given(matches, "interval") {
-        let interval = pace::interval_option(matches)?;
-        config.interval.set(interval, ValueSource::Option);
+        config.interval = pace::interval_option(matches)?;
+        config.interval_source = ValueSource::Option;
     }
     if is_given(matches, "theme")
         && let Some(word) = matches.get_one::<String>("theme")
     {
-        config.theme.set(parse_theme(word)?, ValueSource::Option);
+        config.theme = parse_theme(word)?;
+        config.theme_source = ValueSource::Option;
     }
     // https://no-color.org: colours that the user asks this program for are not affected.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if no_color && config.theme.value == ThemeName::Auto {
-        config.theme.set(ThemeName::Plain, ValueSource::Environment);
+    if no_color && config.theme == ThemeName::Auto {
+        config.theme = ThemeName::Plain;
+        config.theme_source = ValueSource::Environment;
     }
     Ok(config)
 }
@@ -103,7 +298,7 @@ fn parse_theme(word: &str) -> Result<ThemeName, CommandFailure> {
     themes.find(|theme| theme.word() == word).ok_or_else(|| {
         CommandFailure::usage_error(format!(
             "--theme {word:?}: there is no such theme{}",
-            nearest::suggestion(word, words)
+            text::suggestion(word, words)
         ))
         .with_advice(format!("themes are {}", words.join(", ")))
     })
@@ -115,83 +310,38 @@ fn is_given(matches: &ArgMatches, name: &str) -> bool {
         && matches.value_source(name) == Some(parser::ValueSource::CommandLine)
 }
 
-/// The value of a key, null if it is not set, and its source.
-fn entry(config: &Config, key: ConfigKey) -> (Value, ValueSource) {
-    match key {
-        ConfigKey::Interval => {
-            let interval = units::format_exact_duration(config.interval.value);
-            (json!(interval), config.interval.source)
-        }
-        ConfigKey::Theme => (json!(config.theme.value.word()), config.theme.source),
-        ConfigKey::Sort => {
-            let column = config.sort.value.map(ProcessColumn::word);
-            (json!(column), config.sort.source)
-        }
-        ConfigKey::Columns => {
-            let columns = match config.columns.value.as_slice() {
-                [] => DeviceColumn::optional(),
-                columns => columns,
-            };
-            let words: Vec<&str> = columns.iter().map(|column| column.word()).collect();
-            (json!(words), config.columns.source)
-        }
-        ConfigKey::HiddenDevices => (
-            json!(config.hidden_devices.value),
-            config.hidden_devices.source,
-        ),
-        ConfigKey::DefaultTarget => (
-            json!(config.default_target.value),
-            config.default_target.source,
-        ),
-    }
-}
-
-fn source_name(source: ValueSource) -> &'static str {
-    match source {
-        ValueSource::Default => "default",
-        ValueSource::File => "file",
-        ValueSource::Option => "option",
-        ValueSource::Environment => "environment",
-    }
-}
-
 fn config_text(config: &Config) -> String {
-    let shown = config.path.as_deref().map(SafeText::from_path);
-    let mut text = match (&config.path, shown) {
+    let shown = config.file.path.as_deref().map(SafeText::from_path);
+    let mut text = match (&config.file.path, shown) {
         (Some(path), Some(shown)) if path.exists() => format!("# {shown}\n"),
         (_, Some(shown)) => format!("# {shown} (does not exist)\n"),
         (_, None) => "# no file: neither XDG_CONFIG_HOME nor HOME is set\n".to_owned(),
     };
-    if let Some(ignored) = &config.ignored {
-        let _ = writeln!(text, "# {}", SafeText::from(ignored.to_string()));
+    if let Some(ignored) = &config.file.ignored {
+        let _ = writeln!(text, "# {}", SafeText::from(ignored));
     }
-    for key in ConfigKey::ALL {
-        let (value, source) = entry(config, key);
+    for (key, (value, source)) in KEYS.into_iter().zip(config.values()) {
         // Text and lists are written in TOML as in JSON. TOML has neither null nor an empty default.
         let is_unset = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        let line = match is_unset {
-            true => format!("# {} is not set", key.word()),
-            false => format!(
-                "{} = {}",
-                key.word(),
-                escape_toml_controls(&value.to_string())
-            ),
+        let line = if is_unset {
+            format!("# {key} is not set")
+        } else {
+            format!("{key} = {}", json::escape_controls(&value.to_string()))
         };
-        let _ = writeln!(text, "{line:<40} # {}", source_name(source));
+        let _ = writeln!(text, "{line:<40} # {}", source.name());
     }
     text
 }
 
 fn config_json(config: &Config) -> Value {
-    let entries = ConfigKey::ALL.into_iter().map(|key| {
-        let (value, source) = entry(config, key);
-        let entry = json!({ "value": value, "source": source_name(source) });
-        (key.word().to_owned(), entry)
+    let entries = KEYS.into_iter().zip(config.values());
+    let entries = entries.map(|(key, (value, source))| {
+        (key.to_owned(), json!({ "value": value, "source": source }))
     });
     json!({
         // The path may be no UTF-8.
-        "path": config.path.as_deref().map(SafeText::from_path),
-        "ignored": config.ignored.as_ref().map(|ignored| SafeText::from(ignored.to_string())),
+        "path": config.file.path.as_deref().map(SafeText::from_path),
+        "ignored": config.file.ignored.as_ref().map(SafeText::from),
         "settings": entries.collect::<serde_json::Map<_, _>>(),
     })
 }
@@ -202,31 +352,84 @@ mod unit_tests {
 
     use super::*;
 
+    fn parsed(text: &str) -> Result<Settings, String> {
+        toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())
+    }
+
     #[test]
-    fn printed_configuration_can_be_read_again() {
-        let text = config_text(&Config::default());
-        let table: toml::Table = text.parse().unwrap();
-        assert_eq!(table["interval"].as_str(), Some("1s"));
-        assert_eq!(table["theme"].as_str(), Some("auto"));
-        assert!(text.contains("# default"), "{text}");
-        let document = config_json(&Config::default());
-        assert_eq!(document["settings"]["theme"]["source"], "default");
+    fn every_key_sets_its_value() {
+        let settings = parsed(
+            "interval = 2\ntheme = \"light\"\nsort = \"write\"\ncolumns = [\"r/s\", \"%util\"]\n\
+             hidden_devices = [\"loop*\"]\ndefault_target = \"/srv\"\n",
+        );
+        let expected = Settings {
+            interval: Some(Duration::from_secs(2)),
+            theme: Some(ThemeName::Light),
+            sort: Some(ProcessColumn::Write),
+            columns: Some(vec![DeviceColumn::Reads, DeviceColumn::Utilization]),
+            hidden_devices: Some(vec!["loop*".to_owned()]),
+            default_target: Some("/srv".to_owned()),
+        };
+        assert_eq!(settings, Ok(expected));
+        for (text, expected) in [
+            ("interval = \"500ms\"", 500),
+            ("interval = 0.5", 500),
+            ("interval = '3'", 3_000),
+        ] {
+            let interval = parsed(text).unwrap().interval;
+            assert_eq!(interval, Some(Duration::from_millis(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn unusable_value_is_named_with_what_is_known() {
+        for (text, expected) in [
+            (
+                "theme = \"ligth\"",
+                "theme: \"ligth\" is none of auto, dark, light",
+            ),
+            ("theme = \"ligth\"", ", did you mean light?"),
+            ("sort = \"writ\"", ", did you mean write?"),
+            ("columns = [\"r/s\",\n\"await\"]", "is none of r/s"),
+            ("columns = \"r/s\"", "expected a sequence"),
+            ("hidden_devices = [1]", "expected a string"),
+            (
+                "interval = 0.01",
+                "interval: the shortest interval is 100ms",
+            ),
+            ("interval = true", "500ms"),
+            ("interval = nan", "interval: "),
+            ("interval = -1", "interval: "),
+            ("interval = 1e30", "interval: "),
+            ("colour = 2", "unknown field"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
     }
 
     proptest! {
         #[test]
-        fn printed_names_of_any_characters_are_read_again(
-            target in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{e0000}-\u{e01ff}\u{300}-\u{303}\"\\\\]){1,9}"
+        fn printed_configuration_of_any_names_is_read_again(
+            target in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{300}-\u{303}\"\\\\]){1,9}"
         ) {
-            let mut config = Config::default();
-            config.default_target.set(Some(target.clone()), ValueSource::File);
-            config.hidden_devices.set(vec![target.clone()], ValueSource::File);
-            let text = config_text(&config);
-            let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-                TestCaseError::fail(format!("{error}: {text}"))
-            })?;
-            prop_assert_eq!(table["default_target"].as_str(), Some(target.as_str()));
-            prop_assert_eq!(table["hidden_devices"][0].as_str(), Some(target.as_str()));
+            // JSON writes such a character as a surrogate pair, which TOML lacks.
+            prop_assume!(target.chars().all(|it| it < '\u{e0000}'));
+            let settings = Settings {
+                interval: Some(Duration::from_secs(1)),
+                theme: Some(ThemeName::Auto),
+                columns: Some(DeviceColumn::optional().to_vec()),
+                default_target: Some(target.clone()),
+                hidden_devices: Some(vec![target.clone()]),
+                ..Settings::default()
+            };
+            let text = config_text(&Config::of_file(ConfigFile {
+                settings,
+                ..ConfigFile::default()
+            }));
+            let read = parsed(&text).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(read.default_target, Some(target));
+            prop_assert!(read.theme == Some(ThemeName::Auto) && read.columns.is_some());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Suggests the device that a misspelt target or device probably means.
 
 use crate::drive::identity;
-use crate::nearest;
 use crate::roots::SysPaths;
+use crate::text;
 
 /// Directory of device nodes.
 const DEVICE_DIRECTORY: &str = "/dev/";
@@ -25,7 +25,7 @@ fn nearest_device<'a>(name: &str, paths: impl Iterator<Item = &'a str>) -> Optio
         return None;
     }
     let typed = typed.unwrap_or(name);
-    let nearest = nearest::nearest_name(typed, known.iter().map(|path| short(path)))?;
+    let nearest = text::nearest_name(typed, known.iter().map(|path| short(path)))?;
     known.into_iter().find(|path| short(path) == nearest)
 }
 

@@ -16,12 +16,12 @@ use crate::drive::{
     identity,
 };
 use crate::files::output::NewFileAccess;
+use crate::files::shell;
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
-use crate::shell;
 use crate::units;
 
 /// Formats of this command.

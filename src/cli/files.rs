@@ -17,15 +17,15 @@ use crate::drive::{file_systems, identity};
 use crate::engine::CancellationToken;
 use crate::file_trace::{FileTrace, RecordedTime};
 use crate::files::output::NewFileAccess;
+use crate::files::shell;
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
-use crate::privilege;
 use crate::probe::process::open_files;
 use crate::report::csv::CsvTable;
 use crate::report::files::needed_content_note;
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
-use crate::shell;
+use crate::text;
 use crate::units;
 
 /// Formats of this command.
@@ -199,7 +199,7 @@ fn unreadable_message(pid: u32, error: &std::io::Error) -> String {
         std::io::ErrorKind::NotFound => format!("there is no process {pid}"),
         std::io::ErrorKind::PermissionDenied => format!(
             "cannot list the files of process {pid}: not permitted; {}",
-            privilege::root_advice(
+            text::root_advice(
                 ", or as its owner",
                 "a container or a security module forbids it: run it on the host",
             )

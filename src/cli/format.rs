@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use super::failure::CommandFailure;
-use crate::nearest;
+use crate::text;
 
 /// Format of a command's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ fn parse_format(
         .with_advice(advice)),
         None => Err(CommandFailure::usage_error(format!(
             "--format {word:?}: there is no such format{}",
-            nearest::suggestion(word, formats.iter().map(|format| format.word()))
+            text::suggestion(word, formats.iter().map(|format| format.word()))
         ))
         .with_advice(advice)),
     }

@@ -38,8 +38,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let options = InterfaceOptions {
         ascii: matches.get_flag("ascii"),
         mouse: matches.get_flag("mouse"),
-        interval: config.interval.value,
-        theme: config.theme.value,
+        interval: config.interval,
+        theme: config.theme,
         preferences: config.preferences(),
     };
     exit_of_ending(tui::run(&options))
@@ -54,7 +54,7 @@ pub(super) fn options_of_recording(
         ascii: matches.get_flag("ascii"),
         mouse: false,
         interval: Duration::from_secs(1),
-        theme: config.theme.value,
+        theme: config.theme,
         preferences: config.preferences(),
     })
 }

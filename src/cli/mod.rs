@@ -50,11 +50,10 @@ use self::failure::{CommandFailure, CommandResult};
 use self::output::print_status_line;
 use crate::bench;
 use crate::drive::ioctl;
+use crate::files::printable::{printable_bytes, printable_str};
+use crate::files::shell;
+use crate::files::supervisor;
 use crate::files::terminal::{decodes_utf8, text_for};
-use crate::safe_text::printable::{printable_bytes, printable_name};
-use crate::shell;
-use crate::supervisor;
-use crate::supervisor::ProcessRole;
 use crate::tui::terminal::leave_screen_sequences;
 
 pub use self::failure::ExitStatus;
@@ -275,14 +274,12 @@ pub fn main() -> ExitCode {
     };
     cleanup::clean_up_leftovers();
     if may_block_on_devices(&matches)
-        && let ProcessRole::Supervisor(code) = supervisor::split_process(
-            leave_screen_sequences,
-            |_| (),
-            print_status_line,
-            cleanup::clean_up_leftovers,
-        )
+        && let Some(end) = supervisor::split_process(leave_screen_sequences, print_status_line)
     {
-        return code;
+        if end.needs_clean_up {
+            cleanup::clean_up_leftovers();
+        }
+        return end.pass_on();
     }
     let exit = run_subcommand(&matches) as u8;
     supervisor::report_delivered(exit);
@@ -371,7 +368,7 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     let is_plain = |argument: &OsString| {
         argument.to_str().is_some_and(|text| {
-            let printable = printable_name(text);
+            let printable = printable_str(text);
             shown_by(error, &printable) == text
         })
     };

@@ -13,7 +13,7 @@ use crate::engine::CancellationToken;
 pub(super) const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Minimum interval: the kernel's own counters are in milliseconds.
-const MIN_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The value of `--interval`, which has a default; at least [`MIN_INTERVAL`].
 pub(super) fn interval_option(matches: &ArgMatches) -> Result<Duration, CommandFailure> {

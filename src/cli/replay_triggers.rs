@@ -6,9 +6,9 @@ use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
+use crate::files::json;
 use super::output::growing_destination;
 use crate::recording::{KeptRequests, RecordingCursor, RecordingReadError, TriggerRecord};
-use crate::safe_text::json;
 use crate::units;
 
 /// Prints all triggers, the oldest first.

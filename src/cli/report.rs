@@ -12,9 +12,10 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_fai
 use super::output::{print_status_line, whole_destination};
 use crate::bench;
 use crate::files::output::NewFileAccess;
+use crate::files::safe_text::SafeText;
 use crate::report::compare::compare_sessions;
 use crate::report::html;
-use crate::safe_text::SafeText;
+use crate::roots::SysPaths;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
 

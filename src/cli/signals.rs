@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
 use rustix::process::Signal as Number;
@@ -11,11 +11,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::failure::CommandFailure;
 use crate::engine::CancellationToken;
-use crate::open_files;
+use crate::files::supervisor;
 use crate::probe::process::stat::parse_ignored_signals;
-use crate::supervisor;
 use crate::tui::signals::OTHER_END_SIGNALS;
 
+/// A second signal within this time is a duplicate of the first: a terminal sends it to the supervisor too,
+/// which forwards it, timeout(1) to the process and to its group.
+const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
@@ -28,7 +30,6 @@ const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 /// If the handlers cannot be installed.
 pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
     let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
-    open_files::check_descriptor_limit().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -60,7 +61,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
         let first = Instant::now();
         loop {
             runtime.block_on(any_signal(&mut signals));
-            if first.elapsed() > supervisor::REPEATED_SIGNAL_WINDOW {
+            if first.elapsed() > REPEATED_SIGNAL_WINDOW {
                 break;
             }
         }

@@ -17,12 +17,12 @@ use super::output::print_status_line;
 use super::{config, pace, signals};
 use crate::condition::Trigger;
 use crate::engine::CancellationToken;
+use crate::files::safe_text::SafeText;
 use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::{SampleCollector, SystemSample};
 use crate::process_io_trace::ProcessIoTrace;
 use crate::report::watch;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 pub(super) use self::writer::SampleWriter;
 
@@ -87,7 +87,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = config::effective(matches)?.interval.value;
+    let interval = config::effective(matches)?.interval;
     let count = matches.get_one::<u64>("count").copied();
     let format = selected_format(matches, FORMATS)?;
     let alerts = Alerts::from_options(matches)?;

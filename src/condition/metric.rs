@@ -5,8 +5,8 @@ use std::fmt;
 use super::scope::ScopeKind;
 use crate::model::Snapshot;
 use crate::model::snapshot::{DeviceView, MountView, ProcessView, UnitView};
-use crate::nearest;
 use crate::session::document::MetricUnit;
+use crate::text;
 
 /// A metric that conditions can name.
 #[derive(Debug)]
@@ -454,7 +454,7 @@ pub(super) fn similar_metric(name: &str) -> String {
         let aliases = info.aliases.iter().copied();
         std::iter::once(info.name).chain(aliases)
     });
-    nearest::suggestion(name, names)
+    text::suggestion(name, names)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::instance::{ScopeInstance, values};
 use super::language::Condition;
 use super::set::{ConditionSet, SampleNeeds};
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
-use crate::safe_text::SafeText;
 
 /// A condition began to hold, for as long as it demands, for one instance of its scope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

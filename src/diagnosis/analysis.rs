@@ -10,10 +10,10 @@ use super::file_server::FileServerClient;
 use super::measurement::{Measurement, Quantity};
 use super::wait_kind::{WaitKind, client_in_stack};
 use super::window::EvidenceWindow;
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, UnitView, is_first_version_notice};
 use crate::probe::facts::BlockedDetails;
-use crate::safe_text::SafeText;
 
 pub use self::devices::{DeviceSummary, IntervalLoad};
 pub use self::processes::ProcessSummary;

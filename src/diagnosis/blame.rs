@@ -4,7 +4,7 @@ use super::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use super::cause::Party;
 use super::code::Certainty;
 use super::measurement::{Measurement, Quantity};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A process that is blocked for a smaller fraction of the time does not suffer.
 pub const SUFFERING: f64 = 0.2;

@@ -6,8 +6,8 @@ use super::code::{CauseCode, Certainty, Severity};
 use super::file_server::AwaitedServer;
 use super::measurement::{Measurement, Quantity};
 use super::remedy::Remedy;
+use crate::files::safe_text::SafeText;
 use crate::probe::system::device_health::RaidAction;
-use crate::safe_text::SafeText;
 
 /// What was found in a window.
 #[derive(Debug, Clone, Default, PartialEq)]

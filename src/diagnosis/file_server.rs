@@ -1,6 +1,6 @@
 //! File systems whose server is another program or another machine, and the kernel's clients of them.
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The part of the kernel that sends the requests of a file system to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

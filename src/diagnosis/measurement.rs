@@ -1,6 +1,6 @@
 //! Measured values that prove or rule out a cause.
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

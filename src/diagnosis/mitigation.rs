@@ -5,7 +5,7 @@ use super::cause::Party;
 use super::remedy::Remedy;
 use crate::drive::DriveKind;
 use crate::drive::advice::serves_io_classes;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The health of a device, where it is a drive that may report it.
 #[must_use]

@@ -9,7 +9,7 @@ use super::measurement::Quantity;
 use super::rules::{Examination, examine_all};
 use super::window::EvidenceWindow;
 use crate::probe::process::numbers::ProcessNumbers;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// For each cause the causes that it explains, on the same device or for the same process.
 const EXPLAINS: &[(CauseCode, &[CauseCode])] = &[

@@ -11,6 +11,7 @@ use super::*;
 use crate::drive::identity::list_block_devices;
 use crate::drive::mounts::MountEntry;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::{
     BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
@@ -26,7 +27,6 @@ use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::fuse::FuseConnection;
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 /// Snapshots and scans per window.
 const LENGTH: usize = 10;

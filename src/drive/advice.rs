@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::drive::file_systems::MountedFileSystem;
 use crate::drive::identity::{BlockDevice, DriveKind};
-use crate::shell;
+use crate::files::shell;
+use crate::roots;
 
 /// One item of tuning advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,7 +88,7 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
             // Without `--script` it asks whether to repair a table, and the next line pasted answers.
             "parted",
             "--script",
-            &shell::device_node(parent)?,
+            &roots::device_node(parent)?,
             "align-check",
             "minimal",
             &number,
@@ -121,7 +122,7 @@ fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
         _ => return None,
     };
     let offered = drive.details.schedulers.iter().any(|name| name == wanted);
-    let setting = shell::device_directory(&drive.name)? + "/queue/scheduler";
+    let setting = roots::device_directory(&drive.name)? + "/queue/scheduler";
     let command = format!("echo {wanted} > {}", shell::quote_word(setting)?);
     offered.then(|| TuningAdvice {
         code: "scheduler",
@@ -160,7 +161,7 @@ fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAd
             "--setra",
             // blockdev counts sectors of 512 bytes.
             &(RECOMMENDED_READ_AHEAD_KIB * 2).to_string(),
-            &shell::device_node(&drive.name)?,
+            &roots::device_node(&drive.name)?,
         ])?,
     })
 }
@@ -170,7 +171,7 @@ fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
         && drive.backing_file.is_some()
         && drive.details.direct_io == Some(false);
-    let node = shell::device_node(&drive.name)?;
+    let node = roots::device_node(&drive.name)?;
     let command = shell::command_line(["losetup", "--direct-io=on", &node])?;
     wanted.then(|| TuningAdvice {
         code: "loop-direct-io",

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::drive::error_kind::ErrorKind;
-use crate::privilege;
+use crate::text;
 use crate::units;
 
 /// Advice where a file system is full.
@@ -152,7 +152,7 @@ impl DriveError {
                  instead (such as /var/tmp), a scratch file is created there and removed"
             }
             Self::PermissionDenied { root: false, .. } => {
-                return privilege::root_advice(
+                return text::root_advice(
                     " (sudo), or name a directory on it: a scratch file is created there",
                     "name a directory on it: a scratch file is created there",
                 );
@@ -177,7 +177,7 @@ impl DriveError {
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
-                    return privilege::root_advice(
+                    return text::root_advice(
                         " (sudo)",
                         "a file system or a security module refuses even root: name another target",
                     );

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::free_space::SIZE_GRANULARITY;
 use crate::drive::medium::OpenMedium;
-use crate::entropy;
 
 /// Bytes per write when filling.
 const FILL_CHUNK_BYTES: usize = 4 << 20;
@@ -43,7 +42,10 @@ fn create_named(
     let path_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory =
         rustix::fs::open(directory, path_flags, Permissions::empty()).map_err(context())?;
-    let entry = format!(".diskscope-{:016x}", entropy::generator().next_u64());
+    let entry = format!(
+        ".diskscope-{:016x}",
+        rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64()
+    );
     let flags = flags | OFlags::CREATE | OFlags::EXCL;
     let file = rustix::fs::openat(&directory, &entry, flags, owner).map_err(context())?;
     let remove = || rustix::fs::unlinkat(&directory, &entry, AtFlags::empty());
@@ -88,7 +90,7 @@ fn write_random_data(
     let mut flags = OFlags::RDWR | OFlags::CLOEXEC;
     flags.set(OFlags::DIRECT, medium.target.supports_direct_io);
     let file = medium.reopen(flags)?;
-    let mut random = entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut storage = vec![0_u8; FILL_CHUNK_BYTES + SIZE_GRANULARITY as usize];
     let start = storage.as_ptr().align_offset(SIZE_GRANULARITY as usize);
     let buffer = &mut storage[start..start + FILL_CHUNK_BYTES];

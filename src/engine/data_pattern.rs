@@ -4,7 +4,6 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};
 
 use super::plan::DataKind;
-use crate::entropy;
 
 /// Unit of compression in drives. Partly compressible data has its zeros at the front of each unit.
 const COMPRESSION_UNIT: usize = 4096;
@@ -25,7 +24,7 @@ impl DataPattern {
     pub fn new(kind: DataKind) -> Self {
         Self {
             kind,
-            random: entropy::generator(),
+            random: rand::make_rng::<Xoshiro256PlusPlus>(),
         }
     }
 

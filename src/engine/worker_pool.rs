@@ -21,7 +21,7 @@ use super::request_generator::{
 use super::worker::{ExecutionShared, Submitter, WorkerContext, WorkerFactory};
 use super::write_gate::{WorkerGate, WriteGate};
 use super::{CancellationToken, EngineError, pauses, threads};
-use crate::open_files;
+use crate::memory;
 
 /// Interval at which the cancellation token is polled.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl<'a> WorkerPool<'a> {
         write_gate: Option<&Arc<WriteGate>>,
     ) -> Result<Self, EngineError> {
         // A ring for each thread, and its delays in /proc.
-        open_files::raise_limit();
+        memory::raise_open_files();
         pauses::start_watcher();
         let (sender, messages) = channel();
         let mut pool = Self {

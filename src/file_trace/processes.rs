@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use crate::files::safe_text::SafeText;
 use crate::model::hot_files::view::ProcessView;
 use crate::model::requests::RequestActor;
 use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::process::stat::{parse_stat, parse_thread_group};
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 /// More threads are not kept.
 const MAX_THREADS: usize = 65_536;

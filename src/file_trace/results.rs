@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::resolver::Resolver;
+use crate::files::safe_text::SafeText;
 use crate::model::hot_files::view::{
     FileNameView, FileUserView, HotFileView, HotFilesView, JournalUserView, JournalView,
     ProcessView, SyncView,
@@ -12,8 +13,7 @@ use crate::model::hot_files::view::{
 use crate::model::hot_files::{FileId, FileTotals};
 use crate::model::requests::RequestActor;
 use crate::probe::trace::event::{DeviceNumber, ThreadName};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Files in the list.
 const MAX_LISTED_FILES: usize = 1000;

@@ -16,7 +16,7 @@ use crate::probe::btrfs;
 use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::probe::trace::event::DeviceNumber;
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Bytes of a sector in /sys.
 const SECTOR_BYTES: u64 = 512;

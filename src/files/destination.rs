@@ -16,7 +16,7 @@ use super::file_id::FileId;
 use super::output::{NamedFile, NewFileAccess, append_whole, check_not_planted, has_room};
 use super::path::{self, Entry, own_path};
 use super::terminal::text_for;
-use crate::safe_text::printable::printable_lines;
+use crate::files::printable::printable_lines;
 
 /// Path that means stdout.
 const STDOUT_NAME: &str = "-";

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use rand::Rng as _;
 use rustix::fs::{
     Access, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Uid,
     accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with, statat,
@@ -22,7 +23,6 @@ use rustix::process::geteuid;
 use super::error::{FileError, kind_name};
 use super::file_id::FileId;
 use super::path::{self, Entry, FoundPath, has_access_list, is_shared, own_path};
-use crate::entropy;
 
 /// How a new file is opened.
 const NEW_FILE: OFlags = OFlags::RDWR
@@ -298,7 +298,8 @@ pub fn has_room(file: &File, bytes: u64) -> bool {
 
 /// Makes a file with an unpredictable hidden name.
 pub(super) fn create_temporary(directory: impl AsFd, mode: Mode) -> io::Result<(OsString, File)> {
-    let name = OsString::from(format!(".diskscope-{:016x}", entropy::word()));
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
+    let name = OsString::from(format!(".diskscope-{:016x}", random.next_u64()));
     let file = openat(directory, &name, NEW_FILE, mode)?;
     Ok((name, file.into()))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::IsTerminal;
 
-use crate::safe_text::printable::ascii_lines;
+use crate::files::printable::ascii_lines;
 
 /// Terminals with neither colours nor Unicode, by the beginnings of their names.
 const PLAIN_TERMINALS: [&str; 4] = ["vt1", "vt2", "vt3", "ansi-m"];

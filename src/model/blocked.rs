@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::snapshot::BlockedTaskView;
+use crate::files::printable::printable_command_line;
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_command_line;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A thread of a process with that start time.
 type TaskKey = (u32, u32, u64);

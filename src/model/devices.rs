@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::snapshot::DeviceView;
 use crate::drive::{BlockDevice, DeviceUse, DriveKind};
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::sample::{DiskCounters, RequestCounters};
-use crate::safe_text::SafeText;
 
 /// Bytes of a sector in `/proc/diskstats`, independent of the device's own sectors.
 const SECTOR_BYTES: f64 = 512.0;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::memory::{throttle_threshold, unwritten_bytes};
 use super::snapshot::DeviceView;
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::sample::{MemoryCounters, UnwrittenBytes};
-use crate::safe_text::SafeText;
 
 /// Longer predictions are not made.
 const MAX_PREDICTION: Duration = Duration::from_secs(600);

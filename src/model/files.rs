@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::probe::process::open_files::{
     ContentAccess, DeletedFile, DeletedFileHolder, OpenDescriptor,
 };
-use crate::safe_text::SafeText;
-use crate::shell;
 
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -203,12 +203,9 @@ fn same_file_condition(link: &str, file: &DeletedFile) -> String {
     )
 }
 
-/// Destination of a copy of the deleted file: its last name, in a directory that the user chooses. No
-/// command on one line can contain line breaks at its end: the copy has none.
+/// Destination of a copy of the deleted file: its last name, in a directory that the user chooses.
 fn copy_destination(path: &[u8]) -> Vec<u8> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let breaks = name.iter().rev().take_while(|byte| **byte == b'\n').count();
-    let name = &name[..name.len() - breaks];
     [b"/where/there/is/room/", name].concat()
 }
 
@@ -265,7 +262,7 @@ mod tests {
         assert!(
             copy_command.ends_with(
                 "&& cp -n --sparse=always /proc/7/fd/3 \
-                 /where/there/is/room/\"$(printf '\\033')\"'[2J'\"$(printf '\\012\\377')\""
+                 $'/where/there/is/room/\\033\\1332J\\012\\377'"
             ),
             "{copy_command}"
         );

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::interval::SampleInterval;
 use super::snapshot::GrowingFile;
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::FileKind;
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Files that are listed at most.
 const MAX_LISTED_FILES: usize = 20;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::snapshot::IoErrorsView;
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::system::io_errors::IoErrorSample;
 use crate::probe::system::kernel_log::NewErrors;
-use crate::safe_text::SafeText;
 
 /// Maximum length of an error message in characters.
 const MAX_MESSAGE_CHARS: usize = 160;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::snapshot::{DeviceView, MountErrors, MountView, NoMountValues};
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::mounts::nfs::NfsOperation;
 use crate::probe::mounts::{MountCounters, MountSample, NoMountCounters};
-use crate::safe_text::SafeText;
 
 /// The mounts of a sample; `None` where they were not read. A mount without counters of its own has the
 /// rates of its block device, which `devices` contains.

@@ -11,6 +11,8 @@ use std::time::Duration;
 use self::ended::{EndedInInterval, EndedIo};
 use self::rates::cache_fraction;
 use crate::drive::ioctl::IoClass;
+use crate::files::printable::printable_command_line;
+use crate::files::safe_text::SafeText;
 use crate::model::file_locations::{device_at_location, location_of};
 use crate::model::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
@@ -18,9 +20,7 @@ use crate::model::requests::TracedIo;
 use crate::model::snapshot::{DeviceShare, EndedProgram, ProcessView};
 use crate::probe::SystemSample;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_command_line;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Names of ended children in one line at most.
 const MAX_ENDED_PROGRAMS: usize = 8;

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::unplug::FlushState;
 use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::ProbeNotice;
-use crate::safe_text::SafeText;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::fault::{BlockedTaskView, IoErrorsView};
@@ -40,11 +40,11 @@ pub struct Snapshot {
     /// The machine.
     pub host: HostView,
     /// Block devices that have a medium, in the kernel's order.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub devices: Vec<DeviceView>,
     /// Processes that did I/O in the interval, waited for I/O or are blocked in it, the busiest
     /// first; all processes on request.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 100_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 100_000>")]
     pub processes: Vec<ProcessView>,
     /// Total number of processes.
     pub process_count: usize,
@@ -55,32 +55,32 @@ pub struct Snapshot {
     #[serde(default)]
     pub traced: Option<TracedInterval>,
     /// Transfers of large files, the largest remainder first.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub transfers: Vec<TransferView>,
     /// Files that grow, the fastest first.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     #[serde(rename = "growing")]
     pub growing_files: Vec<GrowingFile>,
     /// Control groups, the busiest first; `None` where they were not sampled.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 20_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 20_000>")]
     pub units: Option<Vec<UnitView>>,
     /// Mounted file systems; `None` where they were not sampled.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 10_000>")]
     pub mounts: Option<Vec<MountView>>,
     /// Tasks in uninterruptible sleep, the longest first; `None` where they were not sampled.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 100_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 100_000>")]
     pub blocked: Option<Vec<BlockedTaskView>>,
     /// I/O errors in the interval, of the devices that had any; `None` where they were not sampled
     /// or cannot be read.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 10_000>")]
     pub io_errors: Option<Vec<IoErrorsView>>,
     /// What could not be read and why, each notice once, such as a missing permission.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub notices: Vec<SafeText>,
     /// Facts about the block devices; not part of the stream, because they rarely change.
     #[serde(skip)]
@@ -209,7 +209,7 @@ pub struct DeviceView {
     pub parent: Option<SafeText>,
     /// Names of all devices that it is part of or on top of.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     #[serde(rename = "lies_on")]
     pub underlying: Vec<SafeText>,
     /// Where its file system is mounted.
@@ -334,7 +334,7 @@ pub struct ProcessView {
     pub exited: bool,
     /// Names of these children with their number, most bytes first, at most eight; empty where the
     /// kernel does not report ended threads.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ended_programs: Vec<EndedProgram>,
     /// Owner's name, or number where it has none.
@@ -396,7 +396,7 @@ pub struct ProcessView {
     /// Devices that it uses. From traced requests: the busiest first, each layer of a stack on its
     /// own. Otherwise an estimate from its open files, those whose file offsets moved first.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub devices: Vec<DeviceShare>,
     /// Whether `devices` is an estimate.
     pub devices_estimated: bool,

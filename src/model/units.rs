@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::interval::SampleInterval;
 use super::snapshot::{DeviceView, UnitLimit, UnitView};
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Rates on one device.
 #[derive(Debug, Clone, Copy, Default)]

@@ -14,9 +14,9 @@ use super::snapshot::{DeviceView, HostView, Snapshot, TotalRates};
 use super::transfers::TransferTracker;
 use super::transfers::context::TransferContext;
 use super::{devices, growing, io_errors, memory, mounts, processes, units};
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
-use crate::safe_text::SafeText;
 
 /// Settings of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

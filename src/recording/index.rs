@@ -13,7 +13,7 @@ use super::ring::{
 };
 use super::scan::{FrameEntry, FrameScan, ScanError};
 use crate::files::error::FileError;
-use crate::format_version::UnsupportedVersion;
+use crate::files::format_version::UnsupportedVersion;
 
 /// Maximum number of indexed frames: three weeks at one view a second, with requests.
 const MAX_FRAMES: usize = 4 << 20;

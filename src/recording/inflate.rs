@@ -9,7 +9,7 @@ use flate2::{Decompress, DecompressError, FlushDecompress, Status};
 use serde::de::IgnoredAny;
 
 use super::frame::MAX_CONTENT_BYTES;
-use crate::safe_text::json;
+use crate::files::json;
 
 /// Size of a chunk of output in bytes.
 const INFLATE_CHUNK_BYTES: usize = 64 << 10;

@@ -14,8 +14,8 @@ use super::ring::{
 };
 use super::writer::{RecordingWriteError, io_failure};
 use crate::files::error::FileError;
+use crate::files::format_version::UnsupportedVersion;
 use crate::files::output;
-use crate::format_version::UnsupportedVersion;
 
 /// Bytes that are compared with zero at a time.
 const ZERO_CHECK_BYTES: usize = 1 << 20;

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::ring::{RING_HEADER_BYTES, RING_HEADER_FIELDS_BYTES, RingGeometry};
 use super::{AppendResult, RecordedDiagnosis, Recording, RequestLines, RingWriter, TriggerRecord};
+use crate::files::safe_text::SafeText;
 use crate::model::{Snapshot, ViewBuilder};
-use crate::safe_text::SafeText;
 
 pub(super) const GEOMETRY: RingGeometry = RingGeometry {
     segment_bytes: 3072,
@@ -267,7 +267,7 @@ fn trigger_keeps_its_requests_and_views_while_ring_goes_round() {
 
 #[test]
 fn commands_for_a_process_or_a_mount_that_a_ring_of_an_earlier_version_has_are_left_out() {
-    let line = |text: &str| SafeText::from_line(text);
+    let line = |text: &str| SafeText::from(text);
     let sandbox = RingSandbox::new();
     let advice = [
         "pauses it, until kill -CONT 7 continues it:",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::units::whole_milliseconds;
 
 /// Requests are kept from this long before a trigger.
@@ -35,13 +35,13 @@ pub struct TriggerRecord {
     /// Conditions that triggered in the time after it.
     #[serde(
         default,
-        deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>"
+        deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>"
     )]
     pub further: Vec<FurtherTrigger>,
     /// What is known of single requests.
     pub requests: KeptRequests,
     /// The threads that were in uninterruptible sleep.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub blocked: Vec<BlockedThread>,
     /// What was found in the time around it.
     pub diagnosis: Option<RecordedDiagnosis>,
@@ -134,7 +134,7 @@ pub struct BlockedThread {
     /// Kernel function that it waits in; `None` where it cannot be read.
     pub wait_channel: Option<SafeText>,
     /// Its kernel stack, innermost function first; `None` without root.
-    #[serde(deserialize_with = "crate::bounded::optional_bounded_list::<_, _, 256>")]
+    #[serde(deserialize_with = "crate::files::bounded::optional_bounded_list::<_, _, 256>")]
     pub stack: Option<Vec<SafeText>>,
 }
 
@@ -144,7 +144,7 @@ pub struct RecordedDiagnosis {
     /// The conclusion.
     pub sentence: SafeText,
     /// The whole text, line by line.
-    #[serde(deserialize_with = "crate::safe_text::lines::<_, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub text: Vec<SafeText>,
     /// The document of `why --json`.
     pub document: Value,
@@ -170,7 +170,7 @@ impl RecordedDiagnosis {
         for line in &mut self.text {
             if let Some(instead) = replacement(line) {
                 let indent = line.len() - line.trim_start().len();
-                *line = SafeText::from_line(&format!("{:indent$}{instead}", ""));
+                *line = format!("{:indent$}{instead}", "").into();
             }
         }
         let causes = self.document.get_mut("causes");

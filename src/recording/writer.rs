@@ -11,8 +11,8 @@ use super::frame::{
 };
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use crate::files::error::FileError;
+use crate::files::format_version::UnsupportedVersion;
 use crate::files::output;
-use crate::format_version::UnsupportedVersion;
 use crate::model::Snapshot;
 use crate::units;
 

@@ -15,15 +15,15 @@ use self::named_target::{is_relative, is_target};
 use super::fio;
 use crate::bench::find_benchmark;
 use crate::bench::framework::benchmark::Description;
+use crate::files::shell;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
-use crate::shell;
 
 /// Options of `diskscope run` that are not parameters, and affect only how a benchmark measures.
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
-/// Instead of a line for a target whose name is known only as it is displayed, or ends in a line break.
+/// Instead of a line for a target whose name is known only as it is displayed.
 const UNKNOWN_NAME: &str = "# no command: the name of the target cannot be written on one line, or only its displayed form is known";
 /// Instead of a line for a target whose directory is not known.
 const UNKNOWN_DIRECTORY: &str = "# no command: the target was named relative to the working directory of the run, which the file does not contain";
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::bench::framework::fio::{FioFile, FioJob};
     use crate::bench::tests::fake;
-    use crate::safe_text::{SafeLines, SafeText};
+    use crate::files::safe_text::{SafeLines, SafeText};
     use crate::session::compare::sample;
     use std::os::unix::ffi::OsStrExt;
 

@@ -9,14 +9,14 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use self::words::session_letter;
 use super::checks::describe_verdicts;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
-use crate::safe_text::printable::{printable_lines, printable_str};
+use crate::files::printable::{printable_lines, printable_str};
+use crate::files::shell;
 use crate::session::compare;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, ComparisonInput,
     MetricSample, UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
-use crate::shell;
 
 /// Width of a table: 80 columns minus the blank before it.
 const TABLE_WIDTH: u16 = 79;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::checks::describe_verdicts;
 use super::compare::{escape_for_terminal, shrink_to_width};
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
-use crate::safe_text::printable::printable_lines;
+use crate::files::printable::printable_lines;
 use crate::session::compare;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::compare::{ComparisonInput, FleetComparison};

@@ -277,9 +277,9 @@ fn remarks(view: &HotFilesView, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::safe_text::SafeText;
     use crate::model::hot_files::view::{FileUserView, JournalUserView, UnknownBytes};
     use crate::probe::trace::file_event::SyncCall;
-    use crate::safe_text::SafeText;
 
     fn postgres() -> ProcessView {
         ProcessView {

@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use crate::wrap::wrap_words;
+use crate::text::wrap_words;
 
 /// Width of text output in columns.
 const TEXT_WIDTH: usize = 80;

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::text::histogram_text;
+use crate::files::printable::printable_bytes;
 use crate::model::requests::{
     DeviceNumber, OperationLatency, RequestActor, RequestOperation, RequestSummary, StageLatency,
     TracedRequest,
 };
-use crate::safe_text::printable::printable_bytes;
 use crate::session::document::LatencySummary;
 use crate::units;
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use super::repeated::repeated_runs_text;
 use super::{again, evidence, goals};
-use crate::safe_text::SafeText;
-use crate::safe_text::printable::printable_lines;
+use crate::files::printable::printable_lines;
+use crate::files::safe_text::SafeText;
 use crate::session::compare::align::format_parameters;
 use crate::session::document;
 use crate::session::document::{
     BenchmarkRun, Findings, KernelCounts, LatencySummary, Metric, MetricId, MetricIndex, RunState,
     Series, Session, Severity, SloResult, StageBreakdown, TargetRecord,
 };
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::units;
 
 /// Maximum width of a bar in the histogram, in characters.

@@ -76,7 +76,7 @@ struct TriggerLine<'a> {
 /// Never fails for a trigger of the monitor; the error is serde's.
 pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
     let metric = trigger.condition.metric();
-    crate::safe_text::json::to_string(&TriggerLine {
+    crate::files::json::to_string(&TriggerLine {
         trigger,
         metric: metric.name(),
         unit: metric.unit(),

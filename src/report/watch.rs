@@ -12,9 +12,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::HostView;
-use crate::safe_text::SafeText;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
 pub use self::mounts::{file_system_name, mount_error_text, no_values_text};
@@ -28,7 +28,7 @@ const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 /// # Errors
 /// Never fails for a view built by the model; the error is serde's.
 pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
-    crate::safe_text::json::to_string(live)
+    crate::files::json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.

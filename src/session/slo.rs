@@ -3,7 +3,7 @@
 use super::document::{
     BytePrefix, Findings, GoalComparison, Metric, MetricId, MetricKind, MetricUnit, SloResult,
 };
-use crate::nearest;
+use crate::text;
 use crate::units::{self, UnitError};
 
 /// A goal as the user specified it, parsed but not evaluated.
@@ -249,7 +249,7 @@ fn byte_prefix(amount: &str) -> Option<BytePrefix> {
 /// `, did you mean NAME?` if the name is similar to that of a metric.
 fn similar_metric(name: &str) -> String {
     let names: Vec<String> = MetricKind::FIXED.iter().map(ToString::to_string).collect();
-    nearest::suggestion(name, names.iter().map(String::as_str))
+    text::suggestion(name, names.iter().map(String::as_str))
 }
 
 #[cfg(test)]

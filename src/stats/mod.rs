@@ -4,3 +4,4 @@ pub mod general;
 pub mod latency;
 pub mod random;
 pub mod rotation;
+pub mod sorting;

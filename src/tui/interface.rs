@@ -25,11 +25,10 @@ use super::terminal::{PanicRestoration, TerminalGuard};
 use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::app::preferences::Preferences;
-use crate::open_files;
+use crate::files::supervisor;
 use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
-use crate::supervisor;
-use crate::terminal_output::TerminalOutput;
+use crate::tui::terminal_output::TerminalOutput;
 use crate::ui::Theme;
 use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
 
@@ -131,7 +130,6 @@ pub fn run_with<S: AppServices>(
     start: impl FnOnce(FeedSenders) -> io::Result<S>,
 ) -> Result<LoopEnd, InterfaceError> {
     let kind = TerminalKind::from_environment().ok_or(InterfaceError::DumbTerminal)?;
-    open_files::check_descriptor_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

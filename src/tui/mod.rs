@@ -22,6 +22,7 @@ pub mod signals;
 pub mod targets;
 pub mod terminal;
 pub mod terminal_kind;
+pub mod terminal_output;
 mod threads;
 
 pub use self::event_loop::LoopEnd;

@@ -15,10 +15,10 @@ use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::files::destination;
+use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
-use crate::safe_text::SafeText;
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);

@@ -11,9 +11,9 @@ use crate::drive::medium::is_simulated_name;
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, mounts};
 use crate::engine;
 use crate::engine::OpenError;
+use crate::files::printable::printable_bytes;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::printable_bytes;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// All targets of the launcher, the default first: a scratch file in the current directory, or in
 /// the first one that can hold it.
@@ -71,7 +71,7 @@ pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, Targ
     }
     let kind = if metadata.is_file() { "file" } else { "device" };
     Ok(TargetChoice {
-        name: printable_name(path),
+        name: printable_path(path),
         path: path.to_owned(),
         group: TargetGroup::File,
         label: target
@@ -130,7 +130,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
 }
 
 /// The path as text that can be printed.
-fn printable_name(path: &Path) -> String {
+fn printable_path(path: &Path) -> String {
     printable_bytes(path.as_os_str().as_bytes())
 }
 
@@ -144,7 +144,7 @@ fn directory_choice(path: &Path, target: Result<Target, TargetError>) -> TargetC
         (None, _) => String::new(),
     };
     TargetChoice {
-        name: printable_name(path),
+        name: printable_path(path),
         path: path.to_owned(),
         group: TargetGroup::Directory,
         label,

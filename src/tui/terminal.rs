@@ -12,9 +12,8 @@ use crossterm::{cursor, queue, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 use rustix::termios::tcgetpgrp;
 
-use crate::supervisor;
-use crate::supervisor::ScreenUse;
-use crate::terminal_output::TerminalOutput;
+use crate::files::supervisor;
+use crate::tui::terminal_output::TerminalOutput;
 
 /// Operations of the loop on the terminal, except for drawing.
 pub trait TerminalDisplay {
@@ -72,7 +71,7 @@ impl TerminalGuard {
     fn set_modes(&mut self) -> io::Result<()> {
         self.is_set_up = true;
         // Before it is true: the supervisor may only restore too much.
-        supervisor::report_screen(ScreenUse::SetUp);
+        supervisor::report_screen(true);
         terminal::enable_raw_mode()?;
         let mut bytes = Vec::new();
         queue!(
@@ -130,7 +129,7 @@ pub fn leave_screen(output: &TerminalOutput) {
     output.discard();
     output.write_last(&leave_screen_sequences());
     let _ = terminal::disable_raw_mode();
-    supervisor::report_screen(ScreenUse::None);
+    supervisor::report_screen(false);
 }
 
 /// What takes a terminal back from the alternate screen to the shell's: without a hidden cursor, mouse

@@ -19,7 +19,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::{AppState, BenchStage, Dialog, DrawnFrame, Screen};
-use crate::safe_text::printable::is_printable;
+use crate::files::printable::is_printable;
 
 pub use self::theme::{StyleRole, Theme};
 
@@ -50,7 +50,7 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buf: &mut Buffer) -> Dr
 }
 
 /// Removes control characters from all cells, and characters that shift their neighbours. Text from
-/// outside is escaped on input ([`SafeText`](crate::safe_text::SafeText)); what remains is replaced
+/// outside is escaped on input ([`SafeText`](crate::files::safe_text::SafeText)); what remains is replaced
 /// by a question mark.
 fn remove_controls(area: Rect, buf: &mut Buffer) {
     for position in area.positions() {

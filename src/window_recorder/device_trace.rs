@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::diagnosis::requests::RequestEvidence;
+use crate::files::safe_text::SafeText;
 use crate::model::requests::TracedRequest;
 use crate::probe::process::stat::parse_thread_group;
 use crate::probe::trace::{CaptureControl, TraceCapture};
 use crate::request_trace::{TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 /// Requests that are kept at most: a second of a fast drive is enough to see who is ahead of whom.
 const MAX_REQUESTS: usize = 200_000;

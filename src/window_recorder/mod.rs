@@ -14,13 +14,13 @@ use self::read_files::ReadFileLayouts;
 use self::stoppable::stoppable_processes;
 use crate::diagnosis::EvidenceWindow;
 use crate::drive::DriveKind;
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::probe::boot_time;
 use crate::probe::facts::{FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::system::kernel_log::NewErrors;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 pub(crate) use self::device_trace::process_of;
 

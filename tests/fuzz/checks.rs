@@ -1,14 +1,13 @@
 //! What holds for whatever a parser is given: it ends, it does not panic, and what it says of
 //! damage has a place in it. Used by `tests/library/parsers` with proptest and by the fuzz targets.
 
-use std::ffi::OsStr;
 use std::hint::black_box;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::alert_command::AlertProgram;
+use diskscope::alerts::command::AlertCommand;
 use diskscope::app::replay::Frame;
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
@@ -19,6 +18,7 @@ use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
+use diskscope::files::printable;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::transfers::dd;
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
@@ -39,7 +39,6 @@ use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
 use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use diskscope::roots::SysPaths;
-use diskscope::safe_text::printable;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
 use diskscope::session::slo::SloSpec;
@@ -303,7 +302,7 @@ pub fn units(text: &str) {
     }
     let _ = SloSpec::parse_all(text);
     let _ = SimParameters::parse(text);
-    let _ = AlertProgram::parse(text, OsStr::new(""));
+    let _ = AlertCommand::parse(text, None);
     let times = RecordingTimes::new(0, 86_400_000, "1970-01-01T00:00:00Z");
     if let Ok(time) = times.parse(text) {
         assert!(!times.label(time).is_empty());

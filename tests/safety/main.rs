@@ -10,6 +10,7 @@ mod guard;
 #[path = "../support/held_opens.rs"]
 mod held_opens;
 mod hostile;
+mod limits;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod outputs;

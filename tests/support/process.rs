@@ -34,8 +34,7 @@ pub fn run_dd(words: &[&str]) -> u32 {
 }
 
 /// The directory in /proc of the process that does a program's work, a child of the one that was
-/// started; `None` while it is not there yet. The process of the clean-up, which may still be there, has
-/// no thread that watches for a stop.
+/// started; `None` while it is not there yet.
 pub fn worker(child: &Child) -> Option<PathBuf> {
     worker_id(child).map(|id| Path::new("/proc").join(id.to_string()))
 }
@@ -44,16 +43,5 @@ pub fn worker(child: &Child) -> Option<PathBuf> {
 pub fn worker_id(child: &Child) -> Option<i32> {
     let id = child.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
-    children
-        .split_whitespace()
-        .find(|child| has_thread(&Path::new("/proc").join(child), "stop-watch"))?
-        .parse()
-        .ok()
-}
-
-fn has_thread(process: &Path, name: &str) -> bool {
-    let threads = std::fs::read_dir(process.join("task"));
-    threads.into_iter().flatten().flatten().any(|thread| {
-        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
-    })
+    children.split_whitespace().next()?.parse().ok()
 }

@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// When the file cannot be made or written.
 pub fn write_random_file(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
-    let mut random = diskscope::entropy::generator();
+    let mut random = rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>();
     let mut block = vec![0; BLOCK_BYTES];
     for _ in 0..bytes.div_ceil(BLOCK_BYTES as u64) {
         random.fill_bytes(&mut block);

@@ -18,7 +18,7 @@ fn printed_option_names_the_same_file_in_ascii() {
     let program = env!("CARGO_BIN_EXE_diskscope");
     let arguments = ["LC_ALL=C", program, "run", "random-write", name];
     let mut terminal = PtyTerminal::start(Path::new("/usr/bin/env"), &arguments, directory.path());
-    terminal.wait_for_text(r#"--overwrite 'gr'"$(printf '\303\266\303\237')"'e'"#);
+    terminal.wait_for_text(r"--overwrite $'gr\303\266\303\237e'");
     assert_eq!(terminal.wait_for_exit().code(), Some(3));
 }
 

@@ -9,7 +9,7 @@ use crate::drive::DriveKind;
 use crate::model::SampleHistory;
 use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
 use crate::model::snapshot::{DeviceView, Snapshot};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A device counts as idle after this many samples without I/O, so that its line does not come and
 /// go.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Weight of the latest value in the smoothed one.
 const LATEST_WEIGHT: f64 = 0.3;

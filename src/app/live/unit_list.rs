@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use crate::app::keymap::KeyCommand;
 use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::{Snapshot, UnitView};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A column by which units can be sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

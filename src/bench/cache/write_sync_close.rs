@@ -25,7 +25,7 @@ use crate::bench::{
     Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::{
     CheckEvidence, CheckId, TruncatedFiles, UnsupportedDirectIo,

@@ -8,7 +8,7 @@ use super::parameter::ParameterError;
 use super::parameter_conflict::ParameterConflict;
 use crate::drive::QUOTA_ADVICE;
 use crate::engine::{EngineError, OpenError, PlanError, PlanField, PlanProblem};
-use crate::privilege;
+use crate::text;
 
 /// Why a benchmark could not run.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ fn engine_advice(error: &EngineError) -> String {
         EngineError::EngineStart { source, .. }
             if source.kind() == std::io::ErrorKind::PermissionDenied =>
         {
-            return privilege::root_advice(
+            return text::root_advice(
                 " (sudo)",
                 "a security module or a container forbids it: try --engine pread",
             );

@@ -1,8 +1,8 @@
 //! The metrics that a benchmark can yield and for which goals can be set.
 
-use crate::nearest;
 use crate::session::document::{MetricId, MetricKind, Percentile, VariantKey};
 use crate::stats::latency::histogram::PERCENTILES;
+use crate::text;
 
 /// A group of metrics that a benchmark can yield.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ pub fn describe(families: &[MetricFamily]) -> String {
 pub fn suggest_metric(families: &[MetricFamily], id: &MetricId) -> String {
     let members = families.iter().flat_map(MetricFamily::members);
     let known: Vec<String> = members.map(|id| id.to_string()).collect();
-    nearest::suggestion(&id.to_string(), known.iter().map(String::as_str))
+    text::suggestion(&id.to_string(), known.iter().map(String::as_str))
 }
 
 #[cfg(test)]

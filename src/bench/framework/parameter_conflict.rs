@@ -1,7 +1,7 @@
 //! Parameters that are valid one by one, but not for this benchmark or target.
 
 use super::options::{MAX_REQUEST_BYTES, WINDOW_BEGIN, WINDOW_END};
-use crate::nearest;
+use crate::text;
 use crate::units;
 
 /// Why parameters do not fit the benchmark, the target or each other.
@@ -9,7 +9,7 @@ use crate::units;
 pub enum ParameterConflict {
     /// The benchmark has no such parameter.
     #[error("{benchmark} has no parameter --{name}{}: it takes --{}",
-        nearest::suggestion(name, known.iter().copied()), known.join(", --"))]
+        text::suggestion(name, known.iter().copied()), known.join(", --"))]
     UnknownParameter {
         /// Name of the benchmark.
         benchmark: &'static str,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::check::{OptimumDoubt, VariantRatio};
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};

@@ -14,9 +14,9 @@ use crate::bench::{
 use crate::drive::medium::is_simulated_name;
 use crate::drive::{Consent, Target, TargetKind};
 use crate::engine::EngineChoice;
-use crate::safe_text::printable::printable_bytes;
+use crate::files::printable::printable_bytes;
+use crate::files::shell;
 use crate::session::slo::SloSpec;
-use crate::shell;
 
 /// A requested benchmark run, identical for the command line and the launcher.
 #[derive(Clone)]

@@ -22,7 +22,7 @@ use crate::bench::{
     FioGap, FioJob, Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::{
     BlockSizeAdvice, CheckEvidence, CheckId, CopyAdvice, DepthAdvice, DepthPoint,

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::files::printable::printable_bytes;
 use crate::model::requests::RequestActor;
 use crate::probe::process::stat;
 use crate::probe::text::{read_file, read_start};
-use crate::safe_text::printable::printable_bytes;
 use crate::session::document::{Attribution, OtherUser};
 
 /// Limit on distinct threads; further ones are not attributed.

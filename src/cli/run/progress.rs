@@ -7,9 +7,9 @@ use crate::bench::{Forecast, RunEvent, RunProgress, RunStart};
 use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
+use crate::files::printable::printable_str;
 use crate::files::terminal::terminal_text;
-use crate::safe_text::printable::printable_str;
-use crate::terminal_output::TerminalOutput;
+use crate::tui::terminal_output::TerminalOutput;
 use crate::units;
 
 /// Width of the bar in characters.

@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-use crate::alert_command::{
-    AlertCommand, AlertProgram, CommandEvent, CommandLineError, CommandOutcome, CommandRunner,
-    ExecIdentity, Invoker, RunLimits,
-};
+use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
 use crate::cli::output::{converted, growing_destination, print_status_line};
@@ -141,31 +138,28 @@ fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, Command
     let Some(text) = matches.get_one::<String>("exec") else {
         return Ok(None);
     };
-    let requested = matches.get_one::<String>("exec-user").map(String::as_str);
-    let identity = ExecIdentity::decide(requested, &Invoker::of_process())
-        .map_err(CommandFailure::usage_error)?;
-    let program = AlertProgram::parse(text, &identity.program_directories())
-        .map_err(CommandFailure::usage_error)?;
-    program.check_control(&identity).map_err(program_failure)?;
-    let words = program.shell_words();
+    let user = matches.get_one::<String>("exec-user").map(String::as_str);
+    let command = AlertCommand::parse(text, user).map_err(command_failure)?;
+    let words = command.shell_words();
     if !words.is_empty() {
         print_status_line(&format!(
             "note: --exec uses no shell: {} reaches the program as it is (write sh -c '...' for a shell)",
             words.join(" ")
         ));
     }
-    let limits = RunLimits {
-        interval: time_option(matches, "exec-interval")?.unwrap_or_default(),
-        timeout: time_option(matches, "exec-timeout")?.unwrap_or_default(),
+    let interval = time_option(matches, "exec-interval")?.unwrap_or_default();
+    let timeout = time_option(matches, "exec-timeout")?.unwrap_or_default();
+    let print = |condition: &Condition, outcome: CommandOutcome| {
+        print_status_line(&format!(
+            "--exec for {condition}: {}",
+            outcome_text(&outcome)
+        ));
     };
-    let command = AlertCommand::new(program, identity);
-    Ok(Some(CommandRunner::new(command, limits, |event| {
-        print_status_line(&event_text(&event));
-    })))
+    Ok(Some(CommandRunner::new(command, interval, timeout, print)))
 }
 
-fn program_failure(error: CommandLineError) -> CommandFailure {
-    if !matches!(error, CommandLineError::Untrusted { .. }) {
+fn command_failure(error: CommandError) -> CommandFailure {
+    if !matches!(error, CommandError::Untrusted { .. }) {
         return CommandFailure::usage_error(error);
     }
     CommandFailure::refused(error).with_advice(
@@ -174,24 +168,17 @@ fn program_failure(error: CommandLineError) -> CommandFailure {
     )
 }
 
-fn event_text(event: &CommandEvent) -> String {
-    let what = match &event.outcome {
-        CommandOutcome::NotStarted(error) => format!("cannot start the command: {error}"),
-        CommandOutcome::Ended {
-            pid,
-            status,
-            duration,
-        } => format!("{status} after {} (pid {pid})", format_wait(*duration)),
-        CommandOutcome::TimedOut { pid, duration } => format!(
-            "ended by SIGTERM after {} (pid {pid}): --exec-timeout",
-            format_wait(*duration)
-        ),
-        CommandOutcome::Unkillable { pid } => format!(
-            "pid {pid} does not end after SIGKILL; no other command is started for this condition"
-        ),
-        CommandOutcome::Lost { pid, error } => format!("cannot wait for pid {pid}: {error}"),
-    };
-    format!("--exec for {}: {what}", event.condition)
+fn outcome_text(outcome: &CommandOutcome) -> String {
+    match outcome {
+        CommandOutcome::Failed(error) => format!("cannot start the command: {error}"),
+        CommandOutcome::TimedOut(time) => {
+            format!(
+                "ended by SIGTERM after {}: --exec-timeout",
+                format_wait(*time)
+            )
+        }
+        CommandOutcome::Ended(status, time) => format!("{status} after {}", format_wait(*time)),
+    }
 }
 
 /// Prints triggers.

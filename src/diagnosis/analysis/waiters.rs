@@ -7,8 +7,8 @@ use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
 use crate::diagnosis::wait_kind::{WaitKind, wait_kind};
 use crate::diagnosis::window::EvidenceWindow;
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::files::safe_text::SafeText;
+use crate::stats::sorting::SortList as _;
 
 /// A process that was blocked.
 #[derive(Debug, Clone, Default)]

@@ -8,10 +8,10 @@ use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::file_server::{AwaitedServer, FileServerClient, ServedMount};
 use crate::diagnosis::remedy::{AwaitedMount, Remedy};
 use crate::drive::mounts::{MountEntry, is_reachable, submounts};
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::MountView;
 use crate::probe::facts::FactsSample;
 use crate::probe::process::thread_sleep::ThreadSleep;
-use crate::safe_text::SafeText;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in
 /// fs/fuse/virtio_fs.c).

@@ -8,10 +8,10 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::{HostView, ProcessView};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;

@@ -13,7 +13,7 @@ use crate::diagnosis::mitigation::pause_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::model::snapshot::HostView;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Fraction of the time that a writer has to be throttled.
 const MIN_THROTTLED: f64 = 0.25;

@@ -10,9 +10,9 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::mitigation::health_of;
 use crate::diagnosis::remedy::Remedy;
+use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsSample;
 use crate::probe::system::kernel_log::NewErrors;
-use crate::safe_text::SafeText;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let found = match &analysis.window.facts {

@@ -3,7 +3,7 @@
 use crate::diagnosis::analysis::Analysis;
 use crate::diagnosis::cause::{Cause, NotExamined};
 use crate::diagnosis::measurement::Measurement;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Result of a rule.
 #[derive(Debug, Clone, PartialEq)]

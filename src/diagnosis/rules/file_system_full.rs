@@ -6,8 +6,8 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::MountView;
-use crate::safe_text::SafeText;
 
 /// Available bytes below which a file system is full: writes fail or are about to fail,
 const FULL_BYTES: f64 = 16e6;

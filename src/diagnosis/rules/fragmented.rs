@@ -10,8 +10,8 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
+use crate::files::safe_text::SafeText;
 use crate::probe::files::layout::FileLayout;
-use crate::safe_text::SafeText;
 
 /// Mean size in bytes of a piece up to which a disk spends most of its time with seeks: two thirds of
 /// it at this size.

@@ -11,7 +11,7 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::mitigation::health_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Sleep that is not normal; in a shorter window the whole of it, but not less than the second
 /// value.

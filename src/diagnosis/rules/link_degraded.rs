@@ -6,7 +6,7 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Fraction of the supported speed below which a link is degraded.
 const DEGRADED: f64 = 0.75;

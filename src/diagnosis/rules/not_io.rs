@@ -8,8 +8,8 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::files::safe_text::SafeText;
+use crate::stats::sorting::SortList as _;
 
 /// Fraction of the processor time from which the processors are busy,
 const BUSY: f64 = 0.9;

@@ -140,13 +140,13 @@ fn strictatime_mount_gets_advice() {
     let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount --options-source mtab -o remount,bind,relatime \"/srv/it's\""]
+        ["mount --options-source mtab -o remount,bind,relatime '/srv/it'\\''s'"]
     );
     file_system.path = Some(OsStr::from_bytes(b"/srv/a\tb ").into());
     let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount --options-source mtab -o remount,bind,relatime /srv/a\"$(printf '\\011')\"'b '"]
+        ["mount --options-source mtab -o remount,bind,relatime $'/srv/a\\011b '"]
     );
     for read_only in [["ro", "rw"], ["rw", "ro"]] {
         let file_system = MountedFileSystem {

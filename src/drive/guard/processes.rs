@@ -14,7 +14,7 @@ use crate::drive::identity::sanitized;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
-use crate::pid_namespace;
+use crate::roots;
 use crate::roots::SysPaths;
 
 /// One pass over all processes, a process at a time. This process does not count.
@@ -40,7 +40,7 @@ impl<'s> ProcessScan<'s> {
             .filter(|pid| *pid != std::process::id())
             .collect();
         let own_namespace = fs::read_link(roots.proc.join("self/ns/mnt")).ok();
-        let sees_all = pid_namespace::is_proc_of_initial_namespace(roots) && processes.contains(&1);
+        let sees_all = roots::is_proc_of_initial_namespace(roots) && processes.contains(&1);
         Self {
             roots,
             stack,

@@ -6,9 +6,9 @@ use std::io;
 use crate::drive::error_kind::ErrorKind;
 use crate::drive::guard::users::{UnknownUse, Usage, User};
 use crate::drive::medium::IdentityChange;
-use crate::privilege;
-use crate::safe_text::SafeText;
-use crate::shell;
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
+use crate::text;
 use crate::units;
 
 /// A target is not written.
@@ -111,11 +111,11 @@ impl Refusal {
                 "all of that would be lost; to overwrite it, add --overwrite-signatures to {}",
                 overwrite_option(name)
             ),
-            Reason::Unknown(_) => privilege::root_advice(
+            Reason::Unknown(_) => text::root_advice(
                 " on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
                 "run it on the host, with /proc and /sys mounted, or name a directory: a scratch file is created there",
             ),
-            Reason::OtherOwner => privilege::root_advice(
+            Reason::OtherOwner => text::root_advice(
                 ", or name a directory: a scratch file is created there",
                 "grant CAP_LEASE, or name a directory: a scratch file is created there",
             ),

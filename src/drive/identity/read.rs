@@ -17,7 +17,7 @@ use crate::drive::identity::volume::{VolumeName, by_id_name};
 use crate::drive::mounts;
 use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Unit of `size` and `start` in bytes, regardless of the drive's sector size.
 const SECTOR_BYTES: u64 = 512;

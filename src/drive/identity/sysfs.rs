@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::drive::mounts::parse_device_number;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::{is_invisible, printable_name};
+use crate::files::printable::{is_invisible, printable_str};
 
 /// Names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
@@ -56,7 +56,7 @@ pub fn sanitized(text: &str) -> String {
             }
         })
         .collect();
-    printable_name(&visible).into_owned()
+    printable_str(&visible).into_owned()
 }
 
 /// As above for a text of a drive, whose parts are padded with blanks: one is kept of several.

@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::safe_text::printable::is_printable;
+    use crate::files::printable::is_printable;
 
     #[test]
     fn udev_properties_are_decoded() {

@@ -18,8 +18,8 @@ use crate::drive::medium::target::{Target, TargetKind, strip_trailing_slash};
 use crate::drive::mounts::split_device_number;
 use crate::drive::{free_space, identity, ioctl, mounts, scratch};
 use crate::files::input;
+use crate::files::printable::printable_bytes;
 use crate::roots::SysPaths;
-use crate::safe_text::printable::printable_bytes;
 
 /// `STATX_DIOALIGN`: `O_DIRECT` alignment of a file (kernel 6.1).
 const STATX_DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::drive::settings::setting::SystemSetting;
 use crate::files::state::PrivateDirectoryError;
-use crate::privilege;
+use crate::text;
 
 /// Error of an operation on a setting.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ impl SettingError {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    return privilege::root_advice(
+                    return text::root_advice(
                         " (sudo)",
                         "a container or a security module forbids it: run it on the host",
                     );

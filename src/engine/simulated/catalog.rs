@@ -3,7 +3,7 @@
 use super::settings::{COMMON_PARAMETERS, SimError, SimParameters, SimulatedKind};
 use super::{drives, hdd_model, ssd_model};
 use crate::drive::medium::SIMULATED_PREFIX;
-use crate::nearest;
+use crate::text;
 
 /// All kinds of simulated drives.
 pub const SIMULATED_KINDS: &[SimulatedKind] = &[
@@ -32,7 +32,7 @@ impl SimParameters {
             let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();
             return Err(SimError(format!(
                 "there is no simulated drive {drive:?}{}; there are {}",
-                nearest::suggestion(drive, known.iter().copied()),
+                text::suggestion(drive, known.iter().copied()),
                 known.join(", ")
             )));
         };
@@ -43,7 +43,7 @@ impl SimParameters {
                 return Err(SimError(format!(
                     "sim:{} has no parameter {key:?}{}; it has {}, {}",
                     kind.name,
-                    nearest::suggestion(
+                    text::suggestion(
                         key,
                         kind.parameters.iter().chain(&COMMON_PARAMETERS).copied()
                     ),

@@ -6,7 +6,7 @@ use super::latency_samples::LatencySamples;
 use super::piece::SyncRecord;
 use super::table::FileId;
 use crate::probe::trace::file_event::SyncCall;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Limit on combinations of call, process and file. Calls beyond it are counted only.
 const MAX_ENTRIES: usize = 10_000;

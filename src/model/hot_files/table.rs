@@ -8,7 +8,7 @@ use super::latency_samples::LatencySamples;
 use super::piece::{Access, CompletedPiece, Transfer};
 use super::view::{UnknownBytes, UnknownReason};
 use crate::model::requests::RequestActor;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Limit on files. The bytes of further ones are counted together.
 const MAX_FILES: usize = 100_000;

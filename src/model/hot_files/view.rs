@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::piece::Access;
+use crate::files::safe_text::SafeText;
 use crate::probe::trace::file_event::SyncCall;
-use crate::safe_text::SafeText;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

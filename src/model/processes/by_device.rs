@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::files::safe_text::SafeText;
 use crate::model::interval::{ProcessPair, SampleInterval};
 use crate::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo, TracedProcess};
 use crate::model::snapshot::{DeviceShare, ProcessView, TracedInterval};
 use crate::probe::SystemSample;
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// The devices of open files with the rates of the process, where it uses only one: a process does
 /// not say how much it moved on which of several.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::files::safe_text::SafeText;
 use crate::model::interval::{ProcessPair, SampleInterval, io_difference};
 use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::snapshot::{DeviceShare, ProcessView};
 use crate::probe::sample::{ProcessSample, ThreadSample};
-use crate::safe_text::SafeText;
 
 /// The active threads, where threads were read; `whole` is their process.
 pub(super) fn thread_views(

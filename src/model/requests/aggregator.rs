@@ -8,7 +8,7 @@ use super::request::{RequestActor, TracedRequest};
 use super::seek_distance::seek_distances;
 use super::summary::{OperationLatency, PerThreadStats, RequestSummary};
 use super::{DeviceNumber, MatchErrors};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Maximum number of listed requests.
 const MAX_LISTED_REQUESTS: usize = 1000;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::operation::RequestOperation;
 use super::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+use crate::files::safe_text::SafeText;
 use crate::probe::trace::event::{DeviceNumber, RwbsFlags, ThreadName};
-use crate::safe_text::SafeText;
 
 /// A request as a line of `trace --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

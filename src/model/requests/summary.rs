@@ -6,8 +6,8 @@ use super::matcher::MatchErrors;
 use super::operation::RequestOperation;
 use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
-use crate::sorting::SortList as _;
 use crate::stats::latency::histogram::LatencyHistogram;
+use crate::stats::sorting::SortList as _;
 
 /// Limit on distinct threads. Requests of further threads are aggregated in one entry.
 const MAX_THREADS: usize = 4096;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// I/O on one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl From<RecordedShare> for DeviceShare {
 pub struct TracedInterval {
     /// I/O that no process is known for: of the kernel itself (journals, metadata, swap, the lower
     /// half of loop devices), and of files that were dirty before the trace began.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub unattributed: Vec<DeviceShare>,
     /// Trace events that the kernel lost since the trace began; if not 0, requests are missing.
     pub events_lost: u64,

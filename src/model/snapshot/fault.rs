@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// A task in uninterruptible sleep (state D). Threads of the kernel are left out: they wait for
 /// work too.

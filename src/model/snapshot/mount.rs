@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// A mounted file system over the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct MountView {
     /// it.
     pub waiting: Option<u64>,
     /// Error counters of the devices of a btrfs since they were last reset.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub errors: Vec<MountErrors>,
     /// Why it has no counters of its own.
     pub no_values: Option<NoMountValues>,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::nanoseconds;
+use crate::files::safe_text::SafeText;
 use crate::probe::operations::operation::WorkUnit;
 use crate::probe::sample::PagesUnknown;
-use crate::safe_text::SafeText;
 
 /// Progress of a process through a file, or through all files that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

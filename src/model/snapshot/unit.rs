@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::safe_text::SafeText;
 use crate::probe::sample::UnitKind;
-use crate::safe_text::SafeText;
 
 /// A service, container, session or other control group over the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct UnitView {
     /// Fraction of time (0 to 1, average of 10 s) in which all of its tasks waited for I/O.
     pub pressure_full: Option<f64>,
     /// Its limits; empty without limits.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub limits: Vec<UnitLimit>,
 }
 

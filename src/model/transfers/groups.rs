@@ -1,9 +1,9 @@
 //! Whether a transfer reaches the limit of its control group.
 
 use super::context::{TransferContext, TransferDevices};
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::{Bottleneck, DeviceView};
 use crate::probe::sample::IoLimit;
-use crate::safe_text::SafeText;
 
 /// Within these fractions of a limit the limit is the bottleneck: a slower transfer has another
 /// bottleneck, and a faster one comes from the cache, which has no limit.

@@ -9,6 +9,7 @@ use super::kind::kind_of_program;
 use super::limits::is_rate_limited;
 use super::movement::counted_bytes;
 use super::transfer::FINISHED_DISPLAY_TIME;
+use crate::files::safe_text::SafeText;
 use crate::model::file_locations::FileLocation;
 use crate::model::interval::io_difference;
 use crate::model::snapshot::{Throttle, TransferState, TransferView};
@@ -16,8 +17,7 @@ use crate::probe::SystemSample;
 use crate::probe::copy_jobs::arguments::CopyOrder;
 use crate::probe::copy_jobs::{CountMethod, FileCount, JobCount};
 use crate::probe::sample::{ProcessIo, ProcessSample};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A process that transferred this many bytes since the last sample is not stalled, even if no file
 /// was completed.

@@ -7,14 +7,14 @@ use super::context::TransferContext;
 use super::estimate::{Eta, RateEstimator};
 use super::kind::kind_of_operation;
 use super::transfer::FINISHED_DISPLAY_TIME;
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::{
     Bottleneck, BottleneckReason, DeviceView, Throttle, TransferOperation, TransferState,
     TransferView, WorkProgress,
 };
 use crate::probe::SystemSample;
 use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
-use crate::safe_text::SafeText;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// A hundredth of a percent of a large pool takes a minute.
 const COARSE_STALLED_AFTER: Duration = Duration::from_secs(120);

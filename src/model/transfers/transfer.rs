@@ -13,11 +13,11 @@ use super::flow::has_pipe;
 use super::limits;
 use super::movement::{Movement, counted_bytes, movement, read_bytes, written_bytes};
 use super::transfer_file::TransferFile;
+use crate::files::safe_text::SafeText;
 use crate::model::interval::io_difference;
 use crate::model::snapshot::TransferState;
 use crate::probe::SystemSample;
 use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
-use crate::safe_text::SafeText;
 
 /// A finished transfer is shown for this long.
 pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);

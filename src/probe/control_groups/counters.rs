@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::limits::parse_device;
-use crate::control_groups::Hierarchy;
+use crate::mountinfo::Hierarchy;
 use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
 
 /// I/O of a group on one device since the group was created: that of the groups below it included.

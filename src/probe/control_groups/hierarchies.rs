@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::limits::{IoLimit, add_limit, limits_of_group};
-use crate::control_groups::{Hierarchy, HierarchyMount, read_mount_table};
+use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 

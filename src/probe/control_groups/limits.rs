@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::control_groups::Hierarchy;
+use crate::mountinfo::Hierarchy;
 use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
 
 /// One of the four limits.

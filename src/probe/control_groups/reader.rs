@@ -8,7 +8,7 @@ use super::counters::read_counters;
 use super::hierarchies::{BLKIO, IoHierarchies};
 use super::limits::limits_of_group;
 use super::unit::{Unit, UnitNames};
-use crate::control_groups::{Hierarchy, HierarchyMount};
+use crate::mountinfo::{Hierarchy, HierarchyMount};
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, IoAccounting};
 use crate::probe::system::host::parse_pressure;
 use crate::probe::text::read_file;

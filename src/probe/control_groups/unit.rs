@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::container::{ContainerId, read_container_name};
+use crate::files::safe_text::SafeText;
 use crate::roots::SysPaths;
-use crate::safe_text::SafeText;
 
 /// More names are not kept: containers come and go.
 const MAX_KNOWN: usize = 10_000;

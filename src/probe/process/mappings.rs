@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::descriptors::MIN_FILE_BYTES;
 use crate::probe::sample::{FileHandle, FileKind, OpenFile};
 use crate::probe::text::{nonempty_lines, open_relative, parse_number, pread_all, split_fields};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Bytes from devices in one sample that no read system call explains, from which on the mappings are
 /// examined.

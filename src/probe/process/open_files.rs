@@ -16,7 +16,7 @@ use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Suffix that the kernel appends to the link of a deleted file.
 const DELETED_SUFFIX: &[u8] = b" (deleted)";

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::open_files;
+use crate::memory;
 use crate::probe::text::pread_once;
 
 /// Descriptors reserved for the rest of the program.
@@ -19,7 +19,7 @@ impl DescriptorBudget {
     /// reserve, at most half of it.
     #[must_use]
     pub fn from_limit() -> Self {
-        let current = open_files::raise_limit().min(u64::from(u32::MAX));
+        let current = memory::raise_open_files().min(u64::from(u32::MAX));
         Self::with_remaining(
             current
                 .saturating_sub(RESERVED_DESCRIPTORS)

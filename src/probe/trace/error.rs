@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::privilege;
+use crate::text;
 
 /// Why requests cannot be traced.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ impl TraceError {
     pub fn advice(&self) -> String {
         let text = match self {
             Self::NotPermitted { .. } => {
-                return privilege::root_advice(
+                return text::root_advice(
                     "; rates, transfers and benchmarks work without it",
                     "a container or kernel lockdown forbids it: run it on the host; rates, transfers \
                      and benchmarks work without it",

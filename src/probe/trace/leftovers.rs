@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
 use crate::files::state::PrivateDirectory;
-use crate::pid_namespace::{INITIAL_PID_NAMESPACE, pid_namespace};
+use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 use crate::probe::process::stat;
 use crate::roots::SysPaths;
 

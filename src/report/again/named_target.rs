@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::drive::medium::is_simulated_name;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 
 /// Whether a target's name means another file in another working directory.

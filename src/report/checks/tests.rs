@@ -1,5 +1,5 @@
 use super::*;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::checks::all_rules;
 use crate::session::document::check::{
     CheckCode, CheckEvidence, CheckId, CompetingTraffic, DepthAdvice, DepthPoint, OptimumDoubt,

@@ -1,6 +1,6 @@
 //! Text of a comparison, shared by the terminal output and the report.
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
     MissingInterval, UnmatchedMeasurement,

@@ -5,10 +5,10 @@ use super::remedies::{RemedyText, remedy_text};
 use super::sentences::not_examined_reason;
 use super::values::measurement_text;
 use crate::diagnosis::{Cause, CauseDetail, Certainty, Diagnosis, Measurement, Party};
-use crate::privilege;
-use crate::shell::for_terminal;
+use crate::files::shell::for_terminal;
+use crate::text;
+use crate::text::wrap_text;
 use crate::units;
-use crate::wrap::wrap_text;
 
 /// Values that are shown of a cause that was ruled out.
 const RULED_OUT_VALUES: usize = 1;
@@ -215,7 +215,7 @@ fn probable_text(traced: Option<u64>) -> String {
         Some(requests) => {
             format!("{requests} requests of the busiest device were traced and do not prove more")
         }
-        None => privilege::root_advice(
+        None => text::root_advice(
             ": then the requests of the busiest device are traced as proof",
             "no device was busy enough to be traced",
         ),

@@ -6,7 +6,7 @@ use super::remedies::remedy_text;
 use super::sentences::{cause_sentence, conclusion, not_examined_reason};
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::{Cause, CauseCode, Certainty, Diagnosis, Measurement, Party, Severity};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Name of the schema.
 const SCHEMA: &str = "diskscope-diagnosis";

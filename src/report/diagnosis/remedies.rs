@@ -1,10 +1,11 @@
 //! What helps, as commands that can be pasted.
 
 use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
+use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::mountinfo;
 use crate::probe::process::thread_sleep::ThreadSleep;
-use crate::safe_text::SafeText;
-use crate::shell;
+use crate::roots;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
@@ -98,13 +99,25 @@ fn unmount_command(mount_point: &SafeText, mount: &AwaitedMount) -> Option<Strin
     } = mount;
     // Behind the first path of a row, the root of the mount within its file system, and before its separator
     // is the mount point only.
-    let place = shell::basic_regex(&mountinfo::escape(path));
+    let place = basic_regex(&mountinfo::escape(path));
     Some(format!(
         "{} && cat /proc/self/mountinfo | grep -a {} | tail -n 1 | grep -q '^{id} {parent} {major}:{minor} ' && ! grep -q '^[0-9]* {id} ' /proc/self/mountinfo && {}",
         same_sleep_condition(waiter),
         shell::quote_word(format!(" /.* {place} .* - "))?,
         shell::command_line(["umount", "-f", "-l", "--", path])?,
     ))
+}
+
+/// A basic regular expression, as of grep(1), that matches this text only.
+fn basic_regex(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '\\' | '.' | '*' | '[' | '^' | '$') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 /// At most [`MAX_SUBMOUNTS`] of these places, and how many more there are.
@@ -124,7 +137,7 @@ fn limit_command(
     read_bytes_per_s: Option<u64>,
     write_bytes_per_s: Option<u64>,
 ) -> Option<String> {
-    let node = shell::device_node(device)?;
+    let node = roots::device_node(device)?;
     let limits = [
         ("IOReadBandwidthMax", read_bytes_per_s),
         ("IOWriteBandwidthMax", write_bytes_per_s),
@@ -142,7 +155,7 @@ fn limit_command(
 /// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
 fn slow_resync_command(device: &str) -> Option<String> {
     let set = |setting: &str, speed: u32| {
-        let file = shell::device_directory(device)? + "/md/" + setting;
+        let file = roots::device_directory(device)? + "/md/" + setting;
         Some(format!("echo {speed} > {}", shell::quote_word(file)?))
     };
     let (min, max) = (set("sync_speed_min", 1000)?, set("sync_speed_max", 10_000)?);
@@ -237,7 +250,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             )
         }
         Remedy::ShowHealth { device } => RemedyText::command_or(
-            shell::device_node(device)
+            roots::device_node(device)
                 .and_then(|node| shell::command_line(["smartctl", "-a", &node])),
             "health and error log of the drive",
             format!("see the health and the error log of {device} with smartctl"),
@@ -247,7 +260,7 @@ pub fn remedy_text(remedy: &Remedy) -> RemedyText {
             "messages of the kernel",
         ),
         Remedy::TraceRequests { device } => RemedyText::command_or(
-            shell::device_name(device)
+            roots::device_name(device)
                 .and_then(|name| shell::command_line(["diskscope", "trace", "--", name])),
             "single requests, who and how long (root)",
             format!("see the single requests of {device} with diskscope trace"),
@@ -364,7 +377,7 @@ mod tests {
         let lines = [
             "cat /proc/20/task/21/schedstat | grep -qx '81234 1204 31' &&",
             "cat /proc/self/mountinfo |",
-            r#"grep -a " /.* /mnt/a\\.b .* - " |"#,
+            r"grep -a ' /.* /mnt/a\.b .* - ' |",
             "tail -n 1 | grep -q '^66 44 0:41 ' &&",
             "! grep -q '^[0-9]* 66 ' /proc/self/mountinfo &&",
             "umount -f -l -- /mnt/a.b",

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::entries::{Entry, cause_entries, evidence_entries, remainder_entries};
 use super::sentences::{cause_sentence, conclusion, verdict};
 use crate::diagnosis::Diagnosis;
+use crate::text::wrap_text;
 use crate::units;
-use crate::wrap::wrap_text;
 
 /// Columns of the text.
 const WIDTH: usize = 80;

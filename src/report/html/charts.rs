@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::plot::{HtmlCurve, HtmlPlot, distribution_chart};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series};
 

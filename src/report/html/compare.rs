@@ -8,8 +8,8 @@ use super::parts::html_table;
 use super::plot::{HtmlCurve, HtmlPlot};
 use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
+use crate::files::safe_text::SafeText;
 use crate::report::compare::words::session_letter;
-use crate::safe_text::SafeText;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, ComparedSession, Comparison,

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::presentation::PresentationLookup;
 use super::{compare, parts, run, timestamp, title};
-use crate::safe_text::printable::printable_lines;
+use crate::files::printable::printable_lines;
 use crate::session::compare::{Comparison, ComparisonInput};
 use crate::session::document::BenchmarkRun;
 

@@ -9,7 +9,7 @@ use crate::session::document::{
     BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricId, RunEvidence,
     Severity, SloResult, StageBreakdown, Verdict,
 };
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::units;
 
 /// Number of cards at the top of a run whose benchmark defines no headline metrics.

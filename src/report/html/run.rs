@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
 use super::{charts, parts};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::chart::ResultPresentation;
 use crate::session::compare::align::format_parameters;
 use crate::session::document::{BenchmarkRun, Findings, Metric, RunState, Series, TargetRecord};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 
 /// Maximum number of sessions that the title names; more are counted.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::exposition::{Exposition, Family, FamilyKind, Label};
 use crate::condition::Condition;
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::DeviceView;
 use crate::probe::SystemSample;
 use crate::probe::sample::{
     ControlGroupSample, DeviceIo, DiskCounters, PressureStall, RequestCounters, UnitKind,
 };
-use crate::safe_text::SafeText;
 
 /// `/proc/diskstats` counts sectors of 512 bytes.
 const SECTOR_BYTES: f64 = 512.0;

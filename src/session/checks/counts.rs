@@ -1,7 +1,7 @@
 //! Compares the benchmark's own count of requests and bytes with the kernel's.
 
 use super::rule::{CheckRule, fraction, is_direct};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::check::{
     CacheHits, CachedLayer, CheckEvidence, CheckId, CompetingTraffic, MergedRequests,
     SplitRequests, UncountedTarget, UnflushedWrites,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricUnit};
 use crate::units;
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::align::{DifferingParameter, ParameterDifference};
 use super::overlay::ChartOverlay;
 use super::ratio::{BetterDirection, MetricSample, RatioJudgement};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::{Metric, MetricId, MetricUnit, Verdict};
 
 /// Value of [`Comparison::schema`].

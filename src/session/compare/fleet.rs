@@ -8,12 +8,12 @@ use super::align;
 use super::caution::collect_cautions;
 use super::input::{ComparisonInput, RepeatedRuns};
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
-use crate::sorting::SortList as _;
 use crate::stats::general::robust::{median, median_absolute_deviation};
+use crate::stats::sorting::SortList as _;
 
 /// Value of [`FleetComparison::schema`].
 pub const FLEET_SCHEMA: &str = "diskscope-fleet";

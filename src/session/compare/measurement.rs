@@ -3,7 +3,7 @@
 use super::align;
 use super::comparison::UnmatchedMeasurement;
 use super::input::{ComparisonInput, RepeatedRuns};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 
 /// One benchmark with one set of parameters, and the runs of each side.

@@ -258,7 +258,7 @@ proptest::proptest! {
         let comparison = compared_sessions(&sessions, &[]);
         for depth in 1..4_u64 {
             let having = depths.iter().filter(|depths| depths.contains(&depth)).count();
-            let written: crate::safe_text::SafeText = format!("depth {depth}").into();
+            let written: crate::files::safe_text::SafeText = format!("depth {depth}").into();
             let tests = comparison.benchmarks.iter();
             let found: Vec<_> = tests.filter(|it| it.parameters.contains(&written)).collect();
             proptest::prop_assert_eq!(found.len(), usize::from(having > 1));

@@ -16,7 +16,7 @@ use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// Whether a table belongs to a nested benchmark, named as by [`Findings::merge_nested`].
 #[must_use]

@@ -4,15 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::{self, SafeLines, SafeText};
+use crate::files::safe_text::{SafeLines, SafeText};
 
 /// Command lines that repeat a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Invocation {
-    /// The command line of diskscope, with the absolute path of the target; empty if this ends in a line
-    /// break, which no command on one line can contain, or if the working directory was deleted.
-    #[serde(deserialize_with = "safe_text::line")]
+    /// The command line of diskscope, with the absolute path of the target; empty if the working directory
+    /// was deleted.
     pub diskscope: SafeText,
     /// Command lines for a POSIX shell that make fio do the same: the same ranges, amounts and
     /// rate. If they write, the first line is a comment that states how much of what they

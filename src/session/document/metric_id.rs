@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::metric_kind::{MetricKind, Percentile, metric_table};
 use super::metric_unit::MetricUnit;
-use crate::safe_text::{self, SafeText};
+use crate::files::safe_text::{self, SafeText};
 
 /// Identity of a metric: what it measures, of which variant of the measurement, in which nested
 /// benchmark.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::units;
 
 /// A parameter that checks depend on.

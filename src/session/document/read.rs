@@ -25,9 +25,9 @@ use super::series::Series;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
 use super::verdict::Verdict;
-use crate::bounded;
-use crate::safe_text;
-use crate::safe_text::{Name, SafeText};
+use crate::files::bounded;
+use crate::files::safe_text;
+use crate::files::safe_text::{Name, SafeText};
 
 #[derive(Deserialize)]
 struct RunFields {

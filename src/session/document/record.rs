@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::latency::LatencyByDirection;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The error that stopped a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
     pub name: SafeText,
     /// Features in use, such as `registered-buffers`.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub features: Vec<SafeText>,
     /// Why this engine was chosen, if there was a specific reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]

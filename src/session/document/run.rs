@@ -16,7 +16,7 @@ use super::parameters::RunParameters;
 use super::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

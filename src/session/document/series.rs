@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::metric_unit::MetricUnit;
 use super::series_id::{AxisQuantity, SeriesId, SeriesKind};
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::units;
 
 /// Name and unit of a chart's axis.
@@ -14,7 +14,7 @@ use crate::units;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ChartAxis {
     /// The quantity on the axis.
-    #[serde(deserialize_with = "crate::safe_text::name")]
+    #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Unit of the quantity.
     pub unit: MetricUnit,
@@ -64,12 +64,12 @@ pub struct Series {
     /// Quantity and unit of y.
     pub y: ChartAxis,
     /// `[x, y]`, in the order of measurement.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 2_000_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub points: Vec<[f64; 2]>,
     /// 95 % confidence interval of each point's y, `[lower, upper]`, in the order of `points`; null
     /// if not determined. Absent if no point has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 2_000_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub intervals: Vec<Option<[f64; 2]>>,
 }
 

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::metric_unit::MetricUnit;
-use crate::safe_text::{self, SafeText};
+use crate::files::safe_text::{self, SafeText};
 
 macro_rules! define_axes {
     ($($quantity:ident $label:literal $unit:ident;)*) => {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::run::BenchmarkRun;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Value of [`Session::schema`].
 pub const SCHEMA: &str = "diskscope-session";
@@ -30,7 +30,7 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<SafeText>,
     /// The runs in chronological order.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub runs: Vec<BenchmarkRun>,
 }
 

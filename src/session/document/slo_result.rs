@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::metric_id::MetricId;
 use super::metric_unit::MetricUnit;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// On which side of its limit a metric meets a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ impl BytePrefix {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SloResult {
     /// The goal as the user specified it, such as `p95<=500ms`; for display only.
-    #[serde(deserialize_with = "crate::safe_text::name")]
+    #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub goal: SafeText,
     /// Name of the metric that the goal limits; null in documents that state the text only.
     #[serde(default)]

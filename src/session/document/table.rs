@@ -2,11 +2,11 @@
 
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::metric_id::{MetricId, VariantKey};
 use super::metric_kind::MetricKind;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::{Name, SafeText};
 
 /// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
 /// with the list of metrics.
@@ -14,13 +14,13 @@ use crate::safe_text::SafeText;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct MetricTable {
     /// Name, which is also the heading.
-    #[serde(deserialize_with = "crate::safe_text::name")]
+    #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Headings of the columns.
-    #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
+    #[serde(deserialize_with = "column_names")]
     pub columns: Vec<SafeText>,
     /// The rows.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub rows: Vec<MetricTableRow>,
 }
 
@@ -29,11 +29,16 @@ pub struct MetricTable {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct MetricTableRow {
     /// Heading of the row.
-    #[serde(deserialize_with = "crate::safe_text::name")]
+    #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Name of the metric in each column; a metric that the run lacks is unknown.
-    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub cells: Vec<MetricId>,
+}
+
+fn column_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SafeText>, D::Error> {
+    let names: Vec<Name> = crate::files::bounded::bounded_list::<_, _, 1_000>(deserializer)?;
+    Ok(names.into_iter().map(|name| name.0).collect())
 }
 
 impl MetricTable {

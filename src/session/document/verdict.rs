@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::check::{CheckCode, CheckEvidence, CheckId};
 use super::severity::Severity;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Maximum size in bytes of the evidence of one check in a file.
 const MAX_FACTS_BYTES: usize = 64 << 10;

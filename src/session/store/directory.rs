@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::error::{StoreError, io_error};
 use crate::files::state::PrivateDirectory;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 
 /// File name extension of a journal.
 pub(super) const JOURNAL_EXTENSION: &str = "journal";

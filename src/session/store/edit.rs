@@ -10,8 +10,8 @@ use super::members;
 use super::read::{SessionSource, load_stored};
 use super::serialize::serialize_session;
 use crate::files::file_id::FileId;
+use crate::files::safe_text::SafeText;
 use crate::files::{input, state};
-use crate::safe_text::SafeText;
 
 /// Maximum length of a note in characters.
 pub const MAX_NOTE_CHARS: usize = 500;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
 use crate::files::error::FileError;
-use crate::format_version::UnsupportedVersion;
+use crate::files::format_version::UnsupportedVersion;
 use crate::units;
 
 /// Maximum size of all files of a comparison; in memory they take up to a few times as much.

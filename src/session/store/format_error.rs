@@ -1,6 +1,6 @@
 //! Why content is not a session, and the limits on what is read.
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::SCHEMA;
 
 /// Maximum size of a document, and of a line of a journal.

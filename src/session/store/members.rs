@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Name of the member that holds the note.
 const NOTE: &str = "note";

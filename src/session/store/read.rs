@@ -13,9 +13,9 @@ use super::format_error::{
     is_readable_length,
 };
 use crate::files::file_id::FileId;
+use crate::files::format_version::UnsupportedVersion;
+use crate::files::safe_text::SafeText;
 use crate::files::{input, state};
-use crate::format_version::UnsupportedVersion;
-use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::report::goals;
 use crate::session::document::{Findings, Severity, SloResult, Verdict};
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 

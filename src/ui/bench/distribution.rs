@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::session::document::LatencySummary;
-use crate::sorting::SortList as _;
+use crate::stats::sorting::SortList as _;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::histogram::HistogramWidget;

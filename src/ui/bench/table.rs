@@ -13,7 +13,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::viewport::Viewport;
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::{
     Findings, Metric, MetricIndex, MetricTable, MetricTableRow, MetricUnit,
 };

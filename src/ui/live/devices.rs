@@ -7,11 +7,11 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::device_list::{DeviceColumn, DeviceList, ListedAncestors, mount_point};
 use crate::app::live::{LiveList, LiveState};
+use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::report::devices;
-use crate::safe_text::SafeText;
 use crate::ui::live::rows::take_bottom;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::sparkline;

@@ -17,8 +17,8 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::requests::ListedRequest;
+use crate::files::printable::printable_bytes;
 use crate::model::requests::TracedRequest;
-use crate::safe_text::printable::printable_bytes;
 use crate::ui::requests::cells::operation_role;
 use crate::ui::requests::flags;
 use crate::ui::requests::list::seek_text;

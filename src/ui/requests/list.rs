@@ -6,8 +6,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::requests::{ListedRequest, RequestOrder, RequestsState};
+use crate::files::printable::printable_bytes;
 use crate::model::requests::RequestsView;
-use crate::safe_text::printable::printable_bytes;
 use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget};

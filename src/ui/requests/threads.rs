@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::files::printable::printable_bytes;
 use crate::model::requests::RequestsView;
-use crate::safe_text::printable::printable_bytes;
 use crate::ui::requests::cells::time_cell;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};

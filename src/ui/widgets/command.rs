@@ -2,13 +2,17 @@
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
-use crate::shell::{ascii_command, fold_command};
+use crate::files::shell::{ascii_command, quoted_parts};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::text::wrap_text;
 
 /// Columns before each line of a command.
 const INDENT: &str = "  ";
+
+/// Operators behind which a line break is none for a shell (POSIX, 2.10.2).
+const OPERATORS: [&str; 2] = ["&& ", "| "];
 
 /// The command in lines of at most `width` columns, behind whose ends a shell reads on. Where a part of it
 /// is too wide for a line, a sentence names `printed_by`, the command of this program that
@@ -32,6 +36,36 @@ pub fn command_lines(
     });
     let indented = |line: String| Line::from(vec![Span::raw(INDENT), Span::styled(line, style)]);
     lines.into_iter().map(indented).collect()
+}
+
+/// Folds a command line into lines of at most `width` columns behind its operators `&&` and `|`, where a
+/// shell reads on by itself. A backslash at the end of a line would not do: terminals copy the blanks
+/// behind it. `None` where a part is wider than a line.
+fn fold_command(command: &str, width: usize) -> Option<Vec<String>> {
+    let mut parts = vec![String::new()];
+    for (is_quoted, text) in quoted_parts(command) {
+        for piece in text.split_inclusive(' ') {
+            if let Some(part) = parts.last_mut() {
+                part.push_str(piece);
+            }
+            if !is_quoted && OPERATORS.contains(&piece) {
+                parts.push(String::new());
+            }
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.width() + part.trim_end().width() <= width => line.push_str(&part),
+            Some(_) => lines.push(format!("  {part}")),
+            None => lines.push(part),
+        }
+    }
+    let lines: Vec<String> = lines.iter().map(|line| line.trim_end().into()).collect();
+    lines
+        .iter()
+        .all(|line| line.width() <= width)
+        .then_some(lines)
 }
 
 #[cfg(test)]
@@ -70,7 +104,7 @@ mod tests {
         };
         assert_eq!(
             shown("du '/gr\u{f6}\u{df}e'", 80, theme),
-            [r#"  du '/gr'"$(printf '\303\266\303\237')"'e'"#]
+            [r"  du $'/gr\303\266\303\237e'"]
         );
     }
 }

@@ -140,7 +140,7 @@ pub fn input_line(text: &EditableText, width: u16, theme: Theme, style: Style) -
 /// The text wrapped into lines of at most `width` columns.
 #[must_use]
 pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
-    crate::wrap::wrap_text(text, usize::from(width))
+    crate::text::wrap_text(text, usize::from(width))
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ pub fn run_pasted_command(lines: &str, directory: &std::path::Path) -> Output {
         names
     };
     let before = listing(directory);
-    let output = Command::new("sh")
+    let output = Command::new("bash")
         .args(["-c", lines])
         .current_dir(directory)
         .output()

@@ -134,27 +134,6 @@ fn name_that_fio_would_cut_has_no_line() {
     }
 }
 
-#[test]
-fn name_that_no_line_can_contain_has_no_command() {
-    let place = tempfile::tempdir_in("/dev/shm").unwrap();
-    let path = place.path().join("t\n");
-    fs::write(&path, vec![0; 1 << 20]).unwrap();
-    let state = place.path().join("state");
-    let path = path.to_str().unwrap();
-    let options = ["--requests", "8"];
-    let message = reported_invocation(path, "random-read", &options, place.path(), &state);
-    assert_eq!(message["diskscope"], "", "{message}");
-    assert_eq!(message["fio_gap"], "target-name", "{message}");
-    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-        .args(["run", "random-read", path, "--requests", "8"])
-        .env("XDG_STATE_HOME", &state)
-        .output()
-        .unwrap();
-    let report = String::from_utf8(output.stdout).unwrap();
-    assert!(report.contains("# no command: "), "{report}");
-    assert!(!report.contains("diskscope run"), "{report}");
-}
-
 /// The line of the report is that of the document, which names the file byte for byte.
 #[test]
 fn report_of_a_hostile_name_repeats_the_line_of_the_document() {

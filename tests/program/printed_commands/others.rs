@@ -62,7 +62,7 @@ fn deleted_file_commands_copy_and_truncate_only_that_file() {
     let file = deleted_file_report(&held);
     let rescue = file["rescue"].as_str().unwrap();
     let rescue = rescue.replace("/where/there/is/room", room.to_str().unwrap());
-    let output = Command::new("sh").args(["-c", &rescue]).output().unwrap();
+    let output = Command::new("bash").args(["-c", &rescue]).output().unwrap();
     assert!(output.status.success(), "{rescue}: {output:?}");
     assert_eq!(fs::read(room.join(name)).unwrap(), content, "{rescue}");
     // A file of that name is kept.
@@ -571,9 +571,9 @@ fn strictatime_advice_command_remounts_named_mount_point() {
                 _ => "",
             };
             let output = Command::new("unshare")
-                .args(["--mount", "sh", "-e", "-c"])
+                .args(["--mount", "bash", "-e", "-c"])
                 .arg(format!("{mount}{cover}; {script}"))
-                .args(["sh", device.path(), at.to_str().unwrap()])
+                .args(["bash", device.path(), at.to_str().unwrap()])
                 .arg(&table)
                 .output()
                 .unwrap();

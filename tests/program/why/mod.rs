@@ -52,7 +52,8 @@ fn codes_of_device<'d>(document: &'d Value, device: &str) -> Vec<&'d str> {
 
 /// A number from `low` up to, and not including, `high`.
 fn draw(low: u64, high: u64) -> u64 {
-    low + diskscope::entropy::word() % (high - low)
+    use rand::Rng as _;
+    low + rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64() % (high - low)
 }
 
 /// Programs that run until they are dropped.

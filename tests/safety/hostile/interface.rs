@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use diskscope::safe_text::printable::is_printable;
+use diskscope::files::printable::is_printable;
 
 use crate::hostile::corpus::{
     hostile_file_name, hostile_recording, hostile_session, hostile_text, long_hostile_text,

@@ -7,12 +7,11 @@ mod limits;
 #[path = "../../support/pty.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]
 mod pty;
-mod size;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use diskscope::safe_text::printable::is_printable;
+use diskscope::files::printable::is_printable;
 
 /// A directory of a test's own.
 pub fn temporary_directory() -> tempfile::TempDir {

@@ -7,8 +7,8 @@ use super::{FioJob, FioLimits};
 use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{RESERVE_BYTES, RESERVE_DIVISOR, Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
+use crate::files::shell;
 use crate::session::document::FioGap;
-use crate::shell;
 
 /// The file that a job reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]

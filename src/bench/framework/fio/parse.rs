@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::line::{FILE_CONDITION, LineFormat, SCRATCH_COMMAND, scratch_space_condition};
 use super::{FioFile, FioJob, FioLimits, FioZones};
 use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
-use crate::shell;
+use crate::files::shell;
 
 /// The file and the job of these command lines; `None` for any lines that [`FioJob::command_lines`], of
 /// this version or an earlier one, would not write, to the byte.

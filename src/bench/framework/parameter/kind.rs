@@ -1,7 +1,7 @@
 //! Types and bounds of parameters, and how their values are written.
 
 use super::value::{ParameterValue, SizeRange, WindowPosition};
-use crate::nearest;
+use crate::text;
 use crate::units;
 
 /// Type and bounds of a parameter.
@@ -93,7 +93,7 @@ pub enum InvalidValue {
     #[error(
         "write one of {}{}{}", .words.join(", "),
         if *.or_percentage { ", or a percentage" } else { "" },
-        nearest::suggestion(.text, .words.iter().copied())
+        text::suggestion(.text, .words.iter().copied())
     )]
     UnknownWord {
         /// The rejected text.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{ProgressBasis, Transfer};
+use crate::files::safe_text::SafeText;
 use crate::model::snapshot::{TransferState, TransferView};
 use crate::model::transfers::estimate::Eta;
 use crate::model::transfers::kind::kind_of_program;
 use crate::probe::copy_jobs::temporary_name::final_path;
-use crate::safe_text::SafeText;
 
 impl Transfer {
     /// Remaining bytes, for sorting.

@@ -7,8 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::catalog::CheckId;
-use crate::safe_text;
-use crate::safe_text::SafeText;
+use crate::files::safe_text;
+use crate::files::safe_text::SafeText;
 
 /// Which check it is, and of which nested benchmark. In a document this is one string, such as
 /// `served-from-cache` or `random-read/rate-not-reached`.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// Open-loop requests per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

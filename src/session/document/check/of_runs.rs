@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 use crate::session::document::metric::Metric;
 use crate::session::document::metric_unit::MetricUnit;
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// A property of the target, as the drive's identification describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::printable::CombiningMarks;
+use super::printable::escape_unprintable;
 
 /// Serialises a value on one line.
 ///
@@ -30,50 +30,19 @@ pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
 /// everything else that must be escaped is in a string.
 #[must_use]
 pub fn escape_controls(json: &str) -> Cow<'_, str> {
-    escape_unprintable(json, |safe, character| {
+    escape_unprintable(json, true, |safe, character| {
         for unit in character.encode_utf16(&mut [0; 2]) {
             safe.push_str(&format!("\\u{unit:04x}"));
         }
     })
 }
 
-/// The same for a value in TOML, which has no surrogates (TOML 1.0, "String").
-#[must_use]
-pub fn escape_toml_controls(value: &str) -> Cow<'_, str> {
-    escape_unprintable(value, |safe, character| {
-        let number = u32::from(character);
-        safe.push_str(&match number <= 0xffff {
-            true => format!("\\u{number:04x}"),
-            false => format!("\\U{number:08x}"),
-        });
-    })
-}
-
-/// Replaces what a terminal would not display literally.
-fn escape_unprintable(json: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
-    if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
-        return Cow::Borrowed(json);
-    }
-    let mut safe = String::with_capacity(json.len() + 64);
-    let mut marks = CombiningMarks::default();
-    for character in json.chars() {
-        if character == '\n' {
-            marks = CombiningMarks::default();
-            safe.push(character);
-        } else if marks.is_allowed(character) {
-            safe.push(character);
-        } else {
-            escape(&mut safe, character);
-        }
-    }
-    Cow::Owned(safe)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::safe_text::printable::{is_printable, printable_lines};
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::files::printable::{is_printable, printable_lines};
 
     #[test]
     fn strings_with_controls_are_written_as_unicode_escapes() {

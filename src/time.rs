@@ -23,7 +23,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// The current time in the user's time zone; in UTC if it is unknown.
 #[must_use]
-pub fn now() -> Zoned {
+pub fn local_now() -> Zoned {
     let zone = zone(std::env::var_os("TZ").as_deref());
     jiff::Timestamp::now().to_zoned(zone.unwrap_or(TimeZone::UTC))
 }

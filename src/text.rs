@@ -1,5 +1,6 @@
-//! Wraps text into lines, for the terminal interface and for text on stdout.
+//! Text for people: wrapped into lines, suggestions for misspelt names, advice to run as root.
 
+use rustix::process::geteuid;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// Lines of at most `width` columns. Line breaks are kept, other white space becomes one blank, and
@@ -32,6 +33,34 @@ fn wrap_lines(text: &str, width: usize, break_words: bool) -> Vec<String> {
     lines
 }
 
+/// The nearest of the known names; `None` if none is similar enough.
+pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let max_distance = match name.chars().count() {
+        0..=2 => 0,
+        3..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    };
+    let known = known.into_iter();
+    let distances = known.map(|other| (strsim::osa_distance(name, other), other));
+    let (distance, other) = distances.min()?;
+    (distance <= max_distance).then_some(other)
+}
+
+/// `, did you mean depth?`; empty if no known name is similar enough.
+pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest_name(name, known).map_or_else(String::new, |other| format!(", did you mean {other}?"))
+}
+
+/// `try as root ...` with the given text, or other advice for root.
+#[must_use]
+pub fn root_advice(with: &str, otherwise: &str) -> String {
+    if geteuid().is_root() {
+        return otherwise.to_owned();
+    }
+    format!("try as root{with}")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -59,5 +88,27 @@ mod tests {
                 prop_assert!(line.width() <= width, "{line:?}");
             }
         }
+    }
+
+    #[test]
+    fn nearest_name_of_misspelt_name_is_found() {
+        let known = [
+            "depth",
+            "block-size",
+            "workers",
+            "window-end",
+            "window-begin",
+        ];
+        for (name, expected) in [
+            ("dept", Some("depth")),
+            ("detph", Some("depth")),
+            ("blocksize", Some("block-size")),
+            ("window-edn", Some("window-end")),
+            ("colour", None),
+            ("x", None),
+        ] {
+            assert_eq!(nearest_name(name, known), expected, "{name}");
+        }
+        assert_eq!(nearest_name("depth", []), None);
     }
 }

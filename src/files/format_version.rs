@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::safe_text::SafeText;
+use crate::files::safe_text::SafeText;
 
 /// The error for a file whose format has another version than the one that this program reads. A
 /// version has no compatibility with others: the same key may mean something else.

@@ -186,14 +186,6 @@ fn write_in_time(bytes: &[u8], write_some: impl Fn(&[u8]) -> Result<usize, Errno
     }
 }
 
-/// Writes bytes to a terminal in place of what it has not taken yet, without a thread. It loses what it
-/// does not take in time.
-pub fn write_once(terminal: impl AsFd, bytes: &[u8]) {
-    // A terminal that hung up refuses, which cannot be handled.
-    let _ = tcflush(&terminal, QueueSelector::OFlush);
-    write_in_time(bytes, |rest| write_some(&terminal, false, rest));
-}
-
 impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.push(bytes)?;

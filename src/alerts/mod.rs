@@ -1,0 +1,3 @@
+//! What a condition that begins to hold starts.
+
+pub mod command;

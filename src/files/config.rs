@@ -1,0 +1,270 @@
+//! The user's configuration file, `$XDG_CONFIG_HOME/diskscope/config.toml`: where it is, whether it may be
+//! trusted, and what is wrong with it. `docs/configuration.md` describes the keys.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+use serde::de::DeserializeOwned;
+
+use crate::text::suggestion;
+
+/// Longest file that is read; a configuration has a few lines.
+const MAX_BYTES: u64 = 64 << 10;
+/// Permission of the group and of everybody else to write.
+const WRITABLE_BY_GROUP: u32 = 0o020;
+const WRITABLE_BY_OTHERS: u32 = 0o002;
+
+/// An error in the configuration file.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A line that cannot be used.
+    #[error("{}:{line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong with it: not TOML, an unknown key, or a value that its key does not take.
+        problem: String,
+    },
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct ConfigFile<T> {
+    /// Path of the file, whether it exists or not; `None` without a home directory.
+    pub path: Option<PathBuf>,
+    /// Why the file was ignored, as a sentence.
+    pub ignored: Option<String>,
+    /// The keys of the file; the default if there is none, or it was ignored.
+    pub settings: T,
+}
+
+/// `$XDG_CONFIG_HOME/diskscope/config.toml`, by default below `~/.config`. A relative path in the
+/// variable is ignored, as the XDG specification requires.
+#[must_use]
+pub fn config_path() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let directory =
+        absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(directory.join("diskscope/config.toml"))
+}
+
+/// Reads the user's file. `keys` are all that it may have.
+///
+/// # Errors
+/// When it cannot be read, or a key or a value is unknown.
+pub fn load<T: DeserializeOwned + Default>(keys: &[&str]) -> Result<ConfigFile<T>, ConfigError> {
+    let Some(path) = config_path() else {
+        return Ok(ConfigFile::default());
+    };
+    let content = read_trusted(&path).map_err(|source| ConfigError::Read {
+        path: path.clone(),
+        source,
+    })?;
+    let (ignored, text) = match content {
+        Content::Ignored(reason) => (
+            Some(format!("{} is ignored: {reason}", path.display())),
+            None,
+        ),
+        Content::Text(text) => (None, Some(text)),
+        Content::Missing => (None, None),
+    };
+    Ok(ConfigFile {
+        settings: text.map_or_else(|| Ok(T::default()), |text| parse(&path, &text, keys))?,
+        path: Some(path),
+        ignored,
+    })
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str, keys: &[&str]) -> Result<T, ConfigError> {
+    let at = |span: Range<usize>, problem: String| ConfigError::Line {
+        path: path.to_owned(),
+        line: text.as_bytes()[..span.start]
+            .iter()
+            .filter(|it| **it == b'\n')
+            .count()
+            + 1,
+        problem: problem.replace('\n', ", "),
+    };
+    let failed =
+        |error: toml::de::Error| at(error.span().unwrap_or_default(), error.message().to_owned());
+    let table = toml::de::DeTable::parse(text).map_err(failed)?;
+    let mut written = table.get_ref().keys();
+    if let Some(key) = written.find(|key| !keys.contains(&key.get_ref().as_ref())) {
+        let known = match suggestion(key.get_ref(), keys.iter().copied()) {
+            nearest if nearest.is_empty() => format!("; keys are {}", keys.join(", ")),
+            nearest => nearest,
+        };
+        let problem = format!("unknown key {}{known}", key.get_ref());
+        return Err(at(key.span(), problem));
+    }
+    toml::from_str(text).map_err(failed)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Missing,
+    Ignored(String),
+    Text(String),
+}
+
+/// Reads the file if it is a regular one of this user or root, and nobody else may write it: otherwise
+/// another user would decide what this user's program does.
+fn read_trusted(path: &Path) -> io::Result<Content> {
+    // Opening a pipe or a device must neither block nor have an effect.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = match File::options().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            return match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) => Ok(Content::Missing),
+                Some(libc::EACCES | libc::EPERM) => {
+                    Ok(Content::Ignored("this user may not read it".to_owned()))
+                }
+                Some(libc::ENXIO | libc::ENODEV) => Ok(Content::Ignored(NOT_REGULAR.to_owned())),
+                _ => Err(error),
+            };
+        }
+    };
+    if let Some(reason) = distrust(&file.metadata()?) {
+        return Ok(Content::Ignored(reason));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("a configuration has at most 64 KiB"));
+    }
+    Ok(Content::Text(text))
+}
+
+const NOT_REGULAR: &str = "it is not a regular file";
+
+/// Why a file may not be trusted; `None` if it may.
+fn distrust(metadata: &Metadata) -> Option<String> {
+    let owner = metadata.uid();
+    if !metadata.is_file() {
+        return Some(NOT_REGULAR.to_owned());
+    }
+    if owner != geteuid().as_raw() && owner != 0 {
+        return Some(format!(
+            "it belongs to user {owner}, not to this user or root"
+        ));
+    }
+    // A group with the number of the user is the user's own (user private groups).
+    let is_own_group = metadata.gid() == owner;
+    let group = if is_own_group { 0 } else { WRITABLE_BY_GROUP };
+    let mode = metadata.mode() & 0o7777;
+    (mode & (WRITABLE_BY_OTHERS | group) != 0)
+        .then(|| format!("other users may write it (mode {mode:04o})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Settings {
+        interval: Option<f64>,
+        theme: Option<String>,
+    }
+
+    #[test]
+    fn unusable_line_is_named_with_the_nearest_key() {
+        let parsed = |text: &str| {
+            parse::<Settings>(Path::new("/c"), text, &["interval", "theme"])
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(parsed("").unwrap(), Settings::default());
+        assert_eq!(
+            parsed("\ntheme = 'dark'").unwrap().theme.as_deref(),
+            Some("dark")
+        );
+        for (text, expected) in [
+            (
+                "intervall = 2",
+                "/c:1: unknown key intervall, did you mean interval?",
+            ),
+            (
+                "\n\ncolour = 2",
+                "/c:3: unknown key colour; keys are interval, theme",
+            ),
+            (
+                "interval = 2.0\n\ntheme = 1",
+                "/c:3: invalid type: integer `1`, expected a string",
+            ),
+            ("theme = 'dark'\ninterval 2", "/c:2: "),
+            ("theme = 'dark'\ntheme = 'light'", "/c:2: duplicate key"),
+            ("[theme]\nname = 1", "/c:1: invalid type"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(
+                error.starts_with(expected) && !error.contains('\n'),
+                "{text}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn file_that_others_may_write_is_ignored_with_a_sentence() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        assert_eq!(read_trusted(&file).unwrap(), Content::Missing);
+        fs::write(&file, "interval = 2\n").unwrap();
+        for (mode, is_read) in [(0o644, true), (0o600, true), (0o646, false), (0o666, false)] {
+            fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+            let content = read_trusted(&file).unwrap();
+            assert_eq!(
+                content == Content::Text("interval = 2\n".into()),
+                is_read,
+                "{mode:o}"
+            );
+            let reason = format!("other users may write it (mode {mode:04o})");
+            assert_eq!(content == Content::Ignored(reason), !is_read, "{mode:o}");
+        }
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(12), None).unwrap();
+            let Ok(Content::Ignored(reason)) = read_trusted(&file) else {
+                panic!("it is read");
+            };
+            assert!(reason.starts_with("it belongs to user 12"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_short_text_file_has_no_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let ignored = Content::Ignored(NOT_REGULAR.to_owned());
+        for path in [at("pipe"), at("socket"), at(""), "/dev/zero".into()] {
+            assert_eq!(read_trusted(&path).unwrap(), ignored, "{}", path.display());
+        }
+        for content in [vec![b'#'; (64 << 10) + 1], vec![0xff, 0xfe]] {
+            fs::write(at("file"), content).unwrap();
+            assert!(read_trusted(&at("file")).is_err());
+        }
+    }
+}
