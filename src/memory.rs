@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use crate::mountinfo::{Hierarchy, read_mount_table};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Reserve for the rest of the program.
 const RESERVED_BYTES: u64 = 8 << 20;

@@ -9,9 +9,9 @@ use crate::bench::BenchError;
 use crate::bench::framework::error::open_advice;
 use crate::engine::OpenError;
 use crate::files::error::FileError;
-use crate::text;
 use crate::recording::RecordingReadError;
 use crate::session::store::{StoreError, TooLargeTogether};
+use crate::text;
 
 /// Why a target cannot be measured.
 #[derive(Debug, thiserror::Error)]

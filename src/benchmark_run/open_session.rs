@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::machine;
 use super::run_spec::{RunReport, RunSpec, SaveError};
-use crate::time;
 use crate::report;
 use crate::roots::SysPaths;
 use crate::session::document::check::CheckEvidence;
 use crate::session::document::{BenchmarkRun, HostRecord, RunState, SCHEMA, Session, VERSION};
 use crate::session::stability;
 use crate::session::store::{Journal, StoreError};
+use crate::time;
 
 /// A session with its finished runs, and its journal.
 pub(super) struct OpenSession {

@@ -14,7 +14,6 @@ use crate::bench;
 use crate::files::file_id::FileId;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
-use crate::text;
 use crate::report;
 use crate::report::csv;
 use crate::session::compare::ComparisonInput;
@@ -22,6 +21,7 @@ use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
 use crate::session::store;
 use crate::session::store::ReadBudget;
+use crate::text;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] =

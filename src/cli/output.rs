@@ -10,11 +10,8 @@ use crate::files::destination::Destination;
 use crate::files::file_id::FileId;
 use crate::files::json;
 use crate::files::output::NewFileAccess;
-use crate::files::printable::ascii_lines;
-use crate::files::printable::printable_lines;
 use crate::files::printable::printable_str;
 use crate::files::terminal::text_for;
-use crate::roots::SysPaths;
 
 /// Why a file that grows is not continued.
 pub(super) const NO_ROOM: &str = "the file system is almost full";

@@ -6,8 +6,8 @@ use clap::ArgMatches;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
-use crate::files::json;
 use super::output::growing_destination;
+use crate::files::json;
 use crate::recording::{KeptRequests, RecordingCursor, RecordingReadError, TriggerRecord};
 use crate::units;
 

@@ -15,7 +15,6 @@ use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::report::compare::compare_sessions;
 use crate::report::html;
-use crate::roots::SysPaths;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;
 

@@ -13,7 +13,6 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
-use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::{CheckEvidence, CheckId};
 use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};

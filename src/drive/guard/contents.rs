@@ -13,7 +13,6 @@ use crate::drive::guard::signatures::{Signature, find_formats};
 use crate::drive::identity::sysfs::{directory_entries, read_number};
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
-use crate::stats::sorting::SortList as _;
 
 /// Bytes read at the start and at the end of each region. What differs there is other content.
 const EDGE_BYTES: u64 = 256 << 10;

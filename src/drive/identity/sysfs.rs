@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::drive::mounts::parse_device_number;
-use crate::roots::SysPaths;
 use crate::files::printable::{is_invisible, printable_str};
+use crate::roots::SysPaths;
 
 /// Names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {

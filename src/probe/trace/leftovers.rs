@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
 use crate::files::state::PrivateDirectory;
-use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 use crate::probe::process::stat;
 use crate::roots::SysPaths;
+use crate::roots::{INITIAL_PID_NAMESPACE, pid_namespace};
 
 /// Prefix of the names of our instances.
 const INSTANCE_PREFIX: &str = "diskscope-";

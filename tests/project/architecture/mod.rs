@@ -13,11 +13,7 @@ use self::sources::{ModulePath, rust_files, source_files};
 /// The top-level modules from the lowest layer to the highest. A module uses modules of lower layers
 /// only: those of its own layer do not know each other.
 const LAYERS: &[&[&str]] = &[
-    &[
-        "stats",
-        "text",
-        "units",
-    ],
+    &["stats", "text", "units"],
     &["files"],
     &["roots"],
     &["mountinfo"],
