@@ -27,6 +27,14 @@ pub fn raise_open_files() -> u64 {
     };
     current.unwrap_or(u64::MAX)
 }
+/// The files of limit and usage. Version 1 has them where systemd mounts both versions.
+const MEMORY_CONTROLLERS: [(Hierarchy, (&str, &str)); 2] = [
+    (Hierarchy::V2, ("memory.max", "memory.current")),
+    (
+        Hierarchy::V1("memory"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ),
+];
 
 /// A limit of the memory that this program can allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +67,18 @@ pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
 pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
     let mut limits: Vec<MemoryLimit> = machine_limit(roots).into_iter().collect();
     let groups = fs::read(roots.proc.join("self/cgroup")).unwrap_or_default();
-    let Some(group) = Hierarchy::V2.group_of(&groups) else {
-        return limits;
-    };
-    for mount in Hierarchy::V2.mounts(roots, &read_mount_table(roots)) {
-        for directory in mount.group_directory(&group).ancestors() {
-            let Ok(below) = directory.strip_prefix(&mount.directory) else {
-                break;
-            };
-            limits.extend(group_limit(directory, &Path::new("/").join(below)));
+    let mount_table = read_mount_table(roots);
+    for (hierarchy, files) in MEMORY_CONTROLLERS {
+        let Some(group) = hierarchy.group_of(&groups) else {
+            continue;
+        };
+        for mount in hierarchy.mounts(roots, &mount_table) {
+            for directory in mount.group_directory(&group).ancestors() {
+                let Ok(below) = directory.strip_prefix(&mount.directory) else {
+                    break;
+                };
+                limits.extend(group_limit(files, directory, &Path::new("/").join(below)));
+            }
         }
     }
     limits
@@ -90,19 +101,23 @@ fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
 }
 
 /// The limit of a control group (kernel Documentation/admin-guide/cgroup-v2.rst).
-fn group_limit(directory: &Path, group: &Path) -> Option<MemoryLimit> {
+fn group_limit(
+    (limit_file, usage_file): (&str, &str),
+    directory: &Path,
+    group: &Path,
+) -> Option<MemoryLimit> {
     let number = |name| -> Option<u64> {
         let text = fs::read_to_string(directory.join(name)).ok()?;
         text.trim().parse().ok()
     };
     // `max` is not a number: there is no limit.
-    let (limit, used) = (number("memory.max")?, number("memory.current")?);
+    let (limit, used) = (number(limit_file)?, number(usage_file)?);
     let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
     Some(MemoryLimit {
         available_bytes: limit.saturating_sub(used.saturating_sub(reclaimable_bytes(&stat))),
         total_bytes: limit,
         limit_name: format!(
-            "memory.max ({}) of the control group {}",
+            "{limit_file} ({}) of the control group {}",
             format_block_size(limit as f64),
             group.display()
         ),

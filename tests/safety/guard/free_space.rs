@@ -71,7 +71,7 @@ fn scratch_file_leaves_a_part_of_the_file_system_and_its_own_size() {
     // Free space, each time less; wanted size, and the size that would fit where it is refused.
     let cases = [
         (8800, Some("64MiB"), None),
-        (8800, Some("5GiB"), Some(4400)),
+        (8800, Some("5GiB"), Some(4400_u64)),
         (8800, None, None),
         (1100, Some("64MiB"), None),
         (1100, Some("80MiB"), Some(76)),
