@@ -76,8 +76,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let comparison = (inputs.len() > 1).then(|| compare_sessions(&inputs, &ignored));
     let presentation = |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
     let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
-    output.write(&page)?;
-    if !output.is_stdout() {
+    if output.is_stdout() {
+        output.write(&page)?;
+    } else {
+        // As it is: its numbers have thin spaces, which text for a terminal has not.
+        output.write_bytes(page.as_bytes())?;
         print_status_line(&format!("report written to {}", path.display()));
     }
     Ok(ExitStatus::Success)
