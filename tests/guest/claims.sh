@@ -205,7 +205,8 @@ for command in "mount -t ext4 $part /tmp/point" "mount -t ext4 $disk /tmp/point"
     if ! eval "$command" >/tmp/log 2>&1 && grep -qi busy /tmp/log; then ok "$what: $command: busy"; else failure "$what: $command: $(cat /tmp/log)"; fi
     kill -0 $run || failure "$what: $command: the run has ended"
 done
-kill -INT $run
+# Not SIGINT, which a shell has its background jobs ignore.
+kill $run
 wait $run
 what="run whose device a process opens for writing"
 for opened in "$part" "$disk"; do
