@@ -273,28 +273,6 @@ impl ForeignFile {
         openat(&self.handle, ".", flags, Mode::empty())
     }
 
-    /// The descriptor that holds this directory, for lookups below it.
-    ///
-    /// # Errors
-    /// `EXDEV` for an automount, `ENOTDIR` for what is no directory.
-    pub fn into_directory(self) -> Result<OwnedFd> {
-        let is_directory = self.status.is_directory();
-        let place = self.into_place()?;
-        match is_directory {
-            true => Ok(place),
-            false => Err(Errno::NOTDIR),
-        }
-    }
-
-    /// The descriptor that holds it, for facts of its file system.
-    ///
-    /// # Errors
-    /// `EXDEV` for an automount.
-    pub fn into_place(self) -> Result<OwnedFd> {
-        self.check_automount()?;
-        Ok(self.handle)
-    }
-
     /// The descriptor that holds it.
     #[must_use]
     pub fn into_handle(self) -> OwnedFd {

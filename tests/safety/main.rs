@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod elevation;
+#[path = "../support/file_attributes.rs"]
+mod file_attributes;
 #[path = "../support/file_system.rs"]
 mod file_system;
 mod foreign_trees;

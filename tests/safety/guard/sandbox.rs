@@ -29,11 +29,6 @@ pub fn command_output(program: &str, arguments: &[&str]) -> Option<String> {
 /// Held by every test of the guard, and alone by one that would disturb them.
 static MACHINE_LOCK: RwLock<()> = RwLock::new(());
 
-/// For a test that mounts a file system from a file: no test of the guard runs meanwhile.
-pub fn lock_machine() -> RwLockWriteGuard<'static, ()> {
-    MACHINE_LOCK.write().unwrap_or_else(PoisonError::into_inner)
-}
-
 pub struct GuardSandbox {
     pub directory: TempDir,
     mounts: Vec<PathBuf>,

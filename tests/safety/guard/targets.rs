@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use crate::file_system::LoopFileSystem;
+use crate::guard::fuse_file::FuseFile;
 use crate::guard::sandbox::{
     GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, overwrite_command, run_overwrite,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::Requirement;
-use crate::share::{Lacks, Share};
 
 fn write_zeroes(path: &Path, bytes: u64) {
     fs::write(path, vec![0; usize::try_from(bytes).unwrap()]).unwrap();
@@ -87,11 +87,9 @@ fn existing_file_on_an_overlay_is_refused() {
 /// So does FUSE, where the server and its other clients are not counted.
 #[test]
 fn existing_file_on_fuse_is_refused() {
-    let Some(share) = Share::mount(Lacks::Chmod) else {
-        return;
-    };
-    write_zeroes(&share.join("file"), 4 << 20);
-    assert_directory_is_the_way(&share.join("file"));
+    if let Some(file) = FuseFile::mount() {
+        assert_refused(&run_overwrite(file.path()), "directory");
+    }
 }
 
 #[test]
