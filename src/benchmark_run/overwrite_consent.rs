@@ -26,6 +26,7 @@ pub fn inspect_impact(
     let inspected = InspectedMedium::read(roots, medium);
     let inspection = inspected.describe(roots);
     let refusal = guard::check_not_in_use(roots, inspected.medium()).err();
+    inspected.medium().set_aside();
     Ok(OverwriteImpact {
         target_facts: inspection.detail_lines(),
         signatures: inspection.contents.summary(),
@@ -45,7 +46,10 @@ pub(crate) fn open_target(
     let shown = spec.consent.as_ref().and_then(Consent::medium);
     let path = strip_trailing_slash(&spec.target_path);
     match shown.filter(|medium| medium.path().as_os_str() == path.as_os_str()) {
-        Some(medium) => engine::open_medium(roots, Arc::clone(medium), spec.engine),
+        Some(medium) => {
+            medium.resume();
+            engine::open_medium(roots, Arc::clone(medium), spec.engine)
+        }
         None => engine::open_target(
             roots,
             &spec.target_path,

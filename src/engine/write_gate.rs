@@ -312,7 +312,7 @@ mod tests {
         gate.looked(Instant::now());
         assert_eq!(worker.attempt(0), Passage::Closed);
         let reason = gate.take_reason().unwrap().to_string();
-        assert!(reason.contains("first"), "{reason}");
+        assert!(reason.contains("cannot watch"), "{reason}");
         assert!(gate.take_reason().is_none());
     }
 }

@@ -59,8 +59,9 @@ impl FileError {
                 "name a regular file, a new one or one to replace; - is stdout"
             }
             Self::Untrusted(..) => {
-                "name the file by its real path, in a directory that only you and root can change; for \
-                 the program's own files set XDG_STATE_HOME to one (sudo -H, without -E)"
+                "name the file by its real path, in a directory that only you and root can change; of \
+                 the program's own files, find out who made it, then remove it, or set XDG_STATE_HOME \
+                 to such a directory (sudo -H, without -E)"
             }
             Self::AlreadyExists(_) | Self::InvalidName(_) => "name a new file",
             Self::PathChanged(_) => "find out which other program writes it, or name another file",

@@ -83,10 +83,7 @@ impl PrivateDirectory {
         let descriptor = match openat(&self.descriptor, name, flags, Mode::empty()) {
             Ok(descriptor) => descriptor,
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(FileError::WrongKind(
-                    path,
-                    "a symbolic link or no directory",
-                ));
+                return Err(untrusted(&path, "it is a symbolic link, or no directory"));
             }
             Err(error) => return Err(FileError::io("open", &path, error)),
         };
@@ -144,14 +141,11 @@ impl PrivateDirectory {
             .map_err(|error| FileError::io("open", &path, error))?;
         let stat = fstat(&file).map_err(|error| FileError::io("examine", &path, error))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(FileError::WrongKind(path, "no regular file"));
+            return Err(untrusted(&path, "it is no regular file"));
         }
         check_own(&stat, &path)?;
         if stat.st_nlink > 1 {
-            return Err(FileError::WrongKind(
-                path,
-                "a file with another name (hard link)",
-            ));
+            return Err(untrusted(&path, "it has another name (hard link)"));
         }
         Ok(file.into())
     }
@@ -253,14 +247,17 @@ impl AsFd for PrivateDirectory {
 
 /// That a directory or file of the program is this user's, and nobody else can write to it.
 fn check_own(stat: &Stat, path: &Path) -> Result<(), FileError> {
-    let refused = |what| Err(FileError::WrongKind(path.to_owned(), what));
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return refused("the property of another user: find out who made it, and remove it");
+        return Err(untrusted(path, "it belongs to another user"));
     }
     if is_shared(stat) {
-        return refused("writable by other users: check what is in it, then take their permission");
+        return Err(untrusted(path, "it is writable by other users"));
     }
     Ok(())
+}
+
+fn untrusted(path: &Path, reason: &str) -> FileError {
+    FileError::Untrusted(path.to_owned(), reason.to_owned())
 }
 
 /// Takes the lock of the process that writes a file (flock(2)), until the file is closed: it tells a file

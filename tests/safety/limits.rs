@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::hostile::{assert_clean, diskscope, temporary_directory};
 use crate::requirement::{Requirement, skip};
@@ -153,39 +152,6 @@ fn sparse_file_that_would_fill_file_system_is_refused() {
 fn allocated_bytes(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).unwrap().blocks() * 512
-}
-
-#[test]
-fn writing_into_holes_stops_when_space_runs_out() {
-    let directory = temporary_directory();
-    let Some(small) = Mounted::with_size(directory.path().join("small"), "1200m") else {
-        return;
-    };
-    let path = small.0.join("file");
-    fs::File::create(&path).unwrap().set_len(100 * MIB).unwrap();
-    let words = [
-        &WRITE_ARGUMENTS[..],
-        &["0s", "--duration", "60s", "--rate", "10/s"],
-    ]
-    .concat();
-    let child = diskscope(directory.path(), &words).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while allocated_bytes(&path) == 0 {
-        assert!(Instant::now() < deadline, "nothing was written");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let filler = fs::File::create(small.0.join("filler")).unwrap();
-    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, 400 * MIB).unwrap();
-    let began = Instant::now();
-    let output = child.wait_with_output().unwrap();
-    let message = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("may get new blocks"), "{message}");
-    assert!(
-        began.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        began.elapsed()
-    );
 }
 
 #[test]

@@ -183,6 +183,21 @@ impl OpenMedium {
         Self::open_for_reading(&mut current);
     }
 
+    /// Keeps the inode only, which is no open of the file: a question that waits for an answer keeps nobody from the
+    /// file. Until [`resume`](Self::resume) nothing can be read.
+    pub fn set_aside(&self) {
+        let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(inode) = reopen_inode(current.as_fd(), OFlags::PATH | OFlags::CLOEXEC) {
+            *current = Arc::new(inode.into());
+        }
+    }
+
+    /// Opens for reading what was set aside.
+    pub fn resume(&self) {
+        let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::open_for_reading(&mut current);
+    }
+
     /// Where that fails, only the inode is kept: each reading fails.
     fn open_for_reading(current: &mut Arc<File>) {
         let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

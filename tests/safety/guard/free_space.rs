@@ -59,6 +59,8 @@ fn fill_leaving(directory: &Path, left: u64) -> PathBuf {
     let filler = File::create(&path).unwrap();
     let length = free_bytes(directory) - left;
     rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, length).unwrap();
+    // btrfs counts it then.
+    rustix::fs::syncfs(&filler).unwrap();
     path
 }
 

@@ -63,10 +63,10 @@ fn record_in_another_users_directories_changes_nothing() {
 fn record_writable_by_others_is_ignored_with_warning() {
     type Tamper = fn(&Path, &Path);
     let cases: [(&str, Tamper); 6] = [
-        ("belongs to user 1000", |_, file| {
+        ("belongs to another user", |_, file| {
             chown(file, Some(1000), None).unwrap();
         }),
-        ("belongs to user 1000", |records, _| {
+        ("belongs to another user", |records, _| {
             chown(records, Some(1000), None).unwrap();
         }),
         ("is writable by other users", |records, _| {
@@ -77,12 +77,13 @@ fn record_writable_by_others_is_ignored_with_warning() {
             fs::rename(records, &moved).unwrap();
             symlink(moved, records).unwrap();
         }),
-        ("is a symbolic link", |_, file| {
+        // The kernel follows no link there.
+        ("symbolic links", |_, file| {
             let moved = file.with_extension("moved");
             fs::rename(file, &moved).unwrap();
             symlink(moved, file).unwrap();
         }),
-        ("has 2 names", |_, file| {
+        ("has another name", |_, file| {
             fs::hard_link(file, file.with_extension("second")).unwrap();
         }),
     ];
