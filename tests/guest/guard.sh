@@ -5,7 +5,7 @@
 # usage: guard.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
 # Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, target_core_file, target_core_iblock,
-# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), sg, device-mapper; diskscope, dmsetup, mdadm, lvm,
+# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), device-mapper; diskscope, dmsetup, mdadm, lvm,
 # mkfs.ext4, mkfs.btrfs, sfdisk, mkswap, fsverity in the PATH. Prints one line for every check; its exit status is the number of those that failed.
 
 nvme=$1 scsi=$2
@@ -183,23 +183,6 @@ holder=$!
 refused "$holder" /dev/$scsi
 kill $holder
 written /dev/$scsi
-
-# The same disk past its block device.
-what="process with a generic device of the disk open"
-for generic in /dev/sg[0-9]* /dev/bsg/*:* /dev/ng[0-9]*; do
-    name=${generic##*/}
-    case $generic in
-    /dev/ng*) disk=nvme${name#ng} ;;
-    /dev/sg*) disk=$(ls /sys/class/scsi_generic/$name/device/block) ;;
-    *) disk=$(ls /sys/class/bsg/$name/device/block) ;;
-    esac 2>/dev/null
-    [ "$disk" = "$scsi" ] || [ "$disk" = "$nvme" ] || continue
-    sleep 600 3<>$generic &
-    holder=$!
-    refused "$holder" /dev/$disk
-    kill $holder
-    written /dev/$disk
-done
 
 what="file protected by fs-verity"
 if command -v fsverity >/dev/null && mkfs.ext4 -q -O verity /dev/$nvme && mount /dev/$nvme /tmp/point; then
