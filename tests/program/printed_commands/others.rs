@@ -143,7 +143,7 @@ fn scratch_and_output_file_of_a_benchmark_are_shown_as_such_throughout() {
 
 #[test]
 fn loop_device_advice_command_has_stated_effect() {
-    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+    let Some(device) = LoopDevice::with(&vec![0; 16 << 20]) else {
         return;
     };
     let empty = tempfile::tempdir().unwrap();
@@ -446,8 +446,8 @@ fn fio_line_that_writes_leaves_the_reserve_to_others() {
     let sparse = "truncate -s 1M \"$1/it's\"";
     for (size, content, runs) in [
         ("64m", dense, true),
-        ("64m", sparse, false),
-        ("4g", sparse, true),
+        ("1m", sparse, false),
+        ("64m", sparse, true),
     ] {
         let script = format!("{content}\n{lines}");
         let Some(output) = output_on_file_system(size, place.path(), &script) else {
@@ -473,7 +473,7 @@ fn fio_line_for_a_directory_leaves_the_reserve_to_others() {
         .unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let lines = document["runs"][0]["reproduce"]["fio"].as_str().unwrap();
-    for (size, runs) in [("1028m", false), ("1040m", true)] {
+    for (size, runs) in [("14m", false), ("20m", true)] {
         let Some(output) = output_on_file_system(size, place.path(), lines) else {
             return;
         };
@@ -487,7 +487,7 @@ fn fio_line_that_writes_leaves_a_device_in_use_alone() {
     if !has_fio() {
         return;
     }
-    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+    let Some(device) = LoopDevice::with(&vec![0; 16 << 20]) else {
         return;
     };
     let place = tempfile::tempdir().unwrap();
@@ -534,7 +534,7 @@ fn advice_command(devices: &[u8], name: &str, code: &str) -> Option<String> {
 
 #[test]
 fn strictatime_advice_command_remounts_named_mount_point() {
-    let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
+    let Some(device) = LoopDevice::with(&vec![0; 16 << 20]) else {
         return;
     };
     if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
