@@ -117,7 +117,7 @@ fn deleted_file_whose_content_is_needed_is_not_to_be_truncated() {
 }
 
 #[test]
-fn scratch_and_output_file_of_a_benchmark_are_shown_as_such_throughout() {
+fn scratch_file_of_a_benchmark_is_shown_as_such_throughout() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut run = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["run", "random-read", "--duration", "3s", "--json"])
@@ -138,7 +138,7 @@ fn scratch_and_output_file_of_a_benchmark_are_shown_as_such_throughout() {
             }
         }
     }
-    assert!(measured && shown.len() > 1, "{shown:?}");
+    assert!(measured && !shown.is_empty(), "{shown:?}");
 }
 
 #[test]

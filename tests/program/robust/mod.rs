@@ -3,7 +3,6 @@
 //! cannot be tried.
 
 mod cancel;
-mod clean_up;
 mod clock;
 mod full;
 mod kill;
