@@ -28,6 +28,9 @@ pub enum FileError {
     /// Another user decides what the path leads to, or can read or change what is there; how.
     #[error("{path} is not used: {reason}", path = .0.display(), reason = .1)]
     Untrusted(PathBuf, String),
+    /// A directory or file of the program is not what it made, or others can change it; why.
+    #[error("{path} is not used: {reason}", path = .0.display(), reason = .1)]
+    WrongState(PathBuf, &'static str),
     /// A file that must be new exists.
     #[error("{} exists already", .0.display())]
     AlreadyExists(PathBuf),
@@ -59,10 +62,10 @@ impl FileError {
                 "name a regular file, a new one or one to replace; - is stdout"
             }
             Self::Untrusted(..) => {
-                "name the file by its real path, in a directory that only you and root can change; of \
-                 the program's own files, find out who made it, then remove it, or set XDG_STATE_HOME \
-                 to such a directory (sudo -H, without -E)"
+                "name the file by its real path, in a directory that only you and root can change; for \
+                 the program's own files set XDG_STATE_HOME to one (sudo -H, without -E)"
             }
+            Self::WrongState(..) => "find out who made or changed it, then remove it",
             Self::AlreadyExists(_) | Self::InvalidName(_) => "name a new file",
             Self::PathChanged(_) => "find out which other program writes it, or name another file",
             Self::AlmostFull(_) => {

@@ -256,8 +256,8 @@ fn check_own(stat: &Stat, path: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-fn untrusted(path: &Path, reason: &str) -> FileError {
-    FileError::Untrusted(path.to_owned(), reason.to_owned())
+fn untrusted(path: &Path, reason: &'static str) -> FileError {
+    FileError::WrongState(path.to_owned(), reason)
 }
 
 /// Takes the lock of the process that writes a file (flock(2)), until the file is closed: it tells a file

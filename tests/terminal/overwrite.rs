@@ -24,7 +24,7 @@ const CONTENT: u8 = 0x5a;
 /// A device full of content, where there are terminals to try it in.
 fn new_device() -> Option<LoopDevice> {
     setsid_is_available()
-        .then(|| LoopDevice::with(&vec![CONTENT; 32 << 20]))
+        .then(|| LoopDevice::with(&vec![CONTENT; 316 << 20]))
         .flatten()
 }
 
@@ -252,7 +252,7 @@ fn run_overwrite(
 #[test]
 fn alternating_symlink_never_overwrites_other_device() {
     const ATTEMPTS: usize = 60;
-    let small = || LoopDevice::with(&vec![CONTENT; 2 << 20]);
+    let small = || LoopDevice::with(&vec![CONTENT; 16 << 20]);
     let (Some(one), Some(two)) = (small(), small()) else {
         return;
     };
@@ -312,7 +312,7 @@ fn alternating_symlink_never_overwrites_other_device() {
                 }
             }
             for device in [&one, &two] {
-                std::fs::write(device.path(), vec![CONTENT; 2 << 20]).unwrap();
+                std::fs::write(device.path(), vec![CONTENT; 16 << 20]).unwrap();
                 std::fs::File::open(device.path())
                     .unwrap()
                     .sync_all()

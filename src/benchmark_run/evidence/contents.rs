@@ -8,8 +8,7 @@ use std::path::Path;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::RunScope;
-use crate::drive::{BlockDevice, DriveKind, TargetKind, extents};
+use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
 use crate::foreign_tree::ForeignTree;
 use crate::session::document::{BlockSample, FileAllocation};
 
@@ -21,13 +20,17 @@ const SAMPLE_BLOCK_BYTES: usize = 4096;
 /// How much of the target within the window is allocated on the medium; for a loop device, of its
 /// backing file. `None` for a target without a file, and where the file system does not report it.
 #[must_use]
-pub fn allocated_extents(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> Option<FileAllocation> {
-    let (target, window) = (scope.target, &scope.window);
+pub fn allocated_extents(
+    target: &Target,
+    file: Option<&File>,
+    window: &Range<u64>,
+    stack: &[&BlockDevice],
+) -> Option<FileAllocation> {
     let backing = stack.iter().find(|drive| drive.kind == DriveKind::Loop);
     let (path, file, range) = match (target.kind, backing) {
         // The path is not opened: that would break the lease by which a file is held for writing.
         (TargetKind::File, _) => {
-            let file = scope.file?.try_clone().ok()?;
+            let file = file?.try_clone().ok()?;
             (target.name.clone(), file, window.clone())
         }
         (TargetKind::BlockDevice, Some(drive)) => {

@@ -251,7 +251,7 @@ fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
     }
     let hypervisor = scope.host.virtualization.as_deref();
     let setup = self::setup::drive_setup(target, stack, hypervisor);
-    let extents = self::contents::allocated_extents(scope, stack);
+    let extents = self::contents::allocated_extents(target, scope.file, &scope.window, stack);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     let sampled =

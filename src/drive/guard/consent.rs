@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::drive::guard::contents::MediumContents;
 use crate::drive::guard::inspect::{self, Inspection};
-use crate::drive::guard::refusal::Reason;
+use crate::drive::guard::refusal::{Reason, Refusal};
 use crate::drive::identity::sanitized;
 use crate::drive::medium::{IdentityChange, OpenMedium, strip_trailing_slash};
 use crate::files::path;
@@ -40,6 +40,18 @@ impl InspectedMedium {
     pub fn describe(&self, roots: &SysPaths) -> Inspection {
         inspect::describe_medium(roots, &self.medium, self.contents.clone())
     }
+}
+
+/// What is known of a target that is about to be overwritten.
+#[derive(Debug, Clone)]
+pub struct OverwriteImpact {
+    /// Path, model, serial number, size and partitions, one per line.
+    pub target_facts: Vec<String>,
+    /// Formats that would be lost, and areas that could not be read, one per item.
+    pub signatures: Vec<String>,
+    /// The open medium that was inspected, kept until the run starts; or the reason why it must not be written
+    /// despite any consent.
+    pub medium: Result<Arc<InspectedMedium>, Arc<Refusal>>,
 }
 
 /// Consent to overwrite what a path leads to.

@@ -1,12 +1,10 @@
 //! Facts about a medium, shown when the user is asked whether it may be overwritten.
 
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
 
-use crate::drive::guard::consent::InspectedMedium;
 use crate::drive::guard::contents::MediumContents;
-use crate::drive::guard::refusal::Refusal;
-use crate::drive::guard::users::{Subject, User, find_users};
+use crate::drive::guard::users::find_users;
+use crate::drive::guard::uses::{Subject, User};
 use crate::drive::identity::sanitized;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
@@ -38,18 +36,6 @@ pub struct Inspection {
     pub users: Vec<User>,
 }
 
-/// What is known of a target that is about to be overwritten.
-#[derive(Debug, Clone)]
-pub struct OverwriteImpact {
-    /// Path, model, serial number, size and partitions, one per line.
-    pub target_facts: Vec<String>,
-    /// Formats that would be lost, and areas that could not be read, one per item.
-    pub signatures: Vec<String>,
-    /// The open medium that was inspected, kept until the run starts; or the reason why it must not be written
-    /// despite any consent.
-    pub medium: Result<Arc<InspectedMedium>, Arc<Refusal>>,
-}
-
 /// Collects the facts about a medium.
 #[must_use]
 pub fn inspect_target(roots: &SysPaths, medium: &OpenMedium) -> Inspection {
@@ -67,7 +53,7 @@ pub(super) fn describe_medium(
     let resolved = medium.resolved_path().map(std::path::Path::to_string_lossy);
     let users = match device {
         Some(device) => find_users(roots, Subject::Devices(&[&device.name])).users,
-        None => find_users(roots, medium.as_subject()).users,
+        None => find_users(roots, Subject::File(medium.file_id(), &medium.target.name)).users,
     };
     let facts = medium.file().metadata();
     Inspection {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::drive::guard::claim::{lock, retry_while_busy};
 use crate::drive::guard::refusal::{Protection, Reason};
-use crate::drive::guard::users::Usage;
+use crate::drive::guard::uses::Usage;
 use crate::drive::medium::OpenMedium;
 use crate::drive::{fcntl, ioctl};
 

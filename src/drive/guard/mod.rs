@@ -20,19 +20,22 @@ mod lease;
 mod permit;
 mod processes;
 mod refusal;
+mod regions;
 mod signatures;
 mod stack;
 #[cfg(test)]
 mod tests;
 mod users;
+mod uses;
 mod watch;
 
 pub use self::claim::{open_exclusively, open_node};
-pub use self::consent::{Consent, InspectedMedium};
+pub use self::consent::{Consent, InspectedMedium, OverwriteImpact};
 pub use self::contents::{MediumContents, PartitionRange};
-pub use self::inspect::{Inspection, OverwriteImpact, inspect_target};
+pub use self::inspect::{Inspection, inspect_target};
 pub use self::permit::{PermittedFile, WritePermit, check_not_in_use, permit_writing};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signatures::Signature;
-pub use self::users::{Subject, UnknownUse, Usage, User, Uses, find_kernel_users, find_users};
+pub use self::users::{find_kernel_users, find_users};
+pub use self::uses::{Subject, UnknownUse, Usage, User, Uses};
 pub use self::watch::WriteWatch;

@@ -10,7 +10,8 @@ use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::consent::{Consent, check_contents, check_path};
 use crate::drive::guard::refusal::{Protection, Reason, Refusal};
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{Subject, Usage, Uses, find_users};
+use crate::drive::guard::users::find_users;
+use crate::drive::guard::uses::{Subject, Usage, Uses};
 use crate::drive::guard::{claim, lease};
 use crate::drive::ioctl;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
@@ -179,7 +180,7 @@ fn named(roots: &SysPaths, medium: &OpenMedium, reason: Reason) -> Reason {
     let device = device_name(medium);
     let users = match &device {
         Some(device) => find_users(roots, Subject::Devices(&[device])).users,
-        None => find_users(roots, medium.as_subject()).users,
+        None => find_users(roots, Subject::File(medium.file_id(), &medium.target.name)).users,
     };
     Reason::InUse(if users.is_empty() { counted } else { users })
 }

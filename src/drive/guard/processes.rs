@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{UnknownUse, Usage, User};
+use crate::drive::guard::uses::{UnknownUse, Usage, User};
 use crate::drive::identity::sanitized;
 use crate::drive::io_error::is_gone;
 use crate::drive::medium::FileId;

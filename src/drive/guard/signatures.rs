@@ -5,7 +5,7 @@
 //! (`include/uapi/linux/magic.h`, `fs/*/`, `include/uapi/linux/raid/md_p.h`), LVM2 and cryptsetup on-disk formats, the
 //! OpenZFS on-disk specification, UEFI 2.10, ECMA-119, SNIA DDF 2.0, and QEMU `docs/interop/qcow2.txt`.
 
-use crate::drive::guard::contents::Region;
+use crate::drive::guard::regions::Region;
 
 /// A format found on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::drive::guard::claim::open_node;
-use crate::drive::guard::users::{Subject, UnknownUse, unreadable};
+use crate::drive::guard::uses::{Subject, UnknownUse, unreadable};
 use crate::drive::identity::sysfs::{
     directory_entries, list_directory, read_device_number, read_line,
 };

@@ -8,7 +8,7 @@ use super::contents::{MediumContents, PartitionRange};
 use super::exports::list_exports;
 use super::refusal::{Reason, Refusal};
 use super::stack::Stack;
-use super::users::UnknownUse;
+use super::uses::UnknownUse;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 

@@ -16,7 +16,7 @@ use crate::drive::guard::permit::WritePermit;
 use crate::drive::guard::processes::ProcessScan;
 use crate::drive::guard::refusal::{Reason, Refusal};
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::{Usage, Uses};
+use crate::drive::guard::uses::{Usage, Uses};
 use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::medium::{IdentityChange, OpenMedium, TargetKind};
 use crate::roots::SysPaths;

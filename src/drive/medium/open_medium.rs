@@ -11,7 +11,6 @@ use rustix::fs::{Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
-use crate::drive::guard::Subject;
 use crate::drive::medium::identity::{IdentityChange, MediumIdentity};
 use crate::drive::medium::target::{Target, TargetKind};
 use crate::drive::{fcntl, ioctl};
@@ -72,11 +71,6 @@ impl OpenMedium {
     #[must_use]
     pub fn file_id(&self) -> FileId {
         self.identity.file_id
-    }
-
-    /// It as the subject of a search for users.
-    pub(in crate::drive) fn as_subject(&self) -> Subject<'_> {
-        Subject::File(self.identity.file_id, &self.target.name)
     }
 
     /// Identity recorded when it was opened.

@@ -338,9 +338,7 @@ fn device_stays_held_until_writes_of_a_cancelled_run_are_complete() {
         stop_while_writes_hang(&disk, device.path(), engine);
         assert!(is_held(&device), "{engine}");
         disk.be_quick();
-        wait_until("the end of the writes", || {
-            !is_held(&device)
-        });
+        wait_until("the end of the writes", || !is_held(&device));
     }
 }
 

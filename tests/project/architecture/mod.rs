@@ -136,8 +136,8 @@ fn import_graph_sees_uses_of_all_kinds() {
         "MetricFamily"
     ));
     assert!(uses(
-        "drive::guard::write_access",
-        "drive::guard::write_permit",
+        "drive::guard::watch",
+        "drive::guard::permit",
         "WritePermit"
     ));
 }
