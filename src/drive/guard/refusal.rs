@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::drive::error_kind::ErrorKind;
+use crate::drive::error::ErrorKind;
 use crate::drive::guard::users::{UnknownUse, Usage, User};
 use crate::drive::medium::IdentityChange;
 use crate::files::safe_text::SafeText;
