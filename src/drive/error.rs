@@ -2,7 +2,6 @@
 
 use std::io;
 
-use crate::drive::error_kind::ErrorKind;
 use crate::text;
 use crate::units;
 
@@ -11,6 +10,17 @@ const FULL_ADVICE: &str = "free some space, or name another directory";
 /// Advice where a quota is used up.
 pub(crate) const QUOTA_ADVICE: &str =
     "a quota is used up: free some space, or choose a smaller size (--scratch-size, --window-end)";
+
+/// Class of an error: it determines the exit status of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The user named something that cannot be a target (exit status 2).
+    Usage,
+    /// The guard refused to write, to protect data (exit status 3).
+    Refused,
+    /// The target is valid, but an operation on it failed (exit status 1).
+    Failed,
+}
 
 /// Reason why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -194,6 +204,12 @@ impl DriveError {
         };
         text.to_owned()
     }
+}
+
+/// Whether an error of the kernel means that the process or file no longer exists.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 /// Adds context to an I/O error: `.map_err(io_error_context("open", name))`.

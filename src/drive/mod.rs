@@ -4,14 +4,12 @@
 pub mod advice;
 pub mod device_mapper;
 mod error;
-mod error_kind;
 pub mod extents;
 pub mod fcntl;
 pub mod file_systems;
 pub mod free_space;
 pub mod guard;
 pub mod identity;
-pub(crate) mod io_error;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
@@ -21,9 +19,8 @@ pub(crate) mod stores;
 pub mod unplug;
 
 pub use self::advice::TuningAdvice;
-pub use self::error::DriveError;
-pub(crate) use self::error::{QUOTA_ADVICE, io_error_context};
-pub use self::error_kind::ErrorKind;
+pub use self::error::{DriveError, ErrorKind};
+pub(crate) use self::error::{QUOTA_ADVICE, io_error_context, is_gone};
 pub use self::file_systems::MountedFileSystem;
 pub use self::free_space::{RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 use crate::drive::guard::stack::Stack;
 use crate::drive::guard::uses::{UnknownUse, Usage, User};
 use crate::drive::identity::sanitized;
-use crate::drive::io_error::is_gone;
+use crate::drive::is_gone;
 use crate::drive::medium::FileId;
 use crate::drive::mounts;
 use crate::roots;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use crate::drive::error_kind::ErrorKind;
 use crate::drive::guard::uses::{UnknownUse, Usage, User};
 use crate::drive::medium::IdentityChange;
 use crate::files::safe_text::SafeText;
@@ -86,12 +85,6 @@ impl Refusal {
             name: name.to_owned(),
             reason,
         }
-    }
-
-    /// The class of the error, which determines the exit status.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        ErrorKind::Refused
     }
 
     /// What to do, one sentence.
