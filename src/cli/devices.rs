@@ -11,12 +11,11 @@ use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{converted, json_lines, pretty_json, whole_destination};
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
-use crate::drive::{
-    BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
-    identity,
-};
+use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
 use crate::files::output::NewFileAccess;
 use crate::files::shell;
+use crate::model::advice::{self, TuningAdvice};
+use crate::probe::file_systems::{self, MountedFileSystem};
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
 use crate::report;

@@ -1,6 +1,5 @@
 //! System calls that no library wraps: `ioctl` queries of block devices (kernel
-//! include/uapi/linux/fs.h and include/uapi/linux/loop.h), and I/O priorities of processes
-//! (include/uapi/linux/ioprio.h).
+//! include/uapi/linux/fs.h and include/uapi/linux/loop.h) and of device-mapper.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +11,6 @@ use linux_raw_sys::ioctl::{
 };
 use linux_raw_sys::loop_device::{LOOP_GET_STATUS64, loop_info64};
 
-/// Return the table instead of the status.
-const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
 /// Do not commit the metadata of a thin pool for the sake of its status.
 const DM_NOFLUSH_FLAG: u32 = 1 << 11;
 /// The response did not fit.
@@ -52,7 +49,7 @@ struct DmRequest {
     response: [u8; DM_RESPONSE_BYTES],
 }
 
-/// Maximum size of a table in bytes: several hundred targets.
+/// Maximum size of a status in bytes: several hundred targets.
 const DM_RESPONSE_BYTES: usize = 1 << 16;
 /// Size of `struct dm_ioctl` itself.
 const DM_IOCTL_BYTES: u32 = 312;
@@ -226,37 +223,21 @@ pub fn ignore_sigxfsz() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// The table of a device-mapper device: the number of targets, and their records in the kernel's
-/// layout (`struct dm_target_spec`, each followed by its parameters as text). `control` is
+/// The status of a device-mapper device: the number of targets, and their records in the kernel's
+/// layout (`struct dm_target_spec`, each followed by its status as text). `control` is
 /// `/dev/mapper/control`.
 ///
 /// # Errors
 /// `EACCES` or `EPERM` without CAP_SYS_ADMIN, `ENXIO` when there is no such device; an error as
-/// well when the table is larger than 64 KiB.
-pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
-    device_mapper_targets(control, number, DM_STATUS_TABLE_FLAG)
-}
-
-/// The status of a device-mapper device, in the same form as its table.
-///
-/// # Errors
-/// As [`device_mapper_table`].
+/// well when the status is larger than 64 KiB.
 pub fn device_mapper_status(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
-    device_mapper_targets(control, number, DM_NOFLUSH_FLAG)
-}
-
-fn device_mapper_targets(
-    control: &File,
-    number: (u32, u32),
-    flags: u32,
-) -> io::Result<(u32, Vec<u8>)> {
     let mut request = Box::new(DmRequest {
         version: [4, 0, 0],
         data_size: DM_IOCTL_BYTES + DM_RESPONSE_BYTES as u32,
         data_start: DM_IOCTL_BYTES,
         target_count: 0,
         open_count: 0,
-        flags,
+        flags: DM_NOFLUSH_FLAG,
         event_nr: 0,
         padding: 0,
         device: rustix::fs::makedev(number.0, number.1),
@@ -275,7 +256,7 @@ fn device_mapper_targets(
         )
     })?;
     if request.flags & DM_BUFFER_FULL_FLAG != 0 {
-        return Err(io::Error::other("its table is larger than 64 KiB"));
+        return Err(io::Error::other("its status is larger than 64 KiB"));
     }
     // `data_start` is the offset of the response.
     let begin = request.data_start.saturating_sub(DM_IOCTL_BYTES) as usize;
@@ -298,86 +279,4 @@ pub fn inode_flags(file: &File) -> io::Result<u32> {
         )
     })?;
     Ok(flags[0])
-}
-
-/// Class of an I/O priority (kernel Documentation/block/ioprio.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoClass {
-    /// Not set: it follows the nice value.
-    Unset,
-    /// Served before all other classes.
-    Realtime,
-    /// The default class.
-    BestEffort,
-    /// Served only when no other class has requests.
-    Idle,
-}
-
-/// Selects one process or thread.
-const IOPRIO_WHO_PROCESS: libc::c_int = 1;
-/// The class is stored above the level.
-const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
-
-/// Class and level of a process (ioprio_get(2)).
-///
-/// # Errors
-/// When the process does not exist, or may not be queried.
-pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
-    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
-    // SAFETY: ioprio_get takes two numbers and no pointer.
-    let answer = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid) };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let class = match answer >> IOPRIO_CLASS_SHIFT {
-        1 => IoClass::Realtime,
-        2 => IoClass::BestEffort,
-        3 => IoClass::Idle,
-        _ => IoClass::Unset,
-    };
-    Ok((class, (answer & 7) as u8))
-}
-
-/// Sets the class and level of a process (ioprio_set(2)); each of its threads has its own.
-///
-/// # Errors
-/// When the process does not exist, belongs to another user, or the class needs privileges.
-pub fn set_io_priority(pid: u32, class: IoClass, level: u8) -> io::Result<()> {
-    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
-    let class: libc::c_long = match class {
-        IoClass::Unset => 0,
-        IoClass::Realtime => 1,
-        IoClass::BestEffort => 2,
-        IoClass::Idle => 3,
-    };
-    let priority = (class << IOPRIO_CLASS_SHIFT) | libc::c_long::from(level.min(7));
-    // SAFETY: ioprio_set takes three numbers and no pointer.
-    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid, priority) };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn io_priority_set_is_read_back() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
-        let pid = child.id();
-        set_io_priority(pid, IoClass::Idle, 0).unwrap();
-        let idle = io_priority(pid).unwrap();
-        set_io_priority(pid, IoClass::BestEffort, 6).unwrap();
-        let lowered = io_priority(pid).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(idle.0, IoClass::Idle);
-        assert_eq!(lowered, (IoClass::BestEffort, 6));
-        assert!(io_priority(u32::MAX).is_err());
-    }
 }

@@ -16,8 +16,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::unplug::FlushState;
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
+use crate::drive::{BlockDevice, DriveKind, VolumeKind};
 use crate::files::safe_text::SafeText;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::sample::ProbeNotice;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};

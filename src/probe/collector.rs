@@ -25,8 +25,9 @@ use super::system::kernel_log::NewErrors;
 use super::system::mounts::MountWatch;
 use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
+use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
-use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
+use crate::probe::file_systems::{self, MountedFileSystem};
 use crate::roots::SysPaths;
 
 /// Maximum age of the facts about drives: a file system may be mounted, or a scheduler changed.

@@ -8,8 +8,9 @@ use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
 use super::process::scanned_tasks::TaskScan;
 use super::system::io_errors::IoErrorSample;
-use crate::drive::ioctl::IoClass;
-use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::drive::BlockDevice;
+use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::process::io_priority::IoClass;
 
 pub use super::control_groups::DeviceIo;
 pub use super::control_groups::limits::IoLimit;
