@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 
 use linux_raw_sys::ioctl::{FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP};
+use rustix::ioctl::{Opcode, Updater, ioctl};
 
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const LAST: u32 = 0x01;
@@ -77,11 +77,12 @@ fn extents_of(file: &File, range: &Range<u64>, flags: u32) -> io::Result<Vec<Fil
     while map.length > 0 && found.len() < MAX_EXTENTS {
         // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `extent_count` extents behind it, for which
         // `extents` has space; all their bit patterns are valid numbers.
-        let result =
-            unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as libc::Ioctl, &raw mut map) };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        unsafe {
+            ioctl(
+                file,
+                Updater::<{ FS_IOC_FIEMAP as Opcode }, Fiemap>::new(&mut map),
+            )
+        }?;
         let mapped = (map.mapped_extents as usize).min(EXTENTS_PER_CALL);
         found.extend(&map.extents[..mapped]);
         let next = map.extents[..mapped]

@@ -45,12 +45,6 @@ impl MountEntry {
         self.device_id == number || self.source_number == Some(number)
     }
 
-    /// Whether a process serves the file system (FUSE), not from a block device.
-    #[must_use]
-    pub fn is_in_user_space(&self) -> bool {
-        self.file_system == "fuse" || self.file_system.starts_with("fuse.")
-    }
-
     /// The block device that holds the file system, if there is one.
     #[must_use]
     pub fn block_device(&self, roots: &SysPaths) -> Option<(u32, u32)> {

@@ -64,13 +64,9 @@ impl SettingError {
         matches!(self, Self::LockedByProcess { .. })
     }
 
-    /// Whether the setting's device is gone.
-    pub(super) fn is_device_gone(&self) -> bool {
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        source.kind() == io::ErrorKind::NotFound
-            || matches!(source.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
+    /// Whether there is no such setting, as when its device is gone.
+    pub(super) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
