@@ -11,6 +11,7 @@ use super::system::io_errors::IoErrorSample;
 use crate::drive::BlockDevice;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::process::io_priority::IoClass;
+use crate::probe::system::temperature::Temperatures;
 
 pub use super::control_groups::DeviceIo;
 pub use super::control_groups::limits::IoLimit;
@@ -35,6 +36,8 @@ pub struct SystemSample {
     pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
+    /// Their temperatures, read together with the facts about drives.
+    pub temperatures: Arc<Temperatures>,
     /// File systems on block devices, read together with the facts about drives.
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.

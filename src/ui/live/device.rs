@@ -143,7 +143,8 @@ fn description_lines(
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
         lines.extend(unplug_lines(sample, device, drive, width, theme));
-        lines.extend(identity_lines(drive, theme));
+        let temperature = sample.temperatures.get(&drive.number).copied();
+        lines.extend(identity_lines(drive, temperature, theme));
         lines.extend(usage_lines(sample, drive, theme));
     }
     lines.push(Line::default());
@@ -339,7 +340,11 @@ fn rate_lines(device: &DeviceView, theme: Theme) -> Vec<Line<'static>> {
     ]
 }
 
-fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
+fn identity_lines(
+    drive: &BlockDevice,
+    temperature: Option<f64>,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let details = &drive.details;
     let kib = |kib: Option<u32>| kib.map(|kib| units::format_block_size(f64::from(kib) * 1024.0));
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
@@ -362,7 +367,6 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
         Some(firmware) => format!("{serial}, firmware {firmware}"),
         None => serial.clone(),
     });
-    let temperature = details.temperature_celsius;
     let temperature = temperature.map(|celsius| format!("{celsius:.0} C"));
     let discard = details.discard_max_bytes.map(|max| match max {
         0 => "no".to_owned(),
