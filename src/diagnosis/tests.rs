@@ -116,6 +116,7 @@ impl Scene {
             traced: None,
             notices: Vec::new(),
             drives: self.drives.clone().into(),
+            temperatures: Default::default(),
             file_systems: self.file_systems.clone().into(),
         }
     }

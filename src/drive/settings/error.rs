@@ -39,17 +39,16 @@ impl SettingError {
     pub fn advice(&self) -> String {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    return text::root_advice(
-                        " (sudo)",
-                        "a container or a security module forbids it: run it on the host",
-                    );
+                io::ErrorKind::PermissionDenied => text::root_advice(
+                    " (sudo)",
+                    "a container or a security module forbids it: run it on the host",
+                ),
+                io::ErrorKind::InvalidData => {
+                    "find out which program wrote it, and remove it".to_owned()
                 }
-                io::ErrorKind::NotFound => "this kernel or driver has no such setting",
-                io::ErrorKind::InvalidData => "find out which program wrote it, and remove it",
-                _ => "the kernel or the drive does not allow the change",
-            }
-            .to_owned(),
+                _ => "the kernel or the drive has no such setting, or does not allow the change"
+                    .to_owned(),
+            },
             Self::RecordDirectory(error) => error.advice(),
             Self::LockedByProcess { holder, .. } => match holder {
                 Some(id) => format!("wait until process {id} has ended"),
