@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::drive::identity;
+use crate::model::devices::drives_of_partitions;
 use crate::model::requests::{RequestMatcher, TracedIo};
 use crate::probe::process::thread_owner::ThreadOwners;
 use crate::probe::trace::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
@@ -23,7 +24,7 @@ impl ProcessIoTrace {
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let counted = Arc::new(Mutex::new(TracedIo::default()));
-        let drives = identity::drives_of_partitions(&identity::list_block_devices(roots));
+        let drives = drives_of_partitions(&identity::list_block_devices(roots));
         let mut matcher = RequestMatcher::new(drives.clone());
         let mut owners = ThreadOwners::new(&roots.proc);
         let sums = Arc::clone(&counted);

@@ -103,13 +103,6 @@ fn home_directory(passwd: &[u8], user: u32) -> Option<PathBuf> {
     })
 }
 
-/// The directory for state of the login session, `$XDG_RUNTIME_DIR` (XDG Base Directory
-/// Specification).
-#[must_use]
-pub fn runtime_directory() -> Option<PathBuf> {
-    absolute_path_from_env("XDG_RUNTIME_DIR")
-}
-
 /// The absolute path in an environment variable; other values are ignored.
 fn absolute_path_from_env(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)

@@ -11,14 +11,14 @@ use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{converted, json_lines, pretty_json, whole_destination};
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
-use crate::drive::{
-    BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
-    identity,
-};
+use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
 use crate::files::output::NewFileAccess;
 use crate::files::shell;
+use crate::model::advice::{self, TuningAdvice};
+use crate::probe::file_systems::{self, MountedFileSystem};
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
+use crate::probe::system::temperature::{self, Temperatures};
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
@@ -80,6 +80,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let roots = SysPaths::default();
     let mut drives = identity::list_block_devices(&roots);
     let file_systems = file_systems::list_file_systems(&roots);
+    let temperatures = temperature::temperatures(&roots, &drives);
     if !matches.get_flag("all") {
         drives.retain(|drive| drive.size_bytes > 0);
     }
@@ -89,16 +90,17 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let unplug_of =
         |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, &uses, &counters);
     let listings = || {
-        drives
-            .iter()
-            .map(|drive| DeviceListing::new(drive, &file_systems, unplug_of(drive)))
+        drives.iter().map(|drive| DeviceListing {
+            temperature_celsius: temperatures.get(&drive.number).copied(),
+            ..DeviceListing::new(drive, &file_systems, unplug_of(drive))
+        })
     };
     let text = match format {
         OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
         OutputFormat::Ndjson => json_lines(listings())?,
         OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
         _ if drives.is_empty() => NO_DEVICES.to_owned(),
-        _ => devices_text(&drives, &file_systems, &unplug_of),
+        _ => devices_text((&drives, &file_systems, &temperatures), &unplug_of),
     };
     output.write(&text)?;
     Ok(ExitStatus::Success)
@@ -143,6 +145,9 @@ fn unplug_answer_of(
 const NO_DEVICES: &str =
     "no block devices; a directory can still be measured: diskscope run random-read .\n";
 
+/// All drives, file systems and temperatures.
+type DeviceFacts<'a> = (&'a [BlockDevice], &'a [MountedFileSystem], &'a Temperatures);
+
 /// A drive with its file systems and tuning advice, as JSON.
 #[derive(Serialize)]
 struct DeviceListing<'a> {
@@ -150,6 +155,7 @@ struct DeviceListing<'a> {
     drive: &'a BlockDevice,
     label: String,
     sector_kind: Option<String>,
+    temperature_celsius: Option<f64>,
     file_systems: Vec<&'a MountedFileSystem>,
     advice: Vec<TuningAdvice>,
     /// Whether it can be unplugged; null for what is no drive.
@@ -169,6 +175,7 @@ impl<'a> DeviceListing<'a> {
             drive,
             label: drive.label(),
             sector_kind: drive.sector_kind(),
+            temperature_celsius: None,
             file_systems: own.collect(),
             advice: advice::tuning_advice(drive, file_systems, None),
             unplug,
@@ -178,13 +185,13 @@ impl<'a> DeviceListing<'a> {
 
 /// Drives with their partitions and the devices stacked on them, then the advice.
 fn devices_text(
-    drives: &[BlockDevice],
-    file_systems: &[MountedFileSystem],
+    all: DeviceFacts<'_>,
     unplug_of: &dyn Fn(&BlockDevice) -> Option<UnplugAnswer>,
 ) -> String {
     let mut text = String::new();
+    let (drives, file_systems, _) = all;
     for drive in drives.iter().filter(|drive| is_root_device(drive, drives)) {
-        append_device_tree(&mut text, drive, (drives, file_systems), 0);
+        append_device_tree(&mut text, drive, all, 0);
     }
     let removable = drives.iter().filter(|drive| drive.removable == Some(true));
     let answers: Vec<_> = removable
@@ -219,27 +226,25 @@ fn is_root_device(drive: &BlockDevice, drives: &[BlockDevice]) -> bool {
     !drive.parent.iter().chain(&drive.slaves).any(known)
 }
 
-fn append_device_tree(
-    text: &mut String,
-    drive: &BlockDevice,
-    (drives, file_systems): (&[BlockDevice], &[MountedFileSystem]),
-    depth: usize,
-) {
+fn append_device_tree(text: &mut String, drive: &BlockDevice, all: DeviceFacts<'_>, depth: usize) {
     let indent = "  ".repeat(depth);
     let name = format!("{indent}{}", drive.name);
     let size = units::format_size(drive.size_bytes);
     let _ = writeln!(
         text,
         "{name:<14} {size:>8}  {}",
-        device_details(drive, file_systems).join(", ")
+        device_details(drive, all).join(", ")
     );
     // A member of several devices is shown below each of them; a cycle cannot be stacked.
-    for other in drives.iter().filter(|other| other.is_on(drive)) {
-        append_device_tree(text, other, (drives, file_systems), depth + 1);
+    for other in all.0.iter().filter(|other| other.is_on(drive)) {
+        append_device_tree(text, other, all, depth + 1);
     }
 }
 
-fn device_details(drive: &BlockDevice, file_systems: &[MountedFileSystem]) -> Vec<String> {
+fn device_details(
+    drive: &BlockDevice,
+    (_, file_systems, temperatures): DeviceFacts<'_>,
+) -> Vec<String> {
     let mut words = vec![drive.label()];
     let volume = drive.volume.as_ref();
     words.extend(volume.map(|it| report::devices::volume_kind(it.kind).to_owned()));
@@ -258,12 +263,8 @@ fn device_details(drive: &BlockDevice, file_systems: &[MountedFileSystem]) -> Ve
                 .map(|it| if it { "rotating" } else { "not rotating" }.to_owned()),
         );
         words.extend(drive.sector_kind());
-        words.extend(
-            drive
-                .details
-                .temperature_celsius
-                .map(|warm| format!("{warm:.0} C")),
-        );
+        let temperature = temperatures.get(&drive.number);
+        words.extend(temperature.map(|celsius| format!("{celsius:.0} C")));
         words.extend(
             drive
                 .scheduler

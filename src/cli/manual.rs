@@ -19,8 +19,7 @@ const FILES_TABLE: &[(&str, &str)] = &[
     ),
     (
         "/run/diskscope/settings",
-        "the old values of system settings that a test has changed, until they are restored, and a lock for each; for users other than root below $XDG_RUNTIME_DIR, else \
-         $XDG_STATE_HOME",
+        "the old values of system settings that a test has changed, until they are restored, and a lock for each",
     ),
     (
         "/run/diskscope/tracing",

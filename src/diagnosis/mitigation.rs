@@ -4,7 +4,7 @@ use super::analysis::{Analysis, DeviceSummary, ProcessSummary};
 use super::cause::Party;
 use super::remedy::Remedy;
 use crate::drive::DriveKind;
-use crate::drive::advice::serves_io_classes;
+use crate::drive::scheduler::serves_io_classes;
 use crate::files::safe_text::SafeText;
 
 /// The health of a device, where it is a drive that may report it.

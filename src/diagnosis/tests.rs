@@ -10,7 +10,7 @@ use super::remedy::{AwaitedMount, Remedy};
 use super::*;
 use crate::drive::identity::list_block_devices;
 use crate::drive::mounts::MountEntry;
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem};
+use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
 use crate::model::Snapshot;
 use crate::model::snapshot::{
@@ -18,6 +18,7 @@ use crate::model::snapshot::{
     TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
 };
 use crate::probe::facts::{BlockedDetails, FactsSample};
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::files::layout::FileLayout;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan, UsedMount};
@@ -115,6 +116,7 @@ impl Scene {
             traced: None,
             notices: Vec::new(),
             drives: self.drives.clone().into(),
+            temperatures: Default::default(),
             file_systems: self.file_systems.clone().into(),
         }
     }

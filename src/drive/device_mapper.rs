@@ -48,3 +48,32 @@ fn c_string(bytes: &[u8]) -> Option<String> {
     let end = end.unwrap_or(bytes.len());
     String::from_utf8(bytes[..end].to_vec()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(next: u32, length: u64, kind: &str, parameters: &str) -> Vec<u8> {
+        let mut bytes = vec![0; TARGET_SPEC_BYTES];
+        bytes[8..16].copy_from_slice(&length.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&next.to_ne_bytes());
+        bytes[24..24 + kind.len()].copy_from_slice(kind.as_bytes());
+        bytes.extend(parameters.as_bytes());
+        bytes.push(0);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    #[test]
+    fn records_are_followed_and_malformed_ones_refused() {
+        let mut both = record(56, 8, "linear", "");
+        assert_eq!(both.len(), 48);
+        both.resize(56, 0);
+        both.extend(record(0, 16, "thin-pool", "0 1/2 3/4"));
+        let lines = parse_table(2, &both).unwrap();
+        assert_eq!((lines[1].sectors, &*lines[1].parameters), (16, "0 1/2 3/4"));
+        for damaged in [&both[..60], &record(0, 8, "linear", "")[..]] {
+            assert_eq!(parse_table(2, damaged), None);
+        }
+    }
+}

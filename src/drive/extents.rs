@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 
 use linux_raw_sys::ioctl::{FIEMAP_FLAG_SYNC, FS_IOC_FIEMAP};
+use rustix::ioctl::{Opcode, Updater, ioctl};
 
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const LAST: u32 = 0x01;
@@ -27,7 +27,7 @@ const MAX_EXTENTS: usize = 65_536;
 
 /// One extent of a file: `struct fiemap_extent`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct FileExtent {
     /// Offset in the file, bytes.
     pub logical: u64,
@@ -61,7 +61,10 @@ struct Fiemap {
     extents: [FileExtent; EXTENTS_PER_CALL],
 }
 
-fn read_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
+/// The extents of a range of a file in order of their offsets, the first 65,536 of them. Dirty pages that have
+/// no place yet are missing or marked, unless they are written back before.
+fn extents_of(file: &File, range: &Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
+    let mut found: Vec<FileExtent> = Vec::new();
     let mut map = Fiemap {
         start: range.start,
         length: range.end.saturating_sub(range.start),
@@ -71,33 +74,24 @@ fn read_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<Fi
         reserved: 0,
         extents: [FileExtent::default(); EXTENTS_PER_CALL],
     };
-    // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `extent_count` extents behind it, for which
-    // `extents` has space; all their bit patterns are valid numbers.
-    let result =
-        unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as libc::Ioctl, &raw mut map) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mapped = (map.mapped_extents as usize).min(EXTENTS_PER_CALL);
-    Ok(map.extents[..mapped].to_vec())
-}
-
-/// The extents of a range of a file in order of their offsets, the first 65,536 of them. Dirty pages that have
-/// no place yet are missing or marked, unless they are written back before.
-fn all_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
-    let mut found = Vec::new();
-    let mut position = range.start;
-    while position < range.end && found.len() < MAX_EXTENTS {
-        let extents = read_extents(file, position..range.end, flags)?;
-        let Some(last) = extents.last().copied() else {
-            break;
-        };
-        found.extend(extents);
-        let next = last.logical.saturating_add(last.length);
-        if last.flags & LAST != 0 || next <= position {
-            break;
-        }
-        position = next;
+    while map.length > 0 && found.len() < MAX_EXTENTS {
+        // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `extent_count` extents behind it, for which
+        // `extents` has space; all their bit patterns are valid numbers.
+        unsafe {
+            ioctl(
+                file,
+                Updater::<{ FS_IOC_FIEMAP as Opcode }, Fiemap>::new(&mut map),
+            )
+        }?;
+        let mapped = (map.mapped_extents as usize).min(EXTENTS_PER_CALL);
+        found.extend(&map.extents[..mapped]);
+        let next = map.extents[..mapped]
+            .last()
+            .filter(|last| last.flags & LAST == 0);
+        let next = next.map_or(range.end, |last| last.logical.saturating_add(last.length));
+        // The kernel reports no extent twice; if it does, the rest is not read.
+        map.start = if next > map.start { next } else { range.end };
+        map.length = range.end.saturating_sub(map.start);
     }
     Ok(found)
 }
@@ -107,7 +101,7 @@ fn all_extents(file: &File, range: Range<u64>, flags: u32) -> io::Result<Vec<Fil
 /// # Errors
 /// `EOPNOTSUPP` when the file system does not report extents.
 pub fn file_extents(file: &File) -> io::Result<Vec<FileExtent>> {
-    all_extents(file, 0..u64::MAX, 0)
+    extents_of(file, &(0..u64::MAX), 0)
 }
 
 /// Allocation of a range of a file, in bytes.
@@ -131,7 +125,7 @@ pub struct AllocatedExtents {
 /// # Errors
 /// When the file system does not report extents, and for a file of more than 65,536 extents.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    let extents = all_extents(file, range.clone(), FIEMAP_FLAG_SYNC)?;
+    let extents = extents_of(file, &range, FIEMAP_FLAG_SYNC)?;
     if extents.len() >= MAX_EXTENTS {
         return Err(io::Error::other("it has more than 65,536 extents"));
     }

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::foreign_tree::ForeignTree;
-
 /// The signal that the kernel sends when a lease is broken: its default action is to be ignored. SIGIO would end the
 /// process.
 const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
@@ -13,8 +11,6 @@ const LEASE_SIGNAL: libc::c_int = libc::SIGURG;
 const F_SETSIG: libc::c_int = 10;
 /// `F_OFD_SETLK`.
 const F_OFD_SETLK: libc::c_int = 37;
-/// Types of in-memory file systems (statfs(2)): tmpfs, ramfs, hugetlbfs.
-const IN_MEMORY: [u32; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
 /// Takes a write lease on a regular file. The kernel grants it only to the sole opener.
 ///
@@ -61,12 +57,4 @@ pub fn lock_whole_file(file: &File) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
-}
-
-/// Whether the file at an absolute path is on a file system in memory; `None` if that is not known.
-#[must_use]
-pub fn is_in_memory(path: &std::path::Path) -> Option<bool> {
-    let file = ForeignTree::own().find(path).ok()?.into_handle();
-    let found = rustix::fs::fstatfs(file).ok()?;
-    Some(IN_MEMORY.contains(&(found.f_type as u32)))
 }

@@ -29,6 +29,10 @@ const MIN_SCRATCH_BYTES: u64 = 16 << 20;
 /// Bytes of a snapshot or a pool that a request of 4 KiB at a random place takes: a chunk of 64 KiB.
 const CHUNKS_PER_REQUEST: u64 = 16;
 
+/// Types of file systems that a server or a process stores.
+const SERVED: [&str; 8] = [
+    "fuse", "nfs", "cifs", "smb", "9p", "ceph", "virtiofs", "afs",
+];
 /// Size of the unit of `st_blocks` (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 /// File system types, as statfs(2) reports them.
@@ -147,30 +151,18 @@ pub fn needs_space_below(medium: &OpenMedium) -> bool {
 }
 
 /// What a medium takes space of, of which this program does not know how much is left: a server, a file system in
-/// user space, a loop device's image, quotas. `None` where nothing of that kind is known.
+/// user space, a loop device's image. `None` where nothing of that kind is known.
 #[must_use]
 pub fn unknown_space(medium: &OpenMedium) -> Option<String> {
     let (roots, file) = (medium.roots(), &*medium.file());
-    let mut names = Vec::new();
     let mount = mounts::mount_of_file(roots, file).filter(|_| !is_device(file));
-    if let Some(mount) = mount {
-        let kind = &mount.file_system;
-        if kind.starts_with("fuse") {
-            names.push(format!("the file system in user space ({kind})"));
-        } else if ["nfs", "cifs", "smb", "9p", "ceph", "virtiofs", "afs"]
-            .iter()
-            .any(|known| kind.starts_with(known))
-        {
-            names.push(format!("the server ({kind})"));
-        }
-        if mount
-            .options
-            .iter()
-            .any(|option| option.contains("quota") && option != "noquota")
-        {
-            names.push("quotas".to_owned());
-        }
-    }
+    let kind = mount.map(|mount| mount.file_system);
+    let is_elsewhere = |kind: &String| SERVED.iter().any(|known| kind.starts_with(known));
+    let mut names: Vec<String> = kind
+        .filter(is_elsewhere)
+        .map(|kind| format!("what serves the file system ({kind})"))
+        .into_iter()
+        .collect();
     let devices = first_device(roots, file).map(|first| stores::devices_below(roots, first));
     for device in devices.iter().flatten() {
         names.extend(stores::unknown_store(roots, device));

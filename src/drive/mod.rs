@@ -1,27 +1,24 @@
 //! Targets: size, block sizes, alignment, identity, users, and whether writing is allowed.
 //! Independent of the benchmarks.
 
-pub mod advice;
 pub mod device_mapper;
 mod error;
 pub mod extents;
 pub mod fcntl;
-pub mod file_systems;
 pub mod free_space;
 pub mod guard;
 pub mod identity;
 pub mod ioctl;
 pub mod medium;
 pub mod mounts;
+pub mod scheduler;
 pub mod scratch;
 pub mod settings;
 pub(crate) mod stores;
 pub mod unplug;
 
-pub use self::advice::TuningAdvice;
 pub use self::error::{DriveError, ErrorKind};
 pub(crate) use self::error::{QUOTA_ADVICE, io_error_context, is_gone};
-pub use self::file_systems::MountedFileSystem;
 pub use self::free_space::{RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
     Consent, InspectedMedium, Inspection, OverwriteImpact, PermittedFile, Reason, Refusal, User,

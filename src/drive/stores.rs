@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use super::device_mapper::{TableLine, parse_table};
 use super::identity::sanitized;
 use super::identity::sysfs::{directory_entries, read_device_number, read_line};
 use super::ioctl;
@@ -17,8 +18,6 @@ use crate::roots::SysPaths;
 /// More devices below one another are not looked at.
 const MAX_DEVICES: usize = 256;
 const SECTOR_BYTES: u64 = 512;
-/// Size of `struct dm_target_spec`: start, length, status, offset of the next record, type.
-const TARGET_SPEC_BYTES: usize = 40;
 /// zfs(8) takes longer while a pool is busy, and does not answer while one is suspended.
 const ZFS_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Where zfs(8) and zpool(8) are installed. A path that the environment names would be run by root.
@@ -40,14 +39,6 @@ pub struct FreeSpace {
     pub free_bytes: u64,
     /// Its size in bytes.
     pub total_bytes: u64,
-}
-
-/// A line of the status of a device-mapper device.
-#[derive(Debug, PartialEq, Eq)]
-struct StatusLine {
-    sectors: u64,
-    target: String,
-    words: Vec<String>,
 }
 
 /// A device and all devices below it, each once.
@@ -102,7 +93,7 @@ fn map_name(roots: &SysPaths, name: &str) -> String {
 }
 
 /// The status of a device-mapper device; `None` for other devices, and if it cannot be read, as without root.
-fn status(roots: &SysPaths, name: &str) -> Option<Vec<StatusLine>> {
+fn status(roots: &SysPaths, name: &str) -> Option<Vec<TableLine>> {
     let directory = roots.sys.join("class/block").join(name);
     if !directory.join("dm").exists() {
         return None;
@@ -111,34 +102,7 @@ fn status(roots: &SysPaths, name: &str) -> Option<Vec<StatusLine>> {
     let control = roots.dev.join("mapper/control");
     let control = File::options().read(true).write(true).open(control).ok()?;
     let (count, answer) = ioctl::device_mapper_status(&control, number).ok()?;
-    parse_status(count, &answer)
-}
-
-/// Parses the records of a status; `None` if they are malformed.
-fn parse_status(count: u32, bytes: &[u8]) -> Option<Vec<StatusLine>> {
-    let text = |bytes: &[u8]| {
-        let end = bytes.iter().position(|byte| *byte == 0)?;
-        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
-    };
-    let mut lines = Vec::new();
-    let mut at = 0;
-    for _ in 0..count {
-        let record = bytes.get(at..)?;
-        let sectors = u64::from_ne_bytes(record.get(8..16)?.try_into().ok()?);
-        let next = u32::from_ne_bytes(record.get(20..24)?.try_into().ok()?) as usize;
-        let parameters = text(record.get(TARGET_SPEC_BYTES..)?)?;
-        lines.push(StatusLine {
-            sectors,
-            target: text(record.get(24..TARGET_SPEC_BYTES)?)?,
-            words: parameters.split_whitespace().map(str::to_owned).collect(),
-        });
-        // Offsets are relative to the first record and ascending.
-        if next <= at && lines.len() < count as usize {
-            return None;
-        }
-        at = next;
-    }
-    Some(lines)
+    parse_table(count, &answer)
 }
 
 fn mapped_stores(roots: &SysPaths, name: &str) -> Vec<FreeSpace> {
@@ -155,35 +119,33 @@ fn mapped_stores(roots: &SysPaths, name: &str) -> Vec<FreeSpace> {
 }
 
 /// What a line is called, and its free and its total bytes.
-fn mapped_space(line: &StatusLine) -> Option<(&'static str, u64, u64)> {
-    match line.target.as_str() {
+fn mapped_space(line: &TableLine) -> Option<(&'static str, u64, u64)> {
+    let target_bytes = line.sectors.saturating_mul(SECTOR_BYTES);
+    let (kind, position) = match line.target_type.as_str() {
         // USED/TOTAL METADATA, in sectors
-        "snapshot" => {
-            let (used, total) = used_and_total(line.words.first()?)?;
-            let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
-            Some(("snapshot", bytes(total.saturating_sub(used)), bytes(total)))
-        }
+        "snapshot" => ("snapshot", 0),
         // TRANSACTION USED/TOTAL (blocks for metadata) USED/TOTAL (blocks for data)
-        "thin-pool" => {
-            let (used, total) = used_and_total(line.words.get(2)?)?;
-            let pool_bytes = line.sectors.saturating_mul(SECTOR_BYTES);
-            let block_bytes = pool_bytes.checked_div(total)?;
-            let free = total.saturating_sub(used).saturating_mul(block_bytes);
-            Some(("thin pool", free, pool_bytes))
-        }
-        _ => None,
-    }
-}
-
-fn used_and_total(word: &str) -> Option<(u64, u64)> {
+        "thin-pool" => ("thin pool", 2),
+        _ => return None,
+    };
+    let word = line.parameters.split_whitespace().nth(position)?;
     let (used, total) = word.split_once('/')?;
-    Some((used.parse().ok()?, total.parse().ok()?))
+    let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+    let unit_bytes = match kind {
+        "snapshot" => SECTOR_BYTES,
+        _ => target_bytes.checked_div(total)?,
+    };
+    let bytes = |units: u64| units.saturating_mul(unit_bytes);
+    Some((kind, bytes(total.saturating_sub(used)), bytes(total)))
 }
 
 /// The snapshots that get a copy of what is overwritten on a device: it is their origin.
 fn snapshots_of_origin(roots: &SysPaths, name: &str) -> Vec<String> {
     let lines = status(roots, name).unwrap_or_default();
-    if !lines.iter().any(|line| line.target == "snapshot-origin") {
+    if !lines
+        .iter()
+        .any(|line| line.target_type == "snapshot-origin")
+    {
         return Vec::new();
     }
     let class = roots.sys.join("class/block");
@@ -198,11 +160,8 @@ fn snapshots_of_origin(roots: &SysPaths, name: &str) -> Vec<String> {
 
 /// The pool of a ZFS volume without a reservation of its size, which is what takes space of it with each write.
 fn zfs_pool(roots: &SysPaths, name: &str) -> Option<FreeSpace> {
-    let number = name.strip_prefix("zd")?;
-    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let device = File::open(roots.dev.join(name)).ok()?;
+    let device = name.starts_with("zd").then(|| roots.dev.join(name))?;
+    let device = File::open(device).ok()?;
     let dataset = String::from_utf8(ioctl::zfs_volume_name(&device).ok()?).ok()?;
     let properties = "volsize,refreservation,available,used";
     let answer = start_zfs("zfs", &["list", "-Hpo", properties, "--", &dataset])?;
@@ -260,17 +219,6 @@ pub(crate) fn start_program(path: &str, arguments: &[&str]) -> Option<Receiver<V
 mod tests {
     use super::*;
 
-    fn record(next: u32, length: u64, kind: &str, parameters: &str) -> Vec<u8> {
-        let mut bytes = vec![0; TARGET_SPEC_BYTES];
-        bytes[8..16].copy_from_slice(&length.to_ne_bytes());
-        bytes[20..24].copy_from_slice(&next.to_ne_bytes());
-        bytes[24..24 + kind.len()].copy_from_slice(kind.as_bytes());
-        bytes.extend(parameters.as_bytes());
-        bytes.push(0);
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
-        bytes
-    }
-
     #[test]
     fn space_is_that_of_the_status() {
         const MIB: u64 = 1 << 20;
@@ -290,22 +238,12 @@ mod tests {
             ("linear", "", None),
         ];
         for (kind, status, expected) in cases {
-            let lines = parse_status(1, &record(0, 204_800, kind, status)).unwrap();
-            assert_eq!(mapped_space(&lines[0]), expected, "{kind} {status}");
-        }
-    }
-
-    #[test]
-    fn records_are_followed_and_malformed_ones_refused() {
-        let first = record(56, 8, "linear", "");
-        assert_eq!(first.len(), 48);
-        let mut both = first.clone();
-        both.resize(56, 0);
-        both.extend(record(0, 16, "thin-pool", "0 1/2 3/4"));
-        let lines = parse_status(2, &both).unwrap();
-        assert_eq!((lines[1].sectors, &*lines[1].target), (16, "thin-pool"));
-        for damaged in [&both[..60], &record(0, 8, "linear", "")[..]] {
-            assert_eq!(parse_status(2, damaged), None);
+            let line = TableLine {
+                sectors: 204_800,
+                target_type: kind.to_owned(),
+                parameters: status.to_owned(),
+            };
+            assert_eq!(mapped_space(&line), expected, "{kind} {status}");
         }
     }
 

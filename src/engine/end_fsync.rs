@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +10,6 @@ use super::EngineError;
 use super::io_target::PlanFile;
 use super::outcome::{EndReason, ExecutionOutcome, FinishTimes};
 use super::plan::{FlushMethod, Plan};
-use crate::drive::ioctl;
 
 /// Flushes and closes as the plan requests, and records the durations in the outcome. Does nothing
 /// for a plan that was cancelled or has failed.
@@ -54,10 +54,24 @@ fn flush_file(method: FlushMethod, file: &PlanFile, window: &Range<u64>) -> io::
         FlushMethod::CloseOnly => Ok(()),
         FlushMethod::Fsync => Ok(rustix::fs::fsync(file)?),
         FlushMethod::Fdatasync => Ok(rustix::fs::fdatasync(file)?),
-        FlushMethod::SyncFileRange => {
-            ioctl::sync_file_range(file, window.start, window.end - window.start)
-        }
+        FlushMethod::SyncFileRange => sync_file_range(file, window),
     }
+}
+
+/// Writes the dirty pages of a window to the drive without flushing the drive's own cache
+/// (sync_file_range(2), which no library wraps).
+fn sync_file_range(file: &PlanFile, window: &Range<u64>) -> io::Result<()> {
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let [offset, length] =
+        [window.start, window.end - window.start].map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+    // SAFETY: sync_file_range takes numbers and no pointer.
+    let result = unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), offset, length, all) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// A simulated drive is durable at completion: there is nothing to flush.

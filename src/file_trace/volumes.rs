@@ -11,6 +11,7 @@ use rustix::fs::fstat;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::{self, MountEntry, split_device_number};
 use crate::foreign_tree::ForeignTree;
+use crate::model::devices::drives_of_partitions;
 use crate::model::hot_files::{FileHint, FileSystemHint};
 use crate::probe::btrfs;
 use crate::probe::files::handle::{FileHandle, FoundFile};
@@ -293,7 +294,7 @@ impl Devices {
         };
         Self {
             starts: all.iter().filter_map(start).collect(),
-            drive_by_partition: identity::drives_of_partitions(&all).into_iter().collect(),
+            drive_by_partition: drives_of_partitions(&all).into_iter().collect(),
             by_number: all.into_iter().map(|one| (one.number, one)).collect(),
         }
     }

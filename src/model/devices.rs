@@ -12,6 +12,22 @@ use crate::probe::sample::{DiskCounters, RequestCounters};
 /// Bytes of a sector in `/proc/diskstats`, independent of the device's own sectors.
 const SECTOR_BYTES: f64 = 512.0;
 
+/// The drive of each of these devices that is a partition.
+#[must_use]
+pub fn drives_of_partitions(devices: &[BlockDevice]) -> HashMap<(u32, u32), (u32, u32)> {
+    let numbers: HashMap<&str, (u32, u32)> = devices
+        .iter()
+        .map(|device| (device.name.as_str(), device.number))
+        .collect();
+    devices
+        .iter()
+        .filter_map(|device| {
+            let parent = device.parent.as_deref()?;
+            Some((device.number, *numbers.get(parent)?))
+        })
+        .collect()
+}
+
 /// The devices with a medium, in the kernel's order.
 #[must_use]
 pub fn device_views(before: Option<&SystemSample>, now: &SystemSample) -> Vec<DeviceView> {

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
 use crate::files::shell;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::process::open_files::{
     ContentAccess, DeletedFile, DeletedFileHolder, OpenDescriptor,
 };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::snapshot::{DeviceView, HostView, Snapshot, TransferKey};
-use crate::drive::advice::ObservedLoad;
 use crate::files::safe_text::SafeText;
+use crate::model::advice::ObservedLoad;
 
 /// Number of samples kept: ten minutes at one sample per second.
 pub const MAX_SAMPLES: usize = 600;

@@ -1,6 +1,7 @@
 //! Interpretation of samples: rates, the device tree, transfers and their remaining time. Pure: two
 //! raw samples in, one view out.
 
+pub mod advice;
 mod blocked;
 pub mod device_folding;
 pub mod devices;

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use self::ended::{EndedInInterval, EndedIo};
 use self::rates::cache_fraction;
-use crate::drive::ioctl::IoClass;
 use crate::files::printable::printable_command_line;
 use crate::files::safe_text::SafeText;
 use crate::model::file_locations::{device_at_location, location_of};
@@ -19,6 +18,7 @@ use crate::model::processes::rates::{is_active, set_rates};
 use crate::model::requests::TracedIo;
 use crate::model::snapshot::{DeviceShare, EndedProgram, ProcessView};
 use crate::probe::SystemSample;
+use crate::probe::process::io_priority::IoClass;
 use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
 use crate::stats::sorting::SortList as _;
 

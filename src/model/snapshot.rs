@@ -16,9 +16,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::unplug::FlushState;
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, VolumeKind};
+use crate::drive::{BlockDevice, DriveKind, VolumeKind};
 use crate::files::safe_text::SafeText;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::sample::ProbeNotice;
+use crate::probe::system::temperature::Temperatures;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::fault::{BlockedTaskView, IoErrorsView};
@@ -85,6 +87,9 @@ pub struct Snapshot {
     /// Facts about the block devices; not part of the stream, because they rarely change.
     #[serde(skip)]
     pub drives: Arc<[BlockDevice]>,
+    /// Their temperatures; not part of the stream.
+    #[serde(skip)]
+    pub temperatures: Arc<Temperatures>,
     /// File systems on block devices.
     #[serde(skip)]
     pub file_systems: Arc<[MountedFileSystem]>,

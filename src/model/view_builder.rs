@@ -123,6 +123,7 @@ impl ViewBuilder {
             io_errors: io_errors::io_error_views(before, &now),
             notices: notice_texts(&now.notices),
             drives: Arc::clone(&now.drives),
+            temperatures: Arc::clone(&now.temperatures),
             file_systems: Arc::clone(&now.file_systems),
         };
         live.mounts = mounts::mount_views(before, &now, &live.devices);

@@ -25,8 +25,10 @@ use super::system::kernel_log::NewErrors;
 use super::system::mounts::MountWatch;
 use super::system::{diskstats, host, writeback};
 use super::text::{read_file, read_word};
+use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
-use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
+use crate::probe::file_systems::{self, MountedFileSystem};
+use crate::probe::system::temperature::{self, Temperatures};
 use crate::roots::SysPaths;
 
 /// Maximum age of the facts about drives: a file system may be mounted, or a scheduler changed.
@@ -43,6 +45,7 @@ pub struct SampleCollector {
     host: HostSample,
     disks: Vec<DiskCounters>,
     drives: Arc<[BlockDevice]>,
+    temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
     copy_jobs: CopyJobs,
     hierarchies: Arc<IoHierarchies>,
@@ -81,6 +84,7 @@ impl SampleCollector {
             host: HostSample::default(),
             disks: Vec::new(),
             drives: Arc::default(),
+            temperatures: Arc::default(),
             file_systems: Arc::default(),
             copy_jobs: CopyJobs::default(),
             hierarchies: Arc::default(),
@@ -216,6 +220,7 @@ impl SampleCollector {
             disks,
             device_writeback,
             drives: Arc::clone(&self.drives),
+            temperatures: Arc::clone(&self.temperatures),
             file_systems: Arc::clone(&self.file_systems),
             processes,
             exit_records,
@@ -313,6 +318,7 @@ impl SampleCollector {
         if *drives != *self.drives {
             self.drives = drives.into();
         }
+        self.temperatures = temperature::temperatures(&self.roots, &self.drives).into();
         let file_systems = file_systems::list_file_systems(&self.roots);
         if *file_systems != *self.file_systems {
             self.file_systems = file_systems.into();

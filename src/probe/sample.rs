@@ -8,8 +8,10 @@ use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
 use super::process::scanned_tasks::TaskScan;
 use super::system::io_errors::IoErrorSample;
-use crate::drive::ioctl::IoClass;
-use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::drive::BlockDevice;
+use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::process::io_priority::IoClass;
+use crate::probe::system::temperature::Temperatures;
 
 pub use super::control_groups::DeviceIo;
 pub use super::control_groups::limits::IoLimit;
@@ -34,6 +36,8 @@ pub struct SystemSample {
     pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
+    /// Their temperatures, read together with the facts about drives.
+    pub temperatures: Arc<Temperatures>,
     /// File systems on block devices, read together with the facts about drives.
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.

@@ -210,6 +210,7 @@ mod tests {
             io_errors: None,
             units: None,
             drives: Default::default(),
+            temperatures: Default::default(),
             file_systems: Default::default(),
             notices: vec!["I/O wait: n/a".into()],
         }

@@ -9,11 +9,12 @@ use crate::app::error::{OpenFilesError, ProcessActionError};
 use crate::app::{
     IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, REALTIME_LEVEL, SignalChoice,
 };
-use crate::drive::ioctl::{IoClass, set_io_priority};
+use crate::drive::identity;
 use crate::drive::settings::{SettingError, SettingLock, SettingsManager, SystemSetting};
-use crate::drive::{file_systems, identity};
 use crate::model::files;
 use crate::model::files::{DeletedView, FileView};
+use crate::probe::file_systems;
+use crate::probe::process::io_priority::{IoClass, set_io_priority};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::open_files;
 use crate::probe::process::stat::parse_stat;
@@ -205,7 +206,9 @@ mod tests {
             ),
             "{done}"
         );
-        let class = crate::drive::ioctl::io_priority(own.pid).unwrap().0;
+        let class = crate::probe::process::io_priority::io_priority(own.pid)
+            .unwrap()
+            .0;
         let other = ProcessId {
             start_ticks: own.start_ticks + 1,
             ..own

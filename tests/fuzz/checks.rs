@@ -16,14 +16,16 @@ use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;
-use diskscope::drive::{advice, file_systems, identity, mounts as drive_mounts};
+use diskscope::drive::{identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::files::printable;
+use diskscope::model::advice;
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::transfers::dd;
 use diskscope::model::{SampleHistory, Snapshot, ViewBuilder};
 use diskscope::probe::control_groups::{container, counters, limits};
 use diskscope::probe::copy_jobs::{arguments, temporary_name};
+use diskscope::probe::file_systems;
 use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
 use diskscope::probe::process::{

@@ -271,6 +271,7 @@ pub fn sample_snapshot(step: usize) -> Snapshot {
         io_errors: None,
         units: None,
         drives: Default::default(),
+        temperatures: Default::default(),
         file_systems: Default::default(),
         notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".into()],
     }

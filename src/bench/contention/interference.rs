@@ -14,7 +14,7 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
 };
-use crate::drive::{Target, advice};
+use crate::drive::{Target, scheduler};
 use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
@@ -266,7 +266,7 @@ fn set_results(
 fn scheduler_ignores_io_class(target: &Target) -> Option<CheckEvidence> {
     let name = target.drive.as_ref()?.scheduler.as_ref()?;
     let kernel = Version::current().ok();
-    let is_ignored = advice::serves_io_classes(name, kernel) == Some(false);
+    let is_ignored = scheduler::serves_io_classes(name, kernel) == Some(false);
     is_ignored.then(|| {
         CheckEvidence::SchedulerIgnoresClasses(ActiveScheduler {
             scheduler: name.into(),

@@ -21,9 +21,10 @@ use self::request_stages::StageTracer;
 use self::stalls::StallDetector;
 use crate::bench::RunProgress;
 use crate::bench::framework::cpu_usage::CpuUsage;
-use crate::drive::{BlockDevice, Target, TargetKind, identity};
+use crate::drive::{BlockDevice, Target, TargetKind};
 use crate::engine::{IoCounts, pauses};
 use crate::probe::process::stat;
+use crate::probe::system::temperature;
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 use crate::session::document::{
@@ -230,7 +231,7 @@ impl EvidenceCollector {
 
     /// Samples the temperature of the drive.
     fn sample_temperature(&mut self) {
-        let read = |drive: &BlockDevice| identity::read_temperature(&self.roots, &drive.name);
+        let read = |drive: &BlockDevice| temperature::read_temperature(&self.roots, &drive.name);
         let Some(now) = self.devices().find_map(read) else {
             return;
         };

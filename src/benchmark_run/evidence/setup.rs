@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use crate::drive::fcntl::is_in_memory;
-use crate::drive::{BlockDevice, DriveKind, Target, advice};
+use crate::drive::{BlockDevice, DriveKind, Target};
+use crate::foreign_tree::ForeignTree;
+use crate::model::advice;
 use crate::session::document::DriveSetup;
 
 /// File systems that are kept in memory.
 const IN_MEMORY_FILE_SYSTEMS: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
+/// Types of file systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs.
+const IN_MEMORY_MAGIC: [u32; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 /// Model names that hypervisors give to their disks.
 const VIRTUAL_MODELS: [&str; 6] = [
     "QEMU",
@@ -108,9 +111,10 @@ fn in_memory_evidence(target: &Target, top: Option<&BlockDevice>) -> Option<Stri
 /// The evidence that the backing file of a loop device lies in memory.
 fn backing_file_in_memory(drive: &BlockDevice) -> Option<String> {
     let file = drive.backing_file.as_ref()?;
-    is_in_memory(Path::new(file))
-        .filter(|is_in_memory| *is_in_memory)
-        .map(|_| format!("the backing file {file} of {} is in memory", drive.name))
+    let handle = ForeignTree::own().find(Path::new(file)).ok()?.into_handle();
+    let found = rustix::fs::fstatfs(handle).ok()?;
+    let is_in_memory = IN_MEMORY_MAGIC.contains(&(found.f_type as u32));
+    is_in_memory.then(|| format!("the backing file {file} of {} is in memory", drive.name))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn block_target(roots: &SysPaths) -> Target {
     let opened = engine::open_target(roots, "sim:constant", EngineChoice::Auto, None).unwrap();
     Target {
         kind: TargetKind::BlockDevice,
-        drive: identity::read_block_device(roots, "sda"),
+        drive: crate::drive::identity::read_block_device(roots, "sda"),
         ..opened.target
     }
 }

@@ -7,10 +7,11 @@
 use crate::diagnosis::analysis::{Analysis, Waiter};
 use crate::diagnosis::file_server::{AwaitedServer, FileServerClient, ServedMount};
 use crate::diagnosis::remedy::{AwaitedMount, Remedy};
-use crate::drive::mounts::{MountEntry, is_reachable, submounts};
+use crate::drive::mounts::MountEntry;
 use crate::files::safe_text::SafeText;
 use crate::model::snapshot::MountView;
 use crate::probe::facts::FactsSample;
+use crate::probe::mount_tree::{is_reachable, submounts};
 use crate::probe::process::thread_sleep::ThreadSleep;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in

@@ -6,8 +6,8 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::drive::advice::{ObservedLoad, tuning_advice};
 use crate::files::safe_text::SafeText;
+use crate::model::advice::{ObservedLoad, tuning_advice};
 
 /// Requests per second from which a device is in use.
 const IN_USE: f64 = 20.0;

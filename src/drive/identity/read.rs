@@ -35,22 +35,6 @@ pub fn list_block_devices(roots: &SysPaths) -> Vec<BlockDevice> {
         .collect()
 }
 
-/// The drive of each of these devices that is a partition.
-#[must_use]
-pub fn drives_of_partitions(devices: &[BlockDevice]) -> HashMap<(u32, u32), (u32, u32)> {
-    let numbers: HashMap<&str, (u32, u32)> = devices
-        .iter()
-        .map(|device| (device.name.as_str(), device.number))
-        .collect();
-    devices
-        .iter()
-        .filter_map(|device| {
-            let parent = device.parent.as_deref()?;
-            Some((device.number, *numbers.get(parent)?))
-        })
-        .collect()
-}
-
 /// The block device with that kernel name, such as `sda1`; `None` if there is none.
 #[must_use]
 pub fn read_block_device(roots: &SysPaths, name: &str) -> Option<BlockDevice> {
@@ -142,7 +126,7 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         rotation_rate: vpd_rotation_rate(&location.hardware_attribute("vpd_pgb1")),
         removable: read_flag(&location.disk_directory.join("removable")),
         read_only: read_flag(&location.device_directory.join("ro")),
-        volume: VolumeName::read(roots, name, &location, &udev),
+        volume: VolumeName::read(name, &location, &udev),
         by_id: by_id_name(&udev),
         vendor: names.vendor,
         model: names.model,

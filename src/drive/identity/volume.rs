@@ -1,14 +1,10 @@
 //! Names of volumes: what LVM, cryptsetup, multipath and mdadm call a device that the kernel calls
 //! `dm-0` or `md127`.
 
-use std::fs;
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-use crate::drive::identity::sysfs::{SysfsLocation, directory_entries, read_line, sanitized};
+use crate::drive::identity::sysfs::{SysfsLocation, read_line, sanitized};
 use crate::drive::identity::udev::UdevProperties;
-use crate::roots::SysPaths;
 
 /// What manages a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +35,6 @@ impl VolumeName {
     /// The name of a device-mapper or md device; `None` for other devices, and for md devices that
     /// have no name besides that of the kernel.
     pub(super) fn read(
-        roots: &SysPaths,
         kernel_name: &str,
         place: &SysfsLocation,
         udev: &UdevProperties,
@@ -53,9 +48,7 @@ impl VolumeName {
         if place.parent.is_some() || !directory.join("md").exists() {
             return None;
         }
-        let name = udev
-            .get("MD_DEVNAME")
-            .or_else(|| name_in_directory(&roots.dev.join("md"), kernel_name))?;
+        let name = udev.get("MD_DEVNAME")?;
         // mdadm numbers arrays without a name: /dev/md/0 is md0 to everybody.
         let is_name = !name.bytes().all(|byte| byte.is_ascii_digit()) && name != kernel_name;
         is_name.then_some(Self {
@@ -86,17 +79,6 @@ fn mapper_kind(uuid: &str) -> VolumeKind {
         .into_iter()
         .find(|(prefix, _)| own.starts_with(prefix))
         .map_or(VolumeKind::Mapped, |(_, kind)| kind)
-}
-
-/// The name of the link in a directory that leads to a device.
-fn name_in_directory(directory: &Path, kernel_name: &str) -> Option<String> {
-    directory_entries(directory)
-        .into_iter()
-        .find(|entry| {
-            fs::read_link(directory.join(entry))
-                .is_ok_and(|target| target.file_name() == Some(kernel_name.as_ref()))
-        })
-        .map(|entry| sanitized(&entry))
 }
 
 /// The name of a device below `/dev/disk/by-id` that tells the most: model and serial number, or

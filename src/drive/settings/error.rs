@@ -39,17 +39,16 @@ impl SettingError {
     pub fn advice(&self) -> String {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    return text::root_advice(
-                        " (sudo)",
-                        "a container or a security module forbids it: run it on the host",
-                    );
+                io::ErrorKind::PermissionDenied => text::root_advice(
+                    " (sudo)",
+                    "a container or a security module forbids it: run it on the host",
+                ),
+                io::ErrorKind::InvalidData => {
+                    "find out which program wrote it, and remove it".to_owned()
                 }
-                io::ErrorKind::NotFound => "this kernel or driver has no such setting",
-                io::ErrorKind::InvalidData => "find out which program wrote it, and remove it",
-                _ => "the kernel or the drive does not allow the change",
-            }
-            .to_owned(),
+                _ => "the kernel or the drive has no such setting, or does not allow the change"
+                    .to_owned(),
+            },
             Self::RecordDirectory(error) => error.advice(),
             Self::LockedByProcess { holder, .. } => match holder {
                 Some(id) => format!("wait until process {id} has ended"),
@@ -64,13 +63,9 @@ impl SettingError {
         matches!(self, Self::LockedByProcess { .. })
     }
 
-    /// Whether the setting's device is gone.
-    pub(super) fn is_device_gone(&self) -> bool {
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        source.kind() == io::ErrorKind::NotFound
-            || matches!(source.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
+    /// Whether there is no such setting, as when its device is gone.
+    pub(super) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 

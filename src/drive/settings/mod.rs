@@ -12,7 +12,7 @@ mod error;
 mod record;
 mod setting;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::drive::settings::record::{
     OpenFile, RECORD_SUFFIX, SettingRecord, lock_record, remove_record,
 };
 use crate::files::state::PrivateDirectory;
-use crate::roots::{self, SysPaths};
+use crate::roots::SysPaths;
 
 pub use self::error::SettingError;
 pub use self::setting::SystemSetting;
@@ -47,15 +47,10 @@ pub struct SettingsManager {
 }
 
 impl Default for SettingsManager {
-    /// The settings of the running system. Records of root are below `/run`, regardless of HOME; records of
-    /// other users are below `$XDG_RUNTIME_DIR`, or in their state directory if it is not set.
+    /// The settings of the running system, with records below `/run`, regardless of HOME: only root may change them.
     fn default() -> Self {
         let sys_paths = SysPaths::default();
-        let is_root = rustix::process::geteuid().is_root();
-        let in_state = || Some(roots::state_directory()?.parent()?.to_owned());
-        let of_user = || roots::runtime_directory().or_else(in_state);
-        let base = (!is_root).then(of_user).flatten();
-        let base = base.unwrap_or_else(|| sys_paths.run.clone());
+        let base = sys_paths.run.clone();
         Self { sys_paths, base }
     }
 }
@@ -74,7 +69,7 @@ impl SettingsManager {
     /// When another process is changing it ([`SettingError::is_locked_by_process`]), when it cannot be read, or
     /// when its old value cannot be recorded.
     pub fn lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
-        let file = open_setting(&self.sys_paths, &setting)?;
+        let file = OpenFile::setting(&self.sys_paths, &setting)?;
         let directory = PrivateDirectory::create(&self.base, Path::new(RECORD_SUBDIRECTORY))?;
         let record_file = lock_record(&directory, &setting)?;
         if let Ok(Some(left)) = record_file.read_record() {
@@ -84,7 +79,7 @@ impl SettingsManager {
             boot: self.boot_id()?,
             diskseq: setting.diskseq(&self.sys_paths),
             process: std::process::id(),
-            original: read_value(&file)?,
+            original: file.read_value()?,
             set_to: None,
         };
         record_file.write_record(&record)?;
@@ -114,8 +109,8 @@ impl SettingsManager {
     fn restore_recorded(&self) -> Result<Vec<Result<RestoredSetting, SettingError>>, SettingError> {
         let opened = PrivateDirectory::open(&self.base, Path::new(RECORD_SUBDIRECTORY));
         if let Err(error) = &opened
-            // A directory that this user may not search, or that others can redirect, was never used.
-            && (error.is_not_found() || error.is_permission_denied() || error.is_untrusted())
+            // A directory that this user may not search was never used.
+            && (error.is_not_found() || error.is_permission_denied())
         {
             return Ok(Vec::new());
         }
@@ -138,9 +133,9 @@ impl SettingsManager {
     ) -> Result<Option<RestoredSetting>, SettingError> {
         let record_file = lock_record(directory, setting)?;
         let record = record_file.read_record()?;
-        let restored = match (record, open_setting(&self.sys_paths, setting)) {
+        let restored = match (record, OpenFile::setting(&self.sys_paths, setting)) {
             (Some(record), Ok(file)) => self.restore_if_same(setting, &record, &file)?,
-            (Some(_), Err(error)) if !error.is_device_gone() => return Err(error),
+            (Some(_), Err(error)) if !error.is_not_found() => return Err(error),
             _ => None,
         };
         remove_record(directory, setting)?;
@@ -165,34 +160,14 @@ impl SettingsManager {
     }
 }
 
-fn open_setting(sys_paths: &SysPaths, setting: &SystemSetting) -> Result<OpenFile, SettingError> {
-    let path = setting.path(sys_paths);
-    let opened = File::options().read(true).write(true).open(&path);
-    let file = opened.map_err(io_error("open", &path))?;
-    Ok(OpenFile { file, path })
-}
-
-fn read_value(file: &OpenFile) -> Result<u32, SettingError> {
-    let invalid = |error| io_error("read", &file.path)(io::Error::other(error));
-    file.read()?.parse().map_err(invalid)
-}
-
-fn write_value(file: &OpenFile, value: u32) -> Result<(), SettingError> {
-    // No effect on kernel files, where a write replaces the value anyway.
-    let _ = file.file.set_len(0);
-    file.write(&value.to_string())
-}
-
-/// Restores a setting, unless someone else has changed it since or its device is gone; whether it did.
+/// Restores a setting, unless someone else has changed it since; whether it did.
 fn restore_value(record: &SettingRecord, file: &OpenFile) -> Result<bool, SettingError> {
-    match read_value(file) {
-        Ok(now) if record.set_to == Some(now) && record.original != now => {
-            write_value(file, record.original)?;
-            Ok(true)
-        }
-        Err(error) if !error.is_device_gone() => Err(error),
-        _ => Ok(false),
+    let now = file.read_value()?;
+    let is_changed = record.set_to == Some(now) && record.original != now;
+    if is_changed {
+        file.write_value(record.original)?;
     }
+    Ok(is_changed)
 }
 
 /// A setting that only this process may change, during the lifetime of this lock.
@@ -220,10 +195,10 @@ impl SettingLock {
     /// When the old value cannot be recorded, or when the kernel rejects the new value or sets another one.
     pub fn set(&mut self, value: u32) -> Result<(), SettingError> {
         self.restore()?;
-        self.record.original = read_value(&self.file)?;
+        self.record.original = self.file.read_value()?;
         self.record_change(Some(value))?;
-        write_value(&self.file, value)?;
-        let now = read_value(&self.file)?;
+        self.file.write_value(value)?;
+        let now = self.file.read_value()?;
         if now == value {
             return Ok(());
         }

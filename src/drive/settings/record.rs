@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::settings::error::{SettingError, io_error};
 use crate::drive::settings::setting::SystemSetting;
 use crate::files::state::PrivateDirectory;
+use crate::roots::SysPaths;
 
 /// Suffix of a record's file name.
 pub(super) const RECORD_SUFFIX: &str = ".json";
@@ -51,8 +52,31 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFile {
+    /// The file of a setting.
+    pub(super) fn setting(
+        sys_paths: &SysPaths,
+        setting: &SystemSetting,
+    ) -> Result<Self, SettingError> {
+        let path = setting.path(sys_paths);
+        let opened = File::options().read(true).write(true).open(&path);
+        let file = opened.map_err(io_error("open", &path))?;
+        Ok(Self { file, path })
+    }
+
+    /// The value of a setting.
+    pub(super) fn read_value(&self) -> Result<u32, SettingError> {
+        let invalid = |error| io_error("read", &self.path)(io::Error::other(error));
+        self.read()?.parse().map_err(invalid)
+    }
+
+    pub(super) fn write_value(&self, value: u32) -> Result<(), SettingError> {
+        // No effect on kernel files, where a write replaces the value anyway.
+        let _ = self.file.set_len(0);
+        self.write(&value.to_string())
+    }
+
     /// Its text, without white space around it.
-    pub(super) fn read(&self) -> Result<String, SettingError> {
+    fn read(&self) -> Result<String, SettingError> {
         let mut bytes = [0; RECORD_BYTES];
         let length = self.file.read_at(&mut bytes, 0);
         let length = length.map_err(io_error("read", &self.path))?;
@@ -61,7 +85,7 @@ impl OpenFile {
     }
 
     /// Writes at its begin. A kernel file takes it as the new value.
-    pub(super) fn write(&self, text: &str) -> Result<(), SettingError> {
+    fn write(&self, text: &str) -> Result<(), SettingError> {
         let written = self.file.write_all_at(text.as_bytes(), 0);
         written.map_err(io_error("change", &self.path))
     }

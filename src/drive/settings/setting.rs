@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::drive::identity::sysfs::read_number;
 use crate::roots::SysPaths;
 
 const READ_AHEAD: &str = "read-ahead@";
@@ -61,9 +61,7 @@ impl SystemSetting {
         let Self::ReadAhead(device) = self else {
             return None;
         };
-        let path = device_directory(sys_paths, device).join("diskseq");
-        let text = fs::read_to_string(path).ok()?;
-        text.trim().parse().ok()
+        read_number(&device_directory(sys_paths, device).join("diskseq"))
     }
 }
 

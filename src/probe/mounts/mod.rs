@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use self::nfs::{NfsMount, NfsOperation};
-use crate::drive::MountedFileSystem;
 use crate::foreign_tree::ForeignTree;
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::btrfs::{self, BtrfsErrors};
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::system::fuse::waiting_requests;
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;

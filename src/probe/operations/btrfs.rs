@@ -4,8 +4,8 @@ use std::fs::File;
 
 use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use super::sources::OperationSources;
-use crate::drive::MountedFileSystem;
 use crate::probe::btrfs;
+use crate::probe::file_systems::MountedFileSystem;
 
 /// One of these runs during a scrub or a balance: the program, or the kernel's thread that resumes a
 /// balance.

@@ -1,6 +1,6 @@
 //! What a sample has read before its operations.
 
-use crate::drive::MountedFileSystem;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::sample::{DiskCounters, ProcessSample};
 use crate::probe::text::read_start;
 use crate::roots::SysPaths;

@@ -17,9 +17,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::drive::MountedFileSystem;
 use crate::foreign_tree::{ForeignTree, WriteLeases};
 use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::foreign_descriptor::has_write_lease;
 use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
 use crate::roots::SysPaths;

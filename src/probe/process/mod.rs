@@ -7,6 +7,7 @@ pub(crate) mod entry;
 pub mod exit_records;
 pub mod file_pages;
 pub(crate) mod identifier;
+pub mod io_priority;
 mod listing;
 pub mod mappings;
 mod netlink;

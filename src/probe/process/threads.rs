@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use super::identifier::ProcessIdentifier;
+use super::io_priority;
 use super::stat::{parse_io, parse_stat};
-use crate::drive::ioctl;
 use crate::probe::sample::{Availability, IoPriority, ThreadSample};
 use crate::probe::text::{open_relative, parse_number, pread_once};
 
@@ -14,7 +14,7 @@ const MAX_THREADS: usize = 512;
 
 /// Its I/O priority; `None` where it has ended.
 pub(crate) fn io_priority(pid: u32) -> Option<IoPriority> {
-    let (class, level) = ioctl::io_priority(pid).ok()?;
+    let (class, level) = io_priority::io_priority(pid).ok()?;
     Some(IoPriority { class, level })
 }
 

@@ -9,5 +9,6 @@ pub mod kernel_log;
 pub(crate) mod mounts;
 pub mod paging;
 pub mod reclaim;
+pub mod temperature;
 pub mod users;
 pub mod writeback;

@@ -8,8 +8,8 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::drive::advice::TuningAdvice;
-use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice, unplug};
+use crate::drive::{BlockDevice, DriveKind, unplug};
+use crate::model::advice::{self, TuningAdvice};
 use crate::model::history::DevicePoint;
 use crate::model::snapshot::DeviceView;
 use crate::model::{Snapshot, stack};
@@ -143,11 +143,9 @@ fn description_lines(
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
         lines.extend(unplug_lines(sample, device, drive, width, theme));
-        lines.extend(identity_lines(drive, theme));
-        let own = sample.file_systems.iter();
-        for file_system in own.filter(|it| it.block_device == drive.number) {
-            lines.extend(usage_lines(file_system, theme));
-        }
+        let temperature = sample.temperatures.get(&drive.number).copied();
+        lines.extend(identity_lines(drive, temperature, theme));
+        lines.extend(usage_lines(sample, drive, theme));
     }
     lines.push(Line::default());
     lines.push(Line::styled(
@@ -342,7 +340,11 @@ fn rate_lines(device: &DeviceView, theme: Theme) -> Vec<Line<'static>> {
     ]
 }
 
-fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
+fn identity_lines(
+    drive: &BlockDevice,
+    temperature: Option<f64>,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let details = &drive.details;
     let kib = |kib: Option<u32>| kib.map(|kib| units::format_block_size(f64::from(kib) * 1024.0));
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
@@ -365,7 +367,6 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
         Some(firmware) => format!("{serial}, firmware {firmware}"),
         None => serial.clone(),
     });
-    let temperature = details.temperature_celsius;
     let temperature = temperature.map(|celsius| format!("{celsius:.0} C"));
     let discard = details.discard_max_bytes.map(|max| match max {
         0 => "no".to_owned(),
@@ -398,29 +399,35 @@ fn identity_lines(drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
         .collect()
 }
 
-fn usage_lines(file_system: &MountedFileSystem, theme: Theme) -> Vec<Line<'static>> {
-    let usage = file_system.usage;
-    let space = usage.and_then(|usage| {
-        let size = units::format_capacity(usage.size_bytes as f64);
-        let reserved = usage
-            .reserved_fraction()
-            .map(units::format_percent)
-            .unwrap_or_default();
-        Some(format!(
-            "{} of {size} used, {reserved} reserved",
-            units::format_percent(usage.used_fraction()?)
-        ))
-    });
-    let inodes = usage
-        .and_then(|usage| usage.used_inode_fraction())
-        .map(units::format_percent);
-    let location = format!("{} on {}", file_system.kind, file_system.mount_point);
-    vec![
-        fact_line("file system", Some(location), theme),
-        fact_line("space", space, theme),
-        fact_line("inodes used", inodes, theme),
-        fact_line("options", Some(file_system.options.join(",")), theme),
-    ]
+/// The file systems on a drive.
+fn usage_lines(sample: &Snapshot, drive: &BlockDevice, theme: Theme) -> Vec<Line<'static>> {
+    let all = sample.file_systems.iter();
+    let own = all.filter(|file_system| file_system.block_device == drive.number);
+    own.flat_map(|file_system| {
+        let usage = file_system.usage;
+        let space = usage.and_then(|usage| {
+            let size = units::format_capacity(usage.size_bytes as f64);
+            let reserved = usage
+                .reserved_fraction()
+                .map(units::format_percent)
+                .unwrap_or_default();
+            Some(format!(
+                "{} of {size} used, {reserved} reserved",
+                units::format_percent(usage.used_fraction()?)
+            ))
+        });
+        let inodes = usage
+            .and_then(|usage| usage.used_inode_fraction())
+            .map(units::format_percent);
+        let location = format!("{} on {}", file_system.kind, file_system.mount_point);
+        [
+            fact_line("file system", Some(location), theme),
+            fact_line("space", space, theme),
+            fact_line("inodes used", inodes, theme),
+            fact_line("options", Some(file_system.options.join(",")), theme),
+        ]
+    })
+    .collect()
 }
 
 /// The stack from the drives upwards, with the latency at each layer.

@@ -8,8 +8,7 @@ use diskscope::app::error::OpenFilesError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::requests::TraceUnavailable;
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
-use diskscope::drive::file_systems::FileSystemUsage;
-use diskscope::drive::{MountedFileSystem, identity};
+use diskscope::drive::identity;
 use diskscope::model::Snapshot;
 use diskscope::model::files::{DeletedView, FileHolder, FileView};
 use diskscope::model::hot_files::Access;
@@ -20,6 +19,8 @@ use diskscope::model::snapshot::{
     Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
     TransferState, TransferView, UnitLimit, UnitView,
 };
+use diskscope::probe::file_systems::FileSystemUsage;
+use diskscope::probe::file_systems::MountedFileSystem;
 use diskscope::probe::sample::{ProbeNotice, UnitKind};
 use diskscope::probe::trace::file_event::SyncCall;
 use diskscope::roots::SysPaths;

@@ -225,6 +225,7 @@ fn unsafe_code_is_confined_to_allowed_modules() {
         "drive/extents.rs",
         "drive/ioctl.rs",
         "drive/fcntl.rs",
+        "probe/process/io_priority.rs",
         "probe/process/page_cache.rs",
         // File handles and calls of single file systems, each with a structure of its own.
         "probe/btrfs.rs",

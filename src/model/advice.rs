@@ -1,12 +1,11 @@
 //! Tuning advice for a drive: each item has a reason and the exact command. The program never runs
 //! these commands itself.
 
-use procfs::sys::kernel::Version;
 use serde::Serialize;
 
-use crate::drive::file_systems::MountedFileSystem;
 use crate::drive::identity::{BlockDevice, DriveKind};
 use crate::files::shell;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::roots;
 
 /// One item of tuning advice.
@@ -211,24 +210,6 @@ fn relatime_command(file_system: &MountedFileSystem) -> Option<String> {
     ];
     let words = remount.map(str::as_bytes).into_iter();
     shell::command_line(words.chain([mount_point.as_encoded_bytes()]))
-}
-
-/// The first kernel in which mq-deadline serves I/O classes (block/mq-deadline.c).
-const MQ_DEADLINE_CLASSES_SINCE: Version = Version {
-    major: 5,
-    minor: 14,
-    patch: 0,
-};
-
-/// Whether a scheduler serves requests by their I/O class (kernel Documentation/block/ioprio.rst); `None`
-/// where that depends on the kernel, which is not known.
-#[must_use]
-pub fn serves_io_classes(scheduler: &str, kernel: Option<Version>) -> Option<bool> {
-    match scheduler {
-        "bfq" => Some(true),
-        "mq-deadline" => kernel.map(|kernel| kernel >= MQ_DEADLINE_CLASSES_SINCE),
-        _ => Some(false),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::drive::identity::sanitized;
 use crate::drive::mounts;
 use crate::drive::mounts::MountEntry;
+use crate::probe::mount_tree;
 use crate::roots::SysPaths;
 
 /// A mounted file system on a block device.
@@ -112,7 +113,7 @@ pub fn list_file_systems(roots: &SysPaths) -> Vec<MountedFileSystem> {
         let Some(device) = mount.block_device(roots) else {
             continue;
         };
-        let is_reachable = mounts::is_reachable(&mounts, mount);
+        let is_reachable = mount_tree::is_reachable(&mounts, mount);
         let mut known = found.iter_mut().filter(|it| it.block_device == device);
         match known.next() {
             None => found.push(describe_mount(roots, mount, device, is_reachable)),
@@ -149,10 +150,7 @@ fn describe_mount(
 }
 
 /// Usage of what the path of a mount leads to.
-pub(in crate::drive) fn statvfs_usage(
-    roots: &SysPaths,
-    mount: &MountEntry,
-) -> Option<FileSystemUsage> {
+fn statvfs_usage(roots: &SysPaths, mount: &MountEntry) -> Option<FileSystemUsage> {
     let below = mount.path.strip_prefix("/").unwrap_or(&mount.path);
     let found = rustix::fs::statvfs(roots.proc.join("self/root").join(below)).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);

@@ -1,0 +1,38 @@
+//! What the I/O schedulers of the kernel do.
+
+use procfs::sys::kernel::Version;
+
+/// The first kernel in which mq-deadline serves I/O classes (block/mq-deadline.c).
+const MQ_DEADLINE_CLASSES_SINCE: Version = Version {
+    major: 5,
+    minor: 14,
+    patch: 0,
+};
+
+/// Whether a scheduler serves requests by their I/O class (kernel Documentation/block/ioprio.rst); `None`
+/// where that depends on the kernel, which is not known.
+#[must_use]
+pub fn serves_io_classes(scheduler: &str, kernel: Option<Version>) -> Option<bool> {
+    match scheduler {
+        "bfq" => Some(true),
+        "mq-deadline" => kernel.map(|kernel| kernel >= MQ_DEADLINE_CLASSES_SINCE),
+        _ => Some(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadline_scheduler_serves_io_classes_since_5_14() {
+        let serves = |scheduler, kernel: &str| serves_io_classes(scheduler, kernel.parse().ok());
+        assert_eq!(serves("bfq", "4.18.0-553.el8.x86_64"), Some(true));
+        assert_eq!(serves("mq-deadline", "5.10.0-28-amd64"), Some(false));
+        assert_eq!(serves("mq-deadline", "5.14.0-427.el9.x86_64"), Some(true));
+        assert_eq!(serves("mq-deadline", "6.1.0"), Some(true));
+        assert_eq!(serves("none", "6.1.0"), Some(false));
+        assert_eq!(serves_io_classes("mq-deadline", None), None);
+        assert_eq!(serves_io_classes("none", None), Some(false));
+    }
+}

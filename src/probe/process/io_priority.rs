@@ -1,0 +1,85 @@
+//! I/O priorities of processes (kernel include/uapi/linux/ioprio.h), for which there are no wrappers.
+
+use std::io;
+
+/// Class of an I/O priority (kernel Documentation/block/ioprio.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoClass {
+    /// Not set: it follows the nice value.
+    Unset,
+    /// Served before all other classes.
+    Realtime,
+    /// The default class.
+    BestEffort,
+    /// Served only when no other class has requests.
+    Idle,
+}
+
+/// Selects one process or thread.
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+/// The class is stored above the level.
+const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
+
+/// Class and level of a process (ioprio_get(2)).
+///
+/// # Errors
+/// When the process does not exist, or may not be queried.
+pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
+    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: ioprio_get takes two numbers and no pointer.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let class = match answer >> IOPRIO_CLASS_SHIFT {
+        1 => IoClass::Realtime,
+        2 => IoClass::BestEffort,
+        3 => IoClass::Idle,
+        _ => IoClass::Unset,
+    };
+    Ok((class, (answer & 7) as u8))
+}
+
+/// Sets the class and level of a process (ioprio_set(2)); each of its threads has its own.
+///
+/// # Errors
+/// When the process does not exist, belongs to another user, or the class needs privileges.
+pub fn set_io_priority(pid: u32, class: IoClass, level: u8) -> io::Result<()> {
+    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
+    let class: libc::c_long = match class {
+        IoClass::Unset => 0,
+        IoClass::Realtime => 1,
+        IoClass::BestEffort => 2,
+        IoClass::Idle => 3,
+    };
+    let priority = (class << IOPRIO_CLASS_SHIFT) | libc::c_long::from(level.min(7));
+    // SAFETY: ioprio_set takes three numbers and no pointer.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid, priority) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn io_priority_set_is_read_back() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        set_io_priority(pid, IoClass::Idle, 0).unwrap();
+        let idle = io_priority(pid).unwrap();
+        set_io_priority(pid, IoClass::BestEffort, 6).unwrap();
+        let lowered = io_priority(pid).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(idle.0, IoClass::Idle);
+        assert_eq!(lowered, (IoClass::BestEffort, 6));
+        assert!(io_priority(u32::MAX).is_err());
+    }
+}
