@@ -43,7 +43,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    pub(super) fn io(tried: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
+    pub(crate) fn io(tried: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
         Self::Io {
             tried,
             path: path.to_owned(),
@@ -132,7 +132,7 @@ impl From<FileError> for io::Error {
 }
 
 /// Kind of a file, with its article.
-pub(super) fn kind_name(kind: FileType) -> &'static str {
+pub(crate) fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a regular file",
         FileType::Directory => "a directory",

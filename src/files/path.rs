@@ -34,9 +34,9 @@ const STICKY: u32 = 0o1000;
 
 /// A file, opened with `O_PATH`.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) descriptor: OwnedFd,
-    pub(super) stat: Stat,
+pub(crate) struct Entry {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) stat: Stat,
     /// Path for messages.
     path: PathBuf,
 }
@@ -53,11 +53,11 @@ impl Entry {
         })
     }
 
-    pub(super) fn file_type(&self) -> FileType {
+    pub(crate) fn file_type(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    pub(super) fn id(&self) -> FileId {
+    pub(crate) fn id(&self) -> FileId {
         FileId::of_stat(&self.stat)
     }
 
@@ -99,28 +99,28 @@ pub(super) fn has_access_list(file: impl AsFd) -> bool {
 }
 
 /// A path to an open file, also one that is open with `O_PATH`.
-pub(super) fn own_path(file: impl AsFd) -> String {
+pub(crate) fn own_path(file: impl AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(super) struct FoundPath {
+pub(crate) struct FoundPath {
     /// The directory of the name.
-    pub(super) directory: Entry,
+    pub(crate) directory: Entry,
     /// The last name, behind all links.
-    pub(super) name: OsString,
+    pub(crate) name: OsString,
     /// The file of that name, which is no symbolic link.
-    pub(super) entry: Option<Entry>,
+    pub(crate) entry: Option<Entry>,
     /// Whether it is an open file of a process, which has no name: a link of procfs.
-    pub(super) is_open_file: bool,
+    pub(crate) is_open_file: bool,
 }
 
 /// Follows a path. Directories of others are passed, but no link in them or below is followed.
 ///
 /// # Errors
 /// When a directory of the path is missing, or a link is in the hands of others.
-pub(super) fn find(path: &Path) -> Result<FoundPath, FileError> {
+pub(crate) fn find(path: &Path) -> Result<FoundPath, FileError> {
     Walk::start(path, geteuid(), false)?.resolve(false)
 }
 
