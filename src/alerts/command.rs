@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process_group, setsid};
 
 use crate::condition::{Condition, Trigger};
 use crate::files::error::FileError;
-use crate::files::path::check_program_path;
+use crate::files::path::check_controlled;
 use crate::report::triggers::{trigger_json, trigger_text, value_text};
 
 /// Where root looks for programs, whatever its `PATH` is.
@@ -145,7 +145,7 @@ impl AlertCommand {
         let directories = current.unwrap_or_else(|| ROOT_PATH.into());
         let path = find_program(&name, &directories).ok_or(CommandError::NotFound(name))?;
         if let Some(user) = &user
-            && let Err(reason) = check_program_path(&path, user.id)
+            && let Err(reason) = check_controlled(&path, user.id)
         {
             return Err(CommandError::Untrusted {
                 program: path,

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use rand::Rng as _;
 use rustix::fs::{
-    Access, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Uid,
-    accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with, statat,
-    statx, unlinkat,
+    Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags,
+    Uid, accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with,
+    statat, statx, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -178,11 +178,10 @@ impl NamedFile {
         let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         let is_owner_lost = (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid)
             && fchown(file, Some(owner), Some(group)).is_err();
-        let is_group_lost = is_owner_lost && fchown(file, None, Some(group)).is_err();
         let has_list = has_access_list(&existing.descriptor);
         let mut mode = old.st_mode & 0o777;
-        if is_group_lost || has_list {
-            // They were granted to another group, or are the maximum of the list.
+        if is_owner_lost || has_list {
+            // They may have been granted to another group, or are the maximum of the list.
             mode &= !0o070;
         }
         // Some file systems take the mode of all files from their mount.
@@ -274,29 +273,19 @@ pub fn open_own(path: &Path) -> Result<File, FileError> {
     let failed = |error| FileError::io("open", path, error);
     let found = path::find(path)?;
     let entry = found.entry.as_ref().ok_or_else(|| failed(Errno::NOENT))?;
-    if entry.file_type() != FileType::RegularFile {
-        return Err(FileError::WrongKind(
-            path.to_owned(),
-            kind_name(entry.file_type()),
-        ));
+    let kind = entry.file_type();
+    if kind != FileType::RegularFile {
+        return Err(FileError::WrongKind(path.to_owned(), kind_name(kind)));
     }
     let owner = entry.stat.st_uid;
     if owner != geteuid().as_raw() {
         let reason = format!("it belongs to user {owner}, who could read what is written to it");
         return Err(FileError::Untrusted(path.to_owned(), reason));
     }
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(
-        &found.directory.descriptor,
-        &found.name,
-        flags,
-        Mode::empty(),
-    )
-    .map_err(failed)?;
-    match fstat(&file) {
-        Ok(stat) if FileId::of_stat(&stat) == entry.id() => Ok(file.into()),
-        _ => Err(FileError::PathChanged(path.to_owned())),
-    }
+    // The file that was examined: to open another one, such as a watchdog, may have an effect.
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(CWD, own_path(&entry.descriptor), flags, Mode::empty());
+    file.map(File::from).map_err(failed)
 }
 
 /// Removes a file that was created under this name, unless the name belongs to another file by now.
