@@ -23,15 +23,12 @@ use rustix::process::{Pid, Signal, geteuid, kill_process_group, setsid};
 use crate::condition::{Condition, Trigger};
 use crate::files::error::FileError;
 use crate::files::path::check_controlled;
-use crate::report::triggers::{trigger_json, trigger_text, value_text};
+use crate::report::triggers::trigger_variables;
 
 /// Where root looks for programs, whatever its `PATH` is.
 const ROOT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Triggers that a command is told of at most.
 const MAX_TRIGGERS: usize = 64;
-/// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
-/// (include/uapi/linux/binfmts.h, `MAX_ARG_STRLEN`).
-const MAX_LIST_BYTES: usize = 64 << 10;
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time between two looks at a process.
@@ -218,44 +215,6 @@ fn find_program(name: &str, directories: &OsStr) -> Option<PathBuf> {
         .find(is_executable)
 }
 
-/// The facts about the triggers since the previous run, of which the first is described in detail;
-/// there were `count`. `docs/alerts.md` describes them.
-fn facts(triggers: &[Trigger], count: u64) -> Vec<(&'static str, String)> {
-    let Some(first) = triggers.first() else {
-        return Vec::new();
-    };
-    let (condition, instance) = (&first.condition, &first.instance);
-    let metric = condition.metric();
-    let mut list = String::new();
-    for line in triggers.iter().filter_map(|it| trigger_json(it).ok()) {
-        if list.len() + line.len() >= MAX_LIST_BYTES {
-            break;
-        }
-        list.push_str(&line);
-        list.push('\n');
-    }
-    let unit = serde_json::to_value(metric.unit()).unwrap_or_default();
-    let unit = unit.as_str().unwrap_or_default().to_owned();
-    let mut facts = vec![
-        ("DISKSCOPE_MESSAGE", trigger_text(first)),
-        ("DISKSCOPE_CONDITION", condition.to_string()),
-        ("DISKSCOPE_METRIC", metric.to_string()),
-        ("DISKSCOPE_THRESHOLD", condition.threshold().to_string()),
-        ("DISKSCOPE_SCOPE", instance.kind.to_string()),
-        ("DISKSCOPE_NAME", instance.name.to_string()),
-        ("DISKSCOPE_LABEL", instance.label.to_string()),
-        ("DISKSCOPE_VALUE", first.value.to_string()),
-        ("DISKSCOPE_VALUE_TEXT", value_text(metric, first.value)),
-        ("DISKSCOPE_UNIT", unit),
-        ("DISKSCOPE_TIME", first.time.to_string()),
-        ("DISKSCOPE_SINCE", first.since.to_string()),
-        ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
-        ("DISKSCOPE_TRIGGERS", list),
-    ];
-    facts.extend(instance.pid.map(|pid| ("DISKSCOPE_PID", pid.to_string())));
-    facts
-}
-
 /// What happened to a command.
 #[derive(Debug)]
 pub enum CommandOutcome {
@@ -346,7 +305,7 @@ impl CommandRunner {
             let run = move || {
                 let report = |outcome| sink(&condition, outcome);
                 let ended = command
-                    .start(facts(&triggers, count))
+                    .start(trigger_variables(&triggers, count))
                     .and_then(|child| wait_for(child, timeout, &report));
                 report(ended.unwrap_or_else(CommandOutcome::Failed));
             };
@@ -488,34 +447,6 @@ mod tests {
         for unclear in ["bob", "+", "", "-1", "4294967295", "0x0"] {
             assert_eq!(found(unclear, Some("7")), None, "{unclear}");
         }
-    }
-
-    #[test]
-    fn every_fact_is_documented_and_the_list_is_bounded() {
-        let page = fs::read_to_string("docs/alerts.md").unwrap();
-        let long = trigger("dstate(any)>30s", &"x".repeat(16_000), Some(7));
-        let facts = facts(&vec![long; 64], 67);
-        for (name, _) in &facts {
-            assert!(page.contains(&format!("| `{name}` |")), "{name}");
-        }
-        assert_eq!(facts.len(), page.matches("| `DISKSCOPE_").count());
-        let value = |wanted| &facts.iter().find(|(name, _)| *name == wanted).unwrap().1;
-        for (name, expected) in [
-            ("DISKSCOPE_UNIT", "ns"),
-            ("DISKSCOPE_VALUE", "72000000000"),
-            ("DISKSCOPE_VALUE_TEXT", "1m12s"),
-            ("DISKSCOPE_THRESHOLD", "30000000000"),
-            ("DISKSCOPE_PID", "7"),
-            ("DISKSCOPE_TRIGGER_COUNT", "67"),
-        ] {
-            assert_eq!(value(name), expected);
-        }
-        let list = value("DISKSCOPE_TRIGGERS");
-        assert!(
-            list.len() < MAX_LIST_BYTES && list.lines().count() >= 3,
-            "{}",
-            list.len()
-        );
     }
 
     #[test]

@@ -75,7 +75,6 @@ impl FileError {
                 Some(Errno::NOENT) => "create the directory first",
                 Some(Errno::FBIG) => "raise the file size limit (ulimit -f)",
                 Some(Errno::NOSPC | Errno::DQUOT) => "free some space, or name another file",
-                Some(Errno::ROFS) => "the file system is mounted read-only: name another file",
                 _ => "name a file that you may write",
             },
         }

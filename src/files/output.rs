@@ -240,14 +240,20 @@ pub fn create_private(path: &Path) -> Result<File, FileError> {
 /// # Errors
 /// When the name exists, is no single component, or when the file cannot be written.
 pub fn write_new(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, FileError> {
-    if Path::new(name).file_name() != Some(name.as_ref()) {
-        return Err(FileError::InvalidName(name.into()));
-    }
+    check_name(name.as_ref())?;
     let path = directory.join(name);
     let file = NamedFile::new(&path, path::find(&path)?);
     file.check_new()?;
     file.replace(bytes, NewFileAccess::Private)?;
     Ok(path)
+}
+
+/// That a name is a single component of a path.
+pub(super) fn check_name(name: &OsStr) -> Result<(), FileError> {
+    match Path::new(name).file_name() {
+        Some(component) if component == name => Ok(()),
+        _ => Err(FileError::InvalidName(name.into())),
+    }
 }
 
 /// Replaces an existing file, if the path still leads to the one with that identity.
@@ -355,7 +361,7 @@ pub(super) fn rename_new(directory: impl AsFd, from: &OsStr, to: &OsStr) -> rust
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 
