@@ -5,7 +5,6 @@
 //! `AT_NO_AUTOMOUNT`. A path is therefore followed by its components, each opened with `O_PATH`, and
 //! none is looked up in a directory of autofs.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -20,8 +19,6 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
-use crate::roots::SysPaths;
-use crate::roots::is_proc_of_initial_namespace;
 
 /// `f_type` of autofs and procfs (statfs(2)).
 const AUTOFS_SUPER_MAGIC: u64 = 0x187;
@@ -297,43 +294,6 @@ impl ForeignFile {
     }
 }
 
-/// The files on which anybody has a lease that another one breaks by opening them for reading (proc_locks(5)): for
-/// files that are not looked at by the descriptor of their user. By the number of the inode alone, because the kernel
-/// lists another device number than stat(2) for btrfs.
-#[derive(Debug, Clone)]
-pub struct WriteLeases(Option<HashSet<u64>>);
-
-impl WriteLeases {
-    /// All leases of now; unknown where the table cannot be read, and in a PID namespace, where the kernel leaves out
-    /// those of other processes. With tens of thousands of locks the kernel takes seconds to list them.
-    #[must_use]
-    pub fn read(roots: &SysPaths) -> Self {
-        let is_whole = is_proc_of_initial_namespace(roots);
-        let table = is_whole.then(|| fs::read(roots.proc.join("locks")).ok());
-        Self(table.flatten().map(|table| {
-            let lines = table.split(|byte| *byte == b'\n');
-            lines.filter_map(leased_inode).collect()
-        }))
-    }
-
-    /// Whether there is or may be one on a file with this number.
-    #[must_use]
-    pub fn may_include(&self, inode: u64) -> bool {
-        self.0.as_ref().is_none_or(|leases| leases.contains(&inode))
-    }
-}
-
-/// Inode of a line such as `3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF`.
-fn leased_inode(line: &[u8]) -> Option<u64> {
-    let words = line.split(|byte| *byte == b' ');
-    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    let [_, b"LEASE" | b"DELEG", _, b"WRITE", _, file, ..] = words.as_slice() else {
-        return None;
-    };
-    let inode = file.rsplit(|byte| *byte == b':').next()?;
-    std::str::from_utf8(inode).ok()?.parse().ok()
-}
-
 fn is_on(file: impl AsFd, magic: u64) -> bool {
     fstatfs(file).is_ok_and(|about| about.f_type as u64 == magic)
 }
@@ -484,7 +444,6 @@ fn push_components(stack: &mut Vec<OsString>, path: &Path) {
 mod tests {
     use super::*;
     use crate::requirement::{Requirement, skip};
-    use crate::roots::INITIAL_PID_NAMESPACE;
     use std::io::{BufRead, BufReader};
     use std::os::unix::fs::{MetadataExt, symlink};
     use std::process::{Command, Stdio};
@@ -521,30 +480,6 @@ mod tests {
         }
         let link = tree.find_entry(Path::new("/absolute")).unwrap();
         assert_eq!(link.status().file_type(), FileType::Symlink);
-    }
-
-    #[test]
-    fn write_lease_of_anybody_is_found_by_the_inode() {
-        let table = "1: POSIX  ADVISORY  WRITE 709 fe:00:11 0 EOF\n\
-                     2: LEASE  ACTIVE    READ 709 fe:00:12 0 EOF\n\
-                     3: LEASE  ACTIVE    WRITE 709 fe:00:13 0 EOF\n";
-        let (_root, roots) = SysPaths::with_files(&[("proc/locks", table)]);
-        let namespace = roots.proc.join("self/ns");
-        fs::create_dir_all(&namespace).unwrap();
-        let namespace = namespace.join("pid");
-        symlink(format!("pid:[{INITIAL_PID_NAMESPACE}]"), &namespace).unwrap();
-        let leased = || {
-            let leases = WriteLeases::read(&roots);
-            [3, 11, 12, 13, 113].map(|inode| leases.may_include(inode))
-        };
-        assert_eq!(leased(), [false, false, false, true, false]);
-        fs::remove_file(&namespace).unwrap();
-        symlink("pid:[4026532001]", &namespace).unwrap();
-        assert_eq!(leased(), [true; 5], "others are not listed");
-        fs::remove_file(&namespace).unwrap();
-        symlink(format!("pid:[{INITIAL_PID_NAMESPACE}]"), &namespace).unwrap();
-        fs::remove_file(roots.proc.join("locks")).unwrap();
-        assert_eq!(leased(), [true; 5], "the table cannot be read");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -21,15 +21,14 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, geteuid, kill_process_group, setsid};
 
 use crate::condition::{Condition, Trigger};
-use crate::report::triggers::{trigger_json, trigger_text, value_text};
+use crate::files::error::FileError;
+use crate::files::path::check_controlled;
+use crate::report::triggers::trigger_variables;
 
 /// Where root looks for programs, whatever its `PATH` is.
 const ROOT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Triggers that a command is told of at most.
 const MAX_TRIGGERS: usize = 64;
-/// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
-/// (include/uapi/linux/binfmts.h, `MAX_ARG_STRLEN`).
-const MAX_LIST_BYTES: usize = 64 << 10;
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time between two looks at a process.
@@ -47,14 +46,14 @@ pub enum CommandError {
     #[error("--exec: there is no program {0:?} that can be executed")]
     NotFound(String),
     /// Somebody else than root and the user of the command decides what is executed.
-    #[error("--exec: {} is not run as {user}: others than {user} and root own or can write {}", program.display(), place.display())]
+    #[error("--exec: {} is not run as {user}: {reason}", program.display())]
     Untrusted {
         /// The program.
         program: PathBuf,
         /// The user of the command.
         user: String,
-        /// The component of its path that others control.
-        place: PathBuf,
+        /// What others control.
+        reason: FileError,
     },
     /// There is no such user, or who called sudo is unclear.
     #[error("--exec: there is no user {0:?} in /etc/passwd; --exec-user names another one")]
@@ -71,7 +70,6 @@ struct User {
     id: u32,
     group: u32,
     home: String,
-    shell: String,
 }
 
 impl User {
@@ -79,51 +77,42 @@ impl User {
     /// root itself started the program. `None` where this process is not root.
     fn of_command(requested: Option<&str>) -> Result<Option<Self>, CommandError> {
         if !geteuid().is_root() {
-            return match requested {
-                Some(_) => Err(CommandError::NotRoot),
-                None => Ok(None),
-            };
+            let refused = requested.map(|_| CommandError::NotRoot);
+            return refused.map_or(Ok(None), Err);
         }
         let variable = |name: &str| env::var(name).ok();
-        let wanted = requested.map(str::to_owned);
         let caller = || variable("SUDO_UID").or_else(|| variable("PKEXEC_UID"));
-        let wanted = wanted.or_else(caller).unwrap_or_else(|| "0".to_owned());
+        let wanted = requested.map(str::to_owned).or_else(caller);
+        let wanted = wanted.unwrap_or_else(|| "0".to_owned());
         let passwd = fs::read("/etc/passwd").unwrap_or_default();
         let passwd = String::from_utf8_lossy(&passwd);
-        let group = variable("SUDO_GID").and_then(|group| group.parse().ok());
-        let user = Self::find(&passwd, &wanted, group);
+        let user = Self::find(&passwd, &wanted, variable("SUDO_GID").as_deref());
         user.map(Some).ok_or(CommandError::UnknownUser(wanted))
     }
 
     /// The user with that name or number. A user of a directory service is known by its number only, and
     /// by the group of sudo.
-    fn find(passwd: &str, wanted: &str, group: Option<u32>) -> Option<Self> {
+    fn find(passwd: &str, wanted: &str, sudo_group: Option<&str>) -> Option<Self> {
         // -1 means "unchanged" to the kernel (setresuid(2)).
-        let id = wanted.parse().ok().filter(|id| *id != u32::MAX);
-        let parse = |line: &str| {
-            let [name, _, id, group, _, home, shell] = line.split(':').collect::<Vec<_>>()[..]
-            else {
-                return None;
-            };
+        let number = |text: &str| text.parse().ok().filter(|id| *id != u32::MAX);
+        let user = |[name, id, group, home]: [&str; 4]| {
             Some(Self {
                 name: name.to_owned(),
-                id: id.parse().ok()?,
-                group: group.parse().ok()?,
+                id: number(id)?,
+                group: number(group)?,
                 home: home.to_owned(),
-                shell: shell.to_owned(),
             })
         };
-        let mut users = passwd.lines().filter_map(parse);
-        let found = users.find(|user| user.name == wanted || Some(user.id) == id);
-        found.or_else(|| {
-            Some(Self {
-                name: wanted.to_owned(),
-                id: id?,
-                group: group.filter(|group| *group != u32::MAX).or(id)?,
-                home: "/".to_owned(),
-                shell: "/bin/sh".to_owned(),
-            })
-        })
+        for line in passwd.lines() {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [name, _, id, group, _, home, _] = fields[..] else {
+                continue;
+            };
+            if [name, id].contains(&wanted) {
+                return user([name, id, group, home]);
+            }
+        }
+        user([wanted, wanted, sudo_group.unwrap_or(wanted), "/"])
     }
 }
 
@@ -153,12 +142,12 @@ impl AlertCommand {
         let directories = current.unwrap_or_else(|| ROOT_PATH.into());
         let path = find_program(&name, &directories).ok_or(CommandError::NotFound(name))?;
         if let Some(user) = &user
-            && let Some(place) = place_of_others(&path, user.id)
+            && let Err(reason) = check_controlled(&path, user.id)
         {
             return Err(CommandError::Untrusted {
                 program: path,
                 user: user.name.clone(),
-                place,
+                reason,
             });
         }
         Ok(Self {
@@ -173,12 +162,8 @@ impl AlertCommand {
     #[must_use]
     pub fn shell_words(&self) -> Vec<&str> {
         let is_script = self.arguments.iter().any(|word| word == "-c");
-        let is_for_shell = |word: &&str| {
-            matches!(
-                *word,
-                "|" | "||" | "&" | "&&" | ";" | ">" | ">>" | "<" | "2>&1"
-            ) || word.contains("$DISKSCOPE_")
-        };
+        let operators = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>&1"];
+        let is_for_shell = |word: &&str| operators.contains(word) || word.contains("$DISKSCOPE_");
         let words = self.arguments.iter().map(String::as_str);
         words
             .filter(|word| !is_script && is_for_shell(word))
@@ -193,10 +178,11 @@ impl AlertCommand {
         command.args(&self.arguments).stdin(Stdio::null());
         command.stdout(stderr.map_or_else(|_| Stdio::null(), Stdio::from));
         if let Some(user) = &self.user {
-            command.env_clear().envs(env::vars().filter(is_harmless));
+            // Whoever set these for root is root, or was checked by sudo(8).
+            let kept = ["LANG", "LC_ALL", "TZ"].map(|name| Some((name, env::var_os(name)?)));
+            command.env_clear().envs(kept.into_iter().flatten());
             command.env("PATH", ROOT_PATH).env("HOME", &user.home);
-            command.env("USER", &user.name).env("LOGNAME", &user.name);
-            command.env("SHELL", &user.shell).current_dir("/");
+            command.env("USER", &user.name).current_dir("/");
             // The other groups of root are dropped with its user id.
             command.gid(user.group).uid(user.id);
         }
@@ -215,15 +201,6 @@ impl AlertCommand {
     }
 }
 
-/// Language and time zone of root's environment, unless they name a file or a format.
-fn is_harmless((name, value): &(String, String)) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-@+/".contains(letter);
-    matches!(name.as_str(), "LANG" | "LC_ALL" | "TZ")
-        && value.chars().all(is_plain)
-        && !value.starts_with('/')
-        && !value.contains("..")
-}
-
 fn find_program(name: &str, directories: &OsStr) -> Option<PathBuf> {
     let is_executable = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
@@ -236,62 +213,6 @@ fn find_program(name: &str, directories: &OsStr) -> Option<PathBuf> {
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(name))
         .find(is_executable)
-}
-
-/// The component of a path, or of what its symbolic links lead to, that somebody else than root and this user
-/// owns or can write; `None` if there is none. In a sticky directory everybody has only what is their own.
-fn place_of_others(path: &Path, user: u32) -> Option<PathBuf> {
-    let real = fs::canonicalize(path).unwrap_or_default();
-    let mut places = path.ancestors().chain(real.ancestors());
-    let is_of_others = |place: &&Path| match fs::symlink_metadata(place) {
-        Ok(found) => {
-            let is_sticky = found.is_dir() && found.mode() & 0o1000 != 0;
-            let is_writable = found.mode() & 0o022 != 0 && !is_sticky && !found.is_symlink();
-            is_writable || ![0, user].contains(&found.uid())
-        }
-        Err(_) => true,
-    };
-    places.find(is_of_others).map(Path::to_owned)
-}
-
-/// The facts about the triggers since the previous run, of which the first is described in detail;
-/// there were `count`. `docs/alerts.md` describes them.
-fn facts(triggers: &[Trigger], count: u64) -> Vec<(&'static str, String)> {
-    let Some(first) = triggers.first() else {
-        return Vec::new();
-    };
-    let (condition, instance) = (&first.condition, &first.instance);
-    let metric = condition.metric();
-    let mut list = String::new();
-    for line in triggers.iter().filter_map(|it| trigger_json(it).ok()) {
-        if !list.is_empty() && list.len() + line.len() >= MAX_LIST_BYTES {
-            break;
-        }
-        list.push_str(if list.is_empty() { "" } else { "\n" });
-        list.push_str(&line);
-    }
-    let unit = serde_json::to_value(metric.unit()).unwrap_or_default();
-    let mut facts = vec![
-        ("DISKSCOPE_MESSAGE", trigger_text(first)),
-        ("DISKSCOPE_CONDITION", condition.to_string()),
-        ("DISKSCOPE_METRIC", metric.to_string()),
-        ("DISKSCOPE_THRESHOLD", condition.threshold().to_string()),
-        ("DISKSCOPE_SCOPE", instance.kind.to_string()),
-        ("DISKSCOPE_NAME", instance.name.to_string()),
-        ("DISKSCOPE_LABEL", instance.label.to_string()),
-        ("DISKSCOPE_VALUE", first.value.to_string()),
-        ("DISKSCOPE_VALUE_TEXT", value_text(metric, first.value)),
-        (
-            "DISKSCOPE_UNIT",
-            unit.as_str().unwrap_or_default().to_owned(),
-        ),
-        ("DISKSCOPE_TIME", first.time.to_string()),
-        ("DISKSCOPE_SINCE", first.since.to_string()),
-        ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
-        ("DISKSCOPE_TRIGGERS", list),
-    ];
-    facts.extend(instance.pid.map(|pid| ("DISKSCOPE_PID", pid.to_string())));
-    facts
 }
 
 /// What happened to a command.
@@ -384,7 +305,7 @@ impl CommandRunner {
             let run = move || {
                 let report = |outcome| sink(&condition, outcome);
                 let ended = command
-                    .start(facts(&triggers, count))
+                    .start(trigger_variables(&triggers, count))
                     .and_then(|child| wait_for(child, timeout, &report));
                 report(ended.unwrap_or_else(CommandOutcome::Failed));
             };
@@ -511,12 +432,12 @@ mod tests {
         };
         let ann = Some(("ann".to_owned(), 1000, 1001));
         assert_eq!(
-            (found("ann", None), found("1000", Some(7))),
+            (found("ann", None), found("1000", Some("7"))),
             (ann.clone(), ann)
         );
         // Users of a directory service.
         assert_eq!(
-            found("70000", Some(7)),
+            found("70000", Some("7")),
             Some(("70000".to_owned(), 70_000, 7))
         );
         assert_eq!(
@@ -524,51 +445,8 @@ mod tests {
             Some(("70000".to_owned(), 70_000, 70_000))
         );
         for unclear in ["bob", "+", "", "-1", "4294967295", "0x0"] {
-            assert_eq!(found(unclear, Some(7)), None, "{unclear}");
+            assert_eq!(found(unclear, Some("7")), None, "{unclear}");
         }
-    }
-
-    #[test]
-    fn only_language_and_time_zone_come_from_root() {
-        for (name, value, expected) in [
-            ("LANG", "de_DE.UTF-8", true),
-            ("TZ", "Europe/Berlin", true),
-            ("LC_ALL", "../../tmp/x", false),
-            ("TZ", "/tmp/x", false),
-            ("TZ", ":/tmp/x", false),
-            ("LD_PRELOAD", "x.so", false),
-        ] {
-            let variable = (name.to_owned(), value.to_owned());
-            assert_eq!(is_harmless(&variable), expected, "{name}={value}");
-        }
-    }
-
-    #[test]
-    fn every_fact_is_documented_and_the_list_is_bounded() {
-        let page = fs::read_to_string("docs/alerts.md").unwrap();
-        let long = trigger("dstate(any)>30s", &"x".repeat(16_000), Some(7));
-        let facts = facts(&vec![long; 64], 67);
-        for (name, _) in &facts {
-            assert!(page.contains(&format!("| `{name}` |")), "{name}");
-        }
-        assert_eq!(facts.len(), page.matches("| `DISKSCOPE_").count());
-        let value = |wanted| &facts.iter().find(|(name, _)| *name == wanted).unwrap().1;
-        for (name, expected) in [
-            ("DISKSCOPE_UNIT", "ns"),
-            ("DISKSCOPE_VALUE", "72000000000"),
-            ("DISKSCOPE_VALUE_TEXT", "1m12s"),
-            ("DISKSCOPE_THRESHOLD", "30000000000"),
-            ("DISKSCOPE_PID", "7"),
-            ("DISKSCOPE_TRIGGER_COUNT", "67"),
-        ] {
-            assert_eq!(value(name), expected);
-        }
-        let list = value("DISKSCOPE_TRIGGERS");
-        assert!(
-            list.len() < MAX_LIST_BYTES && list.lines().count() >= 3,
-            "{}",
-            list.len()
-        );
     }
 
     #[test]

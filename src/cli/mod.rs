@@ -8,6 +8,7 @@ mod compare;
 mod completions;
 mod config;
 mod demo;
+mod destination;
 mod device_names;
 mod devices;
 mod elevation;
@@ -53,8 +54,8 @@ use crate::drive::ioctl;
 use crate::files::printable::{printable_bytes, printable_str};
 use crate::files::shell;
 use crate::files::supervisor;
-use crate::files::terminal::{decodes_utf8, text_for};
 use crate::tui::terminal::leave_screen_sequences;
+use crate::tui::terminal_kind::{decodes_utf8, text_for};
 
 pub use self::failure::ExitStatus;
 pub use self::format::OutputFormat;

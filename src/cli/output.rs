@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use super::failure::{CommandFailure, output_refused};
-use crate::files::destination::Destination;
+use crate::cli::destination::Destination;
 use crate::files::file_id::FileId;
 use crate::files::json;
 use crate::files::output::NewFileAccess;
 use crate::files::printable::printable_str;
-use crate::files::terminal::text_for;
+use crate::tui::terminal_kind::text_for;
 
 /// Why a file that grows is not continued.
 pub(super) const NO_ROOM: &str = "the file system is almost full";

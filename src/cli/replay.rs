@@ -12,7 +12,7 @@ use super::interface;
 use super::output::{growing_destination, print_status_line};
 use super::replay_triggers::{self, read_failure};
 use super::watch::SampleWriter;
-use crate::files::destination::Destination;
+use crate::cli::destination::Destination;
 use crate::recording::{Recording, RecordingCursor};
 use crate::tui;
 

@@ -1,23 +1,20 @@
 //! The user's configuration file, `$XDG_CONFIG_HOME/diskscope/config.toml`: where it is, whether it may be
 //! trusted, and what is wrong with it. `docs/configuration.md` describes the keys.
 
-use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 use serde::de::DeserializeOwned;
 
+use super::error::FileError;
+use super::input::{InputKind, open_input};
+use super::path::check_controlled;
 use crate::text::suggestion;
 
 /// Longest file that is read; a configuration has a few lines.
 const MAX_BYTES: u64 = 64 << 10;
-/// Permission of the group and of everybody else to write.
-const WRITABLE_BY_GROUP: u32 = 0o020;
-const WRITABLE_BY_OTHERS: u32 = 0o002;
-
 /// An error in the configuration file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -73,22 +70,15 @@ pub fn load<T: DeserializeOwned + Default>(keys: &[&str]) -> Result<ConfigFile<T
     let Some(path) = config_path() else {
         return Ok(ConfigFile::default());
     };
-    let content = read_trusted(&path).map_err(|source| ConfigError::Read {
-        path: path.clone(),
-        source,
-    })?;
-    let (ignored, text) = match content {
-        Content::Ignored(reason) => (
-            Some(format!("{} is ignored: {reason}", path.display())),
-            None,
-        ),
-        Content::Text(text) => (None, Some(text)),
-        Content::Missing => (None, None),
+    let (text, reason) = match read_trusted(&path) {
+        Ok(text) => (text, None),
+        Err(Unread::Ignored(reason)) => (None, Some(reason)),
+        Err(Unread::Failed(source)) => return Err(ConfigError::Read { path, source }),
     };
     Ok(ConfigFile {
         settings: text.map_or_else(|| Ok(T::default()), |text| parse(&path, &text, keys))?,
+        ignored: reason.map(|reason| format!("{} is ignored: {reason}", path.display())),
         path: Some(path),
-        ignored,
     })
 }
 
@@ -117,61 +107,48 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str, keys: &[&str]) -> Result<
     toml::from_str(text).map_err(failed)
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Content {
-    Missing,
+/// Why an existing file is not read.
+#[derive(Debug)]
+enum Unread {
+    /// As a sentence; nothing else is wrong.
     Ignored(String),
-    Text(String),
+    Failed(io::Error),
 }
 
-/// Reads the file if it is a regular one of this user or root, and nobody else may write it: otherwise
-/// another user would decide what this user's program does.
-fn read_trusted(path: &Path) -> io::Result<Content> {
-    // Opening a pipe or a device must neither block nor have an effect.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = match File::options().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) => {
-            return match error.raw_os_error() {
-                Some(libc::ENOENT | libc::ENOTDIR) => Ok(Content::Missing),
-                Some(libc::EACCES | libc::EPERM) => {
-                    Ok(Content::Ignored("this user may not read it".to_owned()))
-                }
-                Some(libc::ENXIO | libc::ENODEV) => Ok(Content::Ignored(NOT_REGULAR.to_owned())),
-                _ => Err(error),
-            };
+impl From<FileError> for Unread {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Untrusted(_, reason) => Self::Ignored(reason),
+            FileError::WrongKind(..) => Self::Ignored("it is not a regular file".to_owned()),
+            error if error.is_permission_denied() => {
+                Self::Ignored("this user may not read it".to_owned())
+            }
+            error => Self::Failed(error.into()),
         }
-    };
-    if let Some(reason) = distrust(&file.metadata()?) {
-        return Ok(Content::Ignored(reason));
     }
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("a configuration has at most 64 KiB"));
-    }
-    Ok(Content::Text(text))
 }
 
-const NOT_REGULAR: &str = "it is not a regular file";
-
-/// Why a file may not be trusted; `None` if it may.
-fn distrust(metadata: &Metadata) -> Option<String> {
-    let owner = metadata.uid();
-    if !metadata.is_file() {
-        return Some(NOT_REGULAR.to_owned());
+/// Reads the file if it is a regular one that only this user and root can change: otherwise another user
+/// would decide what this user's program does. `None` if there is none.
+fn read_trusted(path: &Path) -> Result<Option<String>, Unread> {
+    let file = match open_input(path, InputKind::RegularFile) {
+        Ok((file, _)) => file,
+        Err(FileError::Io { source, .. })
+            if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&source.kind()) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    check_controlled(path, geteuid().as_raw())?;
+    let mut text = String::new();
+    let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
+    read.map_err(Unread::Failed)?;
+    if text.len() as u64 > MAX_BYTES {
+        let error = io::Error::other("a configuration has at most 64 KiB");
+        return Err(Unread::Failed(error));
     }
-    if owner != geteuid().as_raw() && owner != 0 {
-        return Some(format!(
-            "it belongs to user {owner}, not to this user or root"
-        ));
-    }
-    // A group with the number of the user is the user's own (user private groups).
-    let is_own_group = metadata.gid() == owner;
-    let group = if is_own_group { 0 } else { WRITABLE_BY_GROUP };
-    let mode = metadata.mode() & 0o7777;
-    (mode & (WRITABLE_BY_OTHERS | group) != 0)
-        .then(|| format!("other users may write it (mode {mode:04o})"))
+    Ok(Some(text))
 }
 
 #[cfg(test)]
@@ -226,29 +203,34 @@ mod tests {
         }
     }
 
+    /// The sentence for a file that is ignored.
+    fn reason(path: &Path) -> Option<String> {
+        match read_trusted(path) {
+            Ok(_) => None,
+            Err(Unread::Ignored(reason)) => Some(reason),
+            Err(Unread::Failed(error)) => panic!("{error}"),
+        }
+    }
+
     #[test]
     fn file_that_others_may_write_is_ignored_with_a_sentence() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("config.toml");
-        assert_eq!(read_trusted(&file).unwrap(), Content::Missing);
+        assert_eq!(read_trusted(&file).unwrap(), None);
         fs::write(&file, "interval = 2\n").unwrap();
         for (mode, is_read) in [(0o644, true), (0o600, true), (0o646, false), (0o666, false)] {
             fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
-            let content = read_trusted(&file).unwrap();
-            assert_eq!(
-                content == Content::Text("interval = 2\n".into()),
-                is_read,
-                "{mode:o}"
-            );
-            let reason = format!("other users may write it (mode {mode:04o})");
-            assert_eq!(content == Content::Ignored(reason), !is_read, "{mode:o}");
+            let reason = reason(&file);
+            assert_eq!(reason.is_none(), is_read, "{mode:o}");
+            let is_named = |reason: &String| reason.starts_with("other users can write to ");
+            assert!(reason.as_ref().is_none_or(is_named), "{reason:?}");
         }
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+        assert_eq!(read_trusted(&file).unwrap().unwrap(), "interval = 2\n");
         if geteuid().is_root() {
             std::os::unix::fs::chown(&file, Some(12), None).unwrap();
-            let Ok(Content::Ignored(reason)) = read_trusted(&file) else {
-                panic!("it is read");
-            };
-            assert!(reason.starts_with("it belongs to user 12"), "{reason}");
+            let reason = reason(&file).unwrap();
+            assert!(reason.ends_with("belongs to user 12"), "{reason}");
         }
     }
 
@@ -258,13 +240,14 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR).unwrap();
         let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        let ignored = Content::Ignored(NOT_REGULAR.to_owned());
         for path in [at("pipe"), at("socket"), at(""), "/dev/zero".into()] {
-            assert_eq!(read_trusted(&path).unwrap(), ignored, "{}", path.display());
+            let reason = reason(&path).unwrap();
+            assert_eq!(reason, "it is not a regular file", "{}", path.display());
         }
         for content in [vec![b'#'; (64 << 10) + 1], vec![0xff, 0xfe]] {
             fs::write(at("file"), content).unwrap();
-            assert!(read_trusted(&at("file")).is_err());
+            assert!(matches!(read_trusted(&at("file")), Err(Unread::Failed(_))));
         }
+        assert_eq!(read_trusted(&at("file/below")).unwrap(), None);
     }
 }

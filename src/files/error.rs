@@ -46,7 +46,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    pub(super) fn io(tried: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
+    pub(crate) fn io(tried: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
         Self::Io {
             tried,
             path: path.to_owned(),
@@ -78,7 +78,6 @@ impl FileError {
                 Some(Errno::NOENT) => "create the directory first",
                 Some(Errno::FBIG) => "raise the file size limit (ulimit -f)",
                 Some(Errno::NOSPC | Errno::DQUOT) => "free some space, or name another file",
-                Some(Errno::ROFS) => "the file system is mounted read-only: name another file",
                 _ => "name a file that you may write",
             },
         }
@@ -135,7 +134,7 @@ impl From<FileError> for io::Error {
 }
 
 /// Kind of a file, with its article.
-pub(super) fn kind_name(kind: FileType) -> &'static str {
+pub(crate) fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a regular file",
         FileType::Directory => "a directory",

@@ -33,7 +33,7 @@ impl FileId {
         clippy::useless_conversion,
         reason = "the fields' types differ between processors"
     )]
-    pub(super) fn of_stat(stat: &Stat) -> Self {
+    pub(crate) fn of_stat(stat: &Stat) -> Self {
         if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
             Self::Device(major(stat.st_rdev as u64), minor(stat.st_rdev as u64))
         } else {

@@ -3,7 +3,6 @@
 
 pub mod bounded;
 pub mod config;
-pub mod destination;
 pub mod error;
 pub mod file_id;
 pub mod format_version;
@@ -16,4 +15,3 @@ pub mod safe_text;
 pub mod shell;
 pub mod state;
 pub mod supervisor;
-pub mod terminal;

@@ -9,13 +9,13 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand::Rng as _;
 use rustix::fs::{
-    Access, AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Uid,
-    accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with, statat,
-    statx, unlinkat,
+    Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags,
+    Uid, accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with,
+    statat, statx, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -48,16 +48,19 @@ pub enum NewFileAccess {
 
 /// A name in a directory, which is held open.
 #[derive(Debug)]
-pub(super) struct NamedFile {
+pub(crate) struct NamedFile {
+    /// For messages.
+    path: PathBuf,
     directory: OwnedFd,
     name: OsString,
     /// Held, so that its inode number is not given to another file.
-    pub(super) existing: Option<Entry>,
+    existing: Option<Entry>,
 }
 
 impl NamedFile {
-    pub(super) fn new(found: FoundPath) -> Self {
+    pub(crate) fn new(path: &Path, found: FoundPath) -> Self {
         Self {
+            path: path.to_owned(),
             directory: found.directory.descriptor,
             name: found.name,
             existing: found.entry,
@@ -65,18 +68,28 @@ impl NamedFile {
     }
 
     /// Whether both are the same name in the same directory.
-    pub(super) fn is_same_name(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_name(&self, other: &Self) -> bool {
         let directory = |file: &Self| fstat(&file.directory).ok().map(|it| FileId::of_stat(&it));
         self.name == other.name && directory(self) == directory(other)
     }
 
-    /// Creates the file; only its owner may read it.
-    pub(super) fn create(&self) -> rustix::io::Result<File> {
-        openat(&self.directory, &self.name, NEW_FILE, PRIVATE_MODE).map(File::from)
+    fn check_new(&self) -> Result<(), FileError> {
+        let existing = self.existing.as_ref();
+        existing.map_or(Ok(()), |_| Err(FileError::AlreadyExists(self.path.clone())))
+    }
+
+    /// Creates the file, which must be new; only its owner may read it.
+    pub(crate) fn create(&self) -> Result<File, FileError> {
+        self.check_new()?;
+        match openat(&self.directory, &self.name, NEW_FILE, PRIVATE_MODE) {
+            Ok(file) => Ok(file.into()),
+            Err(Errno::EXIST) => Err(FileError::AlreadyExists(self.path.clone())),
+            Err(error) => Err(FileError::io("make", &self.path, error)),
+        }
     }
 
     /// Removes the name, unless it belongs to another file than this one.
-    pub(super) fn remove(&self, file: &File) {
+    pub(crate) fn remove(&self, file: &File) {
         if let (Ok(found), Ok(own)) = (self.current_id(), fstat(file))
             && found == Some(FileId::of_stat(&own))
         {
@@ -95,47 +108,47 @@ impl NamedFile {
 
     /// Checks that a file can be made in the directory and can replace the existing one; which
     /// attributes that one would lose.
-    pub(super) fn check_writable(&self, path: &Path) -> Result<Vec<&'static str>, FileError> {
+    pub(crate) fn check_writable(&self) -> Result<Vec<&'static str>, FileError> {
+        let (here, name) = (&self.directory, &self.name);
         if let Some(existing) = &self.existing {
-            accessat(
-                &self.directory,
-                &self.name,
-                Access::WRITE_OK,
-                AtFlags::empty(),
-            )
-            .map_err(|error| FileError::io("write", path, error))?;
-            let facts = statx(
-                &existing.descriptor,
-                "",
-                AtFlags::EMPTY_PATH,
-                StatxFlags::TYPE,
-            );
+            accessat(here, name, Access::WRITE_OK, AtFlags::empty())
+                .map_err(|error| FileError::io("write", &self.path, error))?;
+            let at = &existing.descriptor;
+            let facts = statx(at, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE);
             let mount = StatxAttributes::MOUNT_ROOT;
             if facts.is_ok_and(|facts| facts.stx_attributes.contains(mount)) {
                 let what = "a mount point, which cannot be replaced: mount its directory instead";
-                return Err(FileError::WrongKind(path.to_owned(), what));
+                return Err(FileError::WrongKind(self.path.clone(), what));
             }
         }
         let tried = || {
-            let (name, file) = create_temporary(&self.directory, PRIVATE_MODE)?;
+            let (name, file) = create_temporary(here, PRIVATE_MODE)?;
             let lost = self.take_attributes(&file);
-            unlinkat(&self.directory, &name, AtFlags::empty())?;
+            unlinkat(here, &name, AtFlags::empty())?;
             lost
         };
-        tried().map_err(|error| FileError::io("make a file beside", path, error))
+        tried().map_err(|error| FileError::io("make a file beside", &self.path, error))
     }
 
-    /// Writes a new file and gives it the name; `AlreadyExists` if the name leads to another file than
-    /// when it was checked.
-    pub(super) fn replace(&self, bytes: &[u8], access: NewFileAccess) -> io::Result<()> {
-        if self.current_id()? != self.existing.as_ref().map(Entry::id) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        let is_private = self.existing.is_some() || access == NewFileAccess::Private;
-        let mode = if is_private {
-            PRIVATE_MODE
-        } else {
-            Mode::from_raw_mode(0o666)
+    /// Writes a new file and gives it the name, unless that leads to another file than when it was checked.
+    pub(crate) fn replace(&self, bytes: &[u8], access: NewFileAccess) -> Result<(), FileError> {
+        let replaced = match self.current_id() {
+            Ok(id) if id == self.existing.as_ref().map(Entry::id) => {
+                self.write_and_rename(bytes, access)
+            }
+            Ok(_) => Err(Errno::EXIST.into()),
+            Err(error) => Err(error.into()),
+        };
+        replaced.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => FileError::PathChanged(self.path.clone()),
+            _ => FileError::io("write", &self.path, error),
+        })
+    }
+
+    fn write_and_rename(&self, bytes: &[u8], access: NewFileAccess) -> io::Result<()> {
+        let mode = match (&self.existing, access) {
+            (None, NewFileAccess::Umask) => Mode::from_raw_mode(0o666),
+            _ => PRIVATE_MODE,
         };
         let (temporary, mut file) = create_temporary(&self.directory, mode)?;
         let written = self
@@ -165,11 +178,10 @@ impl NamedFile {
         let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         let is_owner_lost = (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid)
             && fchown(file, Some(owner), Some(group)).is_err();
-        let is_group_lost = is_owner_lost && fchown(file, None, Some(group)).is_err();
         let has_list = has_access_list(&existing.descriptor);
         let mut mode = old.st_mode & 0o777;
-        if is_group_lost || has_list {
-            // They were granted to another group, or are the maximum of the list.
+        if is_owner_lost || has_list {
+            // They may have been granted to another group, or are the maximum of the list.
             mode &= !0o070;
         }
         // Some file systems take the mode of all files from their mount.
@@ -201,7 +213,7 @@ fn has_attributes(existing: &Entry) -> bool {
 
 /// In a directory that others can write, another user may have made the file to read what is written
 /// to it (compare `fs.protected_regular` and `fs.protected_fifos`).
-pub(super) fn check_not_planted(
+pub(crate) fn check_not_planted(
     path: &Path,
     found: &FoundPath,
     entry: &Entry,
@@ -220,15 +232,43 @@ pub(super) fn check_not_planted(
 /// # Errors
 /// When the name exists, or when it cannot be created.
 pub fn create_private(path: &Path) -> Result<File, FileError> {
-    let exists = || FileError::AlreadyExists(path.to_owned());
-    let found = path::find(path)?;
-    if found.entry.is_some() {
-        return Err(exists());
+    NamedFile::new(path, path::find(path)?).create()
+}
+
+/// Writes a complete new file with a name that the program made, for its owner only; returns its path.
+///
+/// # Errors
+/// When the name exists, is no single component, or when the file cannot be written.
+pub fn write_new(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, FileError> {
+    check_name(name.as_ref())?;
+    let path = directory.join(name);
+    let file = NamedFile::new(&path, path::find(&path)?);
+    file.check_new()?;
+    file.replace(bytes, NewFileAccess::Private)?;
+    Ok(path)
+}
+
+/// That a name is a single component of a path.
+pub(super) fn check_name(name: &OsStr) -> Result<(), FileError> {
+    match Path::new(name).file_name() {
+        Some(component) if component == name => Ok(()),
+        _ => Err(FileError::InvalidName(name.into())),
     }
-    NamedFile::new(found).create().map_err(|error| match error {
-        Errno::EXIST => exists(),
-        _ => FileError::io("make", path, error),
-    })
+}
+
+/// Replaces an existing file, if the path still leads to the one with that identity.
+///
+/// # Errors
+/// When it leads to another one, or must not or cannot be written.
+pub fn replace_file(path: &Path, id: FileId, bytes: &[u8]) -> Result<(), FileError> {
+    let found = path::find(path)?;
+    let Some(entry) = found.entry.as_ref().filter(|entry| entry.id() == id) else {
+        return Err(FileError::PathChanged(path.to_owned()));
+    };
+    check_not_planted(path, &found, entry)?;
+    let file = NamedFile::new(path, found);
+    file.check_writable()?;
+    file.replace(bytes, NewFileAccess::Private)
 }
 
 /// Opens an existing regular file of this user for reading and writing.
@@ -239,35 +279,25 @@ pub fn open_own(path: &Path) -> Result<File, FileError> {
     let failed = |error| FileError::io("open", path, error);
     let found = path::find(path)?;
     let entry = found.entry.as_ref().ok_or_else(|| failed(Errno::NOENT))?;
-    if entry.file_type() != FileType::RegularFile {
-        return Err(FileError::WrongKind(
-            path.to_owned(),
-            kind_name(entry.file_type()),
-        ));
+    let kind = entry.file_type();
+    if kind != FileType::RegularFile {
+        return Err(FileError::WrongKind(path.to_owned(), kind_name(kind)));
     }
     let owner = entry.stat.st_uid;
     if owner != geteuid().as_raw() {
         let reason = format!("it belongs to user {owner}, who could read what is written to it");
         return Err(FileError::Untrusted(path.to_owned(), reason));
     }
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(
-        &found.directory.descriptor,
-        &found.name,
-        flags,
-        Mode::empty(),
-    )
-    .map_err(failed)?;
-    match fstat(&file) {
-        Ok(stat) if FileId::of_stat(&stat) == entry.id() => Ok(file.into()),
-        _ => Err(FileError::PathChanged(path.to_owned())),
-    }
+    // The file that was examined: to open another one, such as a watchdog, may have an effect.
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(CWD, own_path(&entry.descriptor), flags, Mode::empty());
+    file.map(File::from).map_err(failed)
 }
 
 /// Removes a file that was created under this name, unless the name belongs to another file by now.
 pub fn remove_created(path: &Path, file: &File) {
     if let Ok(found) = path::find(path) {
-        NamedFile::new(found).remove(file);
+        NamedFile::new(path, found).remove(file);
     }
 }
 
@@ -325,5 +355,30 @@ pub(super) fn rename_new(directory: impl AsFd, from: &OsStr, to: &OsStr) -> rust
         Ok(_) => Err(Errno::EXIST),
         Err(Errno::NOENT) => renameat(here, from, here, to),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn name_made_by_the_program_stays_in_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        for bad in ["", ".", "..", "../out", "/out", "out/"] {
+            let error = write_new(directory.path(), bad, b"text").unwrap_err();
+            assert!(
+                matches!(error, FileError::InvalidName(_)),
+                "{bad:?}: {error}"
+            );
+        }
+        let path = write_new(directory.path(), "out", b"text").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let error = write_new(directory.path(), "out", b"more").unwrap_err();
+        assert!(matches!(error, FileError::AlreadyExists(_)), "{error}");
+        assert_eq!(fs::read_to_string(path).unwrap(), "text");
     }
 }

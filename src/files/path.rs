@@ -7,13 +7,14 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, Uid, fstat, fstatfs, mkdirat, openat,
-    readlinkat,
+    CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, Uid, fstat, fstatfs, openat, readlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -34,9 +35,9 @@ const STICKY: u32 = 0o1000;
 
 /// A file, opened with `O_PATH`.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) descriptor: OwnedFd,
-    pub(super) stat: Stat,
+pub(crate) struct Entry {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) stat: Stat,
     /// Path for messages.
     path: PathBuf,
 }
@@ -53,11 +54,11 @@ impl Entry {
         })
     }
 
-    pub(super) fn file_type(&self) -> FileType {
+    pub(crate) fn file_type(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    pub(super) fn id(&self) -> FileId {
+    pub(crate) fn id(&self) -> FileId {
         FileId::of_stat(&self.stat)
     }
 
@@ -99,29 +100,29 @@ pub(super) fn has_access_list(file: impl AsFd) -> bool {
 }
 
 /// A path to an open file, also one that is open with `O_PATH`.
-pub(super) fn own_path(file: impl AsFd) -> String {
+pub(crate) fn own_path(file: impl AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(super) struct FoundPath {
+pub(crate) struct FoundPath {
     /// The directory of the name.
-    pub(super) directory: Entry,
+    pub(crate) directory: Entry,
     /// The last name, behind all links.
-    pub(super) name: OsString,
+    pub(crate) name: OsString,
     /// The file of that name, which is no symbolic link.
-    pub(super) entry: Option<Entry>,
+    pub(crate) entry: Option<Entry>,
     /// Whether it is an open file of a process, which has no name: a link of procfs.
-    pub(super) is_open_file: bool,
+    pub(crate) is_open_file: bool,
 }
 
 /// Follows a path. Directories of others are passed, but no link in them or below is followed.
 ///
 /// # Errors
 /// When a directory of the path is missing, or a link is in the hands of others.
-pub(super) fn find(path: &Path) -> Result<FoundPath, FileError> {
-    Walk::start(path, geteuid(), false)?.resolve(false)
+pub(crate) fn find(path: &Path) -> Result<FoundPath, FileError> {
+    Walk::start(path, geteuid(), false)?.resolve()
 }
 
 /// Follows the path of a directory that only root and this user control; `creates` makes what is
@@ -130,15 +131,22 @@ pub(super) fn find(path: &Path) -> Result<FoundPath, FileError> {
 /// # Errors
 /// [`FileError::Untrusted`] where others control a part of the path, and when it is no directory.
 pub(super) fn find_private_directory(path: &Path, creates: bool) -> Result<OwnedFd, FileError> {
-    let entry = find_controlled(path, geteuid(), creates)?;
+    // Only below what is under control: what is missing is then made by nobody else.
+    if creates && is_trusted(path) {
+        let mut directories = DirBuilder::new();
+        let made = directories.recursive(true).mode(DIRECTORY_MODE.bits());
+        made.create(path)
+            .map_err(|error| FileError::io("make the directory", path, error))?;
+    }
+    let entry = find_controlled(path, geteuid())?;
     if entry.file_type() == FileType::Directory {
         return Ok(entry.descriptor);
     }
     Err(FileError::WrongKind(path.to_owned(), "no directory"))
 }
 
-fn find_controlled(path: &Path, user: Uid, creates: bool) -> Result<Entry, FileError> {
-    let found = Walk::start(path, user, true)?.resolve(creates)?;
+fn find_controlled(path: &Path, user: Uid) -> Result<Entry, FileError> {
+    let found = Walk::start(path, user, true)?.resolve()?;
     let missing = || FileError::io("open", path, Errno::NOENT);
     let entry = found.entry.ok_or_else(missing)?;
     if let Some(reason) = entry.movers(user) {
@@ -157,14 +165,14 @@ pub fn is_trusted(path: &Path) -> bool {
     }
 }
 
-/// Whether only root and that user decide what is executed by a path: nobody else can write to the
-/// file, replace it, or lead the path to another one.
+/// Whether only root and that user decide what a path leads to, such as a program to execute: nobody else
+/// can write to the file, replace it, or lead the path to another one.
 ///
 /// # Errors
 /// [`FileError::Untrusted`] with what others control, and the error of the kernel where something
 /// cannot be examined.
-pub fn check_program_path(path: &Path, user: u32) -> Result<(), FileError> {
-    find_controlled(path, Uid::from_raw(user), false).map(drop)
+pub fn check_controlled(path: &Path, user: u32) -> Result<(), FileError> {
+    find_controlled(path, Uid::from_raw(user)).map(drop)
 }
 
 /// Identity of what a path leads to, `None` if there is nothing. A caller that has opened the same path
@@ -223,14 +231,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn resolve(mut self, creates: bool) -> Result<FoundPath, FileError> {
+    fn resolve(mut self) -> Result<FoundPath, FileError> {
         loop {
             let Some(name) = self.pending.pop_front() else {
                 return Err(FileError::io("open", self.path, Errno::NOENT));
             };
             self.note_movers()?;
             let is_last = self.pending.is_empty();
-            let entry = match self.look_up(&name, creates) {
+            let entry = match self.look_up(&name) {
                 Ok(entry) => entry,
                 Err(Errno::NOENT) if is_last => return Ok(self.end(name, None, false)),
                 Err(error) => return Err(FileError::io("open", self.path, error)),
@@ -272,22 +280,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn look_up(&self, name: &OsStr, creates: bool) -> rustix::io::Result<Entry> {
+    fn look_up(&self, name: &OsStr) -> rustix::io::Result<Entry> {
         let here = &self.place.descriptor;
         let open = |flags| Entry::open(here, name, flags, self.place.path.join(name));
         // O_DIRECTORY triggers an automount (autofs).
-        let found = match open(OFlags::NOFOLLOW | OFlags::DIRECTORY) {
+        match open(OFlags::NOFOLLOW | OFlags::DIRECTORY) {
             Err(Errno::NOTDIR | Errno::LOOP) => open(OFlags::NOFOLLOW),
             found => found,
-        };
-        if creates && matches!(found, Err(Errno::NOENT)) {
-            match mkdirat(here, name, DIRECTORY_MODE) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(error),
-            }
-            return open(OFlags::NOFOLLOW);
         }
-        found
     }
 
     /// Refuses a link that others have made, or can exchange.

@@ -114,21 +114,9 @@ macro_rules! safe_text_from {
 
 safe_text_from!(&str, &String, &Arc<str>, Cow<'_, str>);
 
-impl From<&Self> for SafeText {
-    fn from(text: &Self) -> Self {
-        text.clone()
-    }
-}
-
 impl From<SafeText> for String {
     fn from(text: SafeText) -> Self {
         text.0
-    }
-}
-
-impl From<&SafeText> for String {
-    fn from(text: &SafeText) -> Self {
-        text.0.clone()
     }
 }
 
@@ -138,9 +126,15 @@ impl<'t> From<SafeText> for Cow<'t, str> {
     }
 }
 
-impl<'t> From<&'t SafeText> for Cow<'t, str> {
-    fn from(text: &'t SafeText) -> Self {
-        Cow::Borrowed(&text.0)
+impl From<&SafeText> for String {
+    fn from(text: &SafeText) -> Self {
+        text.0.clone()
+    }
+}
+
+impl Borrow<str> for SafeText {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 
@@ -156,18 +150,6 @@ impl Deref for SafeLines {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for SafeText {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for SafeText {
-    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -10,8 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
@@ -21,7 +21,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::error::FileError;
-use super::output::{create_temporary, is_temporary, rename_new};
+use super::output::{check_name, create_temporary, is_temporary, rename_new};
 use super::path::{DIRECTORY_MODE, find_private_directory, is_shared};
 
 pub use super::error::FileError as PrivateDirectoryError;
@@ -56,16 +56,12 @@ impl PrivateDirectory {
     }
 
     fn open_path(base: &Path, own: &Path, creates: bool) -> Result<Self, FileError> {
-        let invalid = || FileError::InvalidName(own.into());
-        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
-        if own.as_os_str().is_empty() || !own.components().all(is_name) {
-            return Err(invalid());
-        }
         let mut directory = Self {
             descriptor: find_private_directory(base, creates)?,
             path: base.to_owned(),
         };
         for name in own {
+            check_name(name)?;
             directory = directory.open_child(name, creates)?;
         }
         Ok(directory)
@@ -100,12 +96,8 @@ impl PrivateDirectory {
 
     /// The path of a file in it, for display.
     fn file_path(&self, name: &OsStr) -> Result<PathBuf, FileError> {
-        let bytes = name.as_bytes();
-        let is_name = !bytes.is_empty() && bytes != b"." && bytes != b"..";
-        if is_name && !bytes.contains(&b'/') && !bytes.contains(&0) {
-            return Ok(self.path.join(name));
-        }
-        Err(FileError::InvalidName(name.into()))
+        check_name(name)?;
+        Ok(self.path.join(name))
     }
 
     /// Creates a new file with mode 0600 and opens it for reading and writing.

@@ -8,6 +8,9 @@ use crate::units::{format_count, format_percent, format_wait};
 
 /// Times of at least a second are printed as waits, such as `1m12s`.
 const SECOND_NS: f64 = 1e9;
+/// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
+/// (include/uapi/linux/binfmts.h, `MAX_ARG_STRLEN`).
+const MAX_LIST_BYTES: usize = 64 << 10;
 
 /// One line without a newline: when, which condition, what it holds for, the value, since when.
 #[must_use]
@@ -58,6 +61,45 @@ fn whole_seconds(time: &str) -> String {
         Some((seconds, _)) => format!("{seconds}Z"),
         None => time.to_owned(),
     }
+}
+
+/// Environment variables of a command that is told of triggers: the first is described in detail; there were
+/// `count`. `docs/alerts.md` describes them.
+#[must_use]
+pub fn trigger_variables(triggers: &[Trigger], count: u64) -> Vec<(&'static str, String)> {
+    let Some(first) = triggers.first() else {
+        return Vec::new();
+    };
+    let (condition, instance) = (&first.condition, &first.instance);
+    let metric = condition.metric();
+    let mut list = String::new();
+    for line in triggers.iter().filter_map(|it| trigger_json(it).ok()) {
+        if list.len() + line.len() >= MAX_LIST_BYTES {
+            break;
+        }
+        list.push_str(&line);
+        list.push('\n');
+    }
+    let unit = serde_json::to_value(metric.unit()).unwrap_or_default();
+    let unit = unit.as_str().unwrap_or_default().to_owned();
+    let mut facts = vec![
+        ("DISKSCOPE_MESSAGE", trigger_text(first)),
+        ("DISKSCOPE_CONDITION", condition.to_string()),
+        ("DISKSCOPE_METRIC", metric.to_string()),
+        ("DISKSCOPE_THRESHOLD", condition.threshold().to_string()),
+        ("DISKSCOPE_SCOPE", instance.kind.to_string()),
+        ("DISKSCOPE_NAME", instance.name.to_string()),
+        ("DISKSCOPE_LABEL", instance.label.to_string()),
+        ("DISKSCOPE_VALUE", first.value.to_string()),
+        ("DISKSCOPE_VALUE_TEXT", value_text(metric, first.value)),
+        ("DISKSCOPE_UNIT", unit),
+        ("DISKSCOPE_TIME", first.time.to_string()),
+        ("DISKSCOPE_SINCE", first.since.to_string()),
+        ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
+        ("DISKSCOPE_TRIGGERS", list),
+    ];
+    facts.extend(instance.pid.map(|pid| ("DISKSCOPE_PID", pid.to_string())));
+    facts
 }
 
 /// A trigger with what follows from its condition.
@@ -160,5 +202,36 @@ mod tests {
         assert_eq!(value["name"], "sda");
         assert_eq!(value["held_ns"], 3_000_000_000_u64);
         assert!(value["pid"].is_null());
+    }
+
+    #[test]
+    fn every_fact_is_documented_and_the_list_is_bounded() {
+        let page = std::fs::read_to_string("docs/alerts.md").unwrap();
+        let long = Trigger {
+            value: 72e9,
+            ..trigger("dstate(any)>30s", &"x".repeat(16_000), "", Some(7))
+        };
+        let facts = trigger_variables(&vec![long; 64], 67);
+        for (name, _) in &facts {
+            assert!(page.contains(&format!("| `{name}` |")), "{name}");
+        }
+        assert_eq!(facts.len(), page.matches("| `DISKSCOPE_").count());
+        let value = |wanted| &facts.iter().find(|(name, _)| *name == wanted).unwrap().1;
+        for (name, expected) in [
+            ("DISKSCOPE_UNIT", "ns"),
+            ("DISKSCOPE_VALUE", "72000000000"),
+            ("DISKSCOPE_VALUE_TEXT", "1m12s"),
+            ("DISKSCOPE_THRESHOLD", "30000000000"),
+            ("DISKSCOPE_PID", "7"),
+            ("DISKSCOPE_TRIGGER_COUNT", "67"),
+        ] {
+            assert_eq!(value(name), expected);
+        }
+        let list = value("DISKSCOPE_TRIGGERS");
+        assert!(
+            list.len() < MAX_LIST_BYTES && list.lines().count() >= 3,
+            "{}",
+            list.len()
+        );
     }
 }

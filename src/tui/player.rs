@@ -14,7 +14,7 @@ use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
-use crate::files::destination;
+use crate::files::output;
 use crate::files::safe_text::SafeText;
 use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::model::{SampleHistory, Snapshot};
@@ -385,7 +385,7 @@ impl PlayerState {
             .map_err(|error| ArchiveError::Serialize(error.into()))?;
         let stem = view_name(&snapshot.time, self.cursor.current_mark());
         let name = format!("diskscope-view-{stem}.json");
-        Ok(destination::write_new(Path::new(""), &name, &text)?)
+        Ok(output::write_new(Path::new(""), &name, &text)?)
     }
 
     fn send_message(&self, message: Message) {

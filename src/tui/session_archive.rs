@@ -6,9 +6,8 @@ use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::app::error::ArchiveError;
 use crate::app::sessions::{OpenedSession, SessionStatus};
-use crate::files::destination::{self, Destination};
 use crate::files::error::FileError;
-use crate::files::output::NewFileAccess;
+use crate::files::output;
 use crate::files::safe_text::SafeText;
 use crate::report;
 use crate::report::html;
@@ -190,11 +189,11 @@ pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
     let Some(edited) = store::edit_note(path, note)? else {
         return Ok(());
     };
-    let mut file = Destination::whole(Some(path), &[], NewFileAccess::Private)?;
-    if file.id() != Some(edited.id) {
-        return Err(FileError::PathChanged(path.to_owned()).into());
-    }
-    Ok(file.write_bytes(edited.text.as_bytes())?)
+    Ok(output::replace_file(
+        path,
+        edited.id,
+        edited.text.as_bytes(),
+    )?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the
@@ -226,7 +225,7 @@ fn write_new(
             0 => format!("{name}.{extension}"),
             number => format!("{name}-{number}.{extension}"),
         };
-        match destination::write_new(directory, &file_name, bytes) {
+        match output::write_new(directory, &file_name, bytes) {
             Ok(path) => return Ok(path),
             Err(FileError::AlreadyExists(_)) => {}
             Err(error) => return Err(error.into()),

@@ -8,7 +8,7 @@ use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::files::printable::printable_str;
-use crate::files::terminal::terminal_text;
+use crate::tui::terminal_kind::terminal_text;
 use crate::tui::terminal_output::TerminalOutput;
 use crate::units;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
+use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
 use crate::cli::output::{converted, growing_destination, print_status_line};
 use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
-use crate::files::destination::Destination;
 use crate::model::Snapshot;
 use crate::report::triggers;
 use crate::units::format_wait;

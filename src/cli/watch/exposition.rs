@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 
 use super::alerts::Alerts;
+use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::whole_destination;
-use crate::files::destination::Destination;
 use crate::files::output::NewFileAccess;
 use crate::model::Snapshot;
 use crate::probe::SystemSample;

@@ -2,10 +2,10 @@
 
 use clap::ArgMatches;
 
+use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::format::OutputFormat;
 use crate::cli::output::{converted, growing_destination};
-use crate::files::destination::Destination;
 use crate::model::Snapshot;
 use crate::report::csv::CsvTable;
 use crate::report::watch;

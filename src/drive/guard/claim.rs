@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::drive::fcntl;
 use crate::drive::guard::refusal::{Protection, Reason};
 use crate::drive::guard::uses::Usage;
 use crate::drive::identity::sysfs::read_device_number;
 use crate::drive::medium::OpenMedium;
 use crate::drive::mounts::split_device_number;
-use crate::drive::{fcntl, ioctl};
 use crate::roots::SysPaths;
 
 /// How long to try while a device or file is busy: udev and blkid hold a device for a moment, and so does a child of
@@ -152,5 +152,5 @@ pub(super) fn lock(file: &File, name: &str) -> Result<(), Reason> {
 /// Writes what is in the page cache of a device to the drive, and waits for it.
 pub(super) fn write_back(file: impl AsFd) {
     // An error is one of the drive: what it did not store is lost, and not dirty any more.
-    let _ = ioctl::sync_file_data(file);
+    let _ = rustix::fs::fdatasync(file);
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -30,6 +31,8 @@ pub struct WritePermit {
     other_paths: Vec<(String, File)>,
     /// Whether descriptors of plans bypass the page cache, and whether there are any.
     sharing: Mutex<(bool, Weak<()>)>,
+    /// Whether a plan went by way of the page cache.
+    is_cached: AtomicBool,
 }
 
 /// A descriptor of a plan: of the one open file description that holds the target. A request that the kernel has not
@@ -69,6 +72,7 @@ pub fn permit_writing(
         medium: Arc::clone(medium),
         other_paths,
         sharing: Mutex::default(),
+        is_cached: AtomicBool::new(false),
     };
     if medium.target.kind == TargetKind::ScratchFile {
         return Ok(permit(Vec::new()));
@@ -239,6 +243,7 @@ impl WritePermit {
             .try_clone()
             .map_err(io_error_context("open", name))?
             .into();
+        self.is_cached.fetch_or(!direct, Ordering::AcqRel);
         *sharing = (direct, Arc::downgrade(&shared));
         Ok(PermittedFile {
             file,
@@ -249,7 +254,7 @@ impl WritePermit {
     /// Writes back what was written to a block device by way of its page cache, and waits for it. The end of the
     /// permit does the same, before others can use the device.
     pub(crate) fn write_back(&self) {
-        if self.medium.device_number().is_some() {
+        if self.medium.device_number().is_some() && self.is_cached.load(Ordering::Acquire) {
             claim::write_back(&*self.medium.file());
         }
     }

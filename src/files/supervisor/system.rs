@@ -6,9 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    DumpableBehavior, Pid, Signal, getpgrp, getpid, kill_process, set_dumpable_behavior,
-};
+use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process};
 use rustix::termios::{
     OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr,
 };
@@ -91,8 +89,6 @@ pub(super) fn take_end_request() -> bool {
 
 /// Ends this process with that signal, so that the shell sees what ended the worker.
 pub(super) fn end_by_signal(signal: Signal) {
-    // The worker has written a core file already, where one was enabled.
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     // SAFETY: the default action takes no function.
     unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
     let _ = kill_process(getpid(), signal);

@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::foreign_tree::{ForeignTree, WriteLeases};
+use crate::foreign_tree::ForeignTree;
 use crate::probe::copy_jobs::temporary_name::final_path;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::foreign_descriptor::has_write_lease;
@@ -154,7 +154,7 @@ fn look_at(
     roots: &SysPaths,
     file_systems: &[MountedFileSystem],
     file: &FollowedFile,
-    leases: &OnceCell<WriteLeases>,
+    leases: &OnceCell<bool>,
 ) -> Result<UnwrittenBytes, PagesUnknown> {
     let on_page_cache = |it: &&MountedFileSystem| {
         it.device_id == file.id.0
@@ -191,7 +191,7 @@ fn unwritten_of(bytes: CachedBytes) -> UnwrittenBytes {
 fn find_file(
     roots: &SysPaths,
     file: &FollowedFile,
-    leases: &OnceCell<WriteLeases>,
+    leases: &OnceCell<bool>,
 ) -> Result<OwnedFd, PagesUnknown> {
     let by_descriptor = file
         .descriptor
@@ -204,8 +204,7 @@ fn find_file(
             false => Ok(found),
         };
     }
-    let leases = leases.get_or_init(|| WriteLeases::read(roots));
-    if leases.may_include(file.id.1) {
+    if *leases.get_or_init(|| has_write_leases(roots)) {
         return Err(PagesUnknown::Failed);
     }
     let tree = ForeignTree::own();
@@ -218,6 +217,17 @@ fn find_file(
     at(&file.path)
         .or_else(|| at(&final_path(&file.path)))
         .ok_or(PagesUnknown::NotFound)
+}
+
+/// Whether anybody has a write lease (proc_locks(5)), which ends when another process opens its file: files that are
+/// not looked at by the descriptor of their user are then left alone. True where that is not known.
+fn has_write_leases(roots: &SysPaths) -> bool {
+    let table = fs::read_to_string(roots.proc.join("locks"));
+    let is_lease = |line: &str| {
+        let kind = line.split_whitespace().nth(1);
+        matches!(kind, Some("LEASE" | "DELEG")) && line.contains(" WRITE ")
+    };
+    table.map_or(true, |table| table.lines().any(is_lease))
 }
 
 /// What a link of procfs leads to.

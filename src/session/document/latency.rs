@@ -36,7 +36,6 @@ pub struct LatencySummary {
     pub max_ns: u64,
     /// Percentiles in nanoseconds, keyed by percentage, such as `"99.9"`. A percentile with fewer
     /// than 10 observations beyond it is omitted.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_map::<_, _, _, 1_000>")]
     pub percentiles: BTreeMap<String, u64>,
     /// Histogram: `[low_ns, high_ns, count]`, ascending, empty bins omitted; `low_ns` is inclusive,
     /// `high_ns` exclusive.

@@ -38,9 +38,8 @@ struct RunFields {
     started: SafeText,
     elapsed_ns: u64,
     target: TargetRecord,
-    #[serde(deserialize_with = "bounded::bounded_map::<_, _, _, 1_000>")]
     parameters: BTreeMap<Name, ParameterScalar>,
-    #[serde(default, deserialize_with = "bounded::bounded_map::<_, _, _, 1_000>")]
+    #[serde(default)]
     parameter_units: BTreeMap<Name, MetricUnit>,
     engine: EngineRecord,
     #[serde(

@@ -118,23 +118,6 @@ fn growing_file_is_new_and_leaves_nothing_before_its_first_result() {
 }
 
 #[test]
-fn name_made_by_the_program_stays_in_its_directory() {
-    let directory = tempfile::tempdir().unwrap();
-    for bad in ["", ".", "..", "../out", "/out", "a\0b"] {
-        let error = write_new(directory.path(), bad, b"text").unwrap_err();
-        assert!(
-            matches!(error, FileError::InvalidName(_)),
-            "{bad:?}: {error}"
-        );
-    }
-    let path = write_new(directory.path(), "out", b"text").unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-    let error = write_new(directory.path(), "out", b"more").unwrap_err();
-    assert!(matches!(error, FileError::AlreadyExists(_)), "{error}");
-    assert_eq!(fs::read_to_string(path).unwrap(), "text");
-}
-
-#[test]
 fn same_file_is_known_by_other_names() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);

@@ -11,12 +11,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::error::{FileError, kind_name};
-use super::file_id::FileId;
-use super::output::{NamedFile, NewFileAccess, append_whole, check_not_planted, has_room};
-use super::path::{self, Entry, own_path};
-use super::terminal::text_for;
+use crate::files::error::{FileError, kind_name};
+use crate::files::file_id::FileId;
+use crate::files::output::{NamedFile, NewFileAccess, append_whole, check_not_planted, has_room};
+use crate::files::path::{self, Entry, own_path};
 use crate::files::printable::printable_lines;
+use crate::tui::terminal_kind::text_for;
 
 /// Path that means stdout.
 const STDOUT_NAME: &str = "-";
@@ -83,7 +83,7 @@ impl Destination {
             return Err(FileError::IsInput(path.to_owned()));
         }
         if let Kind::Whole(file, _) = &destination.kind {
-            destination.lost_attributes = file.check_writable(path)?;
+            destination.lost_attributes = file.check_writable()?;
         }
         Ok(destination)
     }
@@ -95,17 +95,10 @@ impl Destination {
     /// When the file exists, or must not or cannot be written.
     pub fn growing(path: Option<&Path>) -> Result<Self, FileError> {
         let mut destination = Self::whole(path, &[], NewFileAccess::Private)?;
-        let exists = |path: &Path| FileError::AlreadyExists(path.to_owned());
         let kind = std::mem::replace(&mut destination.kind, Kind::Stdout);
         destination.kind = match kind {
-            Kind::Whole(name, _) if name.existing.is_some() => {
-                return Err(exists(&destination.path));
-            }
             Kind::Whole(name, _) => {
-                let file = name.create().map_err(|error| match error {
-                    Errno::EXIST => exists(&destination.path),
-                    _ => FileError::io("make", &destination.path, error),
-                })?;
+                let file = name.create()?;
                 Kind::Growing(name, file, None)
             }
             kind => kind,
@@ -122,7 +115,7 @@ impl Destination {
         let Some(entry) = &found.entry else {
             return Ok(Self::new(
                 path,
-                Kind::Whole(NamedFile::new(found), access),
+                Kind::Whole(NamedFile::new(path, found), access),
                 None,
             ));
         };
@@ -144,7 +137,7 @@ impl Destination {
             FileType::CharacterDevice if !is_text_device(entry.stat.st_rdev) => {
                 return refused("a character device other than a terminal, null, zero and full");
             }
-            FileType::RegularFile => Kind::Whole(NamedFile::new(found), access),
+            FileType::RegularFile => Kind::Whole(NamedFile::new(path, found), access),
             FileType::Fifo | FileType::CharacterDevice => {
                 Kind::Straight(open_straight(path, entry)?)
             }
@@ -207,28 +200,25 @@ impl Destination {
     /// When it cannot be written; a file that is replaced keeps its content, and one that grows its whole
     /// results.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        let path = &self.path;
-        let written = match &mut self.kind {
+        let failed = |error| FileError::io("write", &self.path, error);
+        match &mut self.kind {
             Kind::Stdout => {
                 let mut stdout = io::stdout().lock();
                 let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
-                return written
-                    .map_err(|error| FileError::io("write to", "stdout".as_ref(), error));
+                written.map_err(|error| FileError::io("write to", "stdout".as_ref(), error))
             }
-            Kind::Straight(file) => file.write_all(bytes),
+            Kind::Straight(file) => file.write_all(bytes).map_err(failed),
             Kind::Whole(file, access) => file.replace(bytes, *access),
             Kind::Growing(_, file, whole_bytes) => {
                 let (whole, next) = (whole_bytes.unwrap_or(0), bytes.len() as u64);
                 if next > 0 && !has_room(file, next) {
-                    return Err(FileError::AlmostFull(path.clone()));
+                    return Err(FileError::AlmostFull(self.path.clone()));
                 }
-                append_whole(file, bytes, whole).inspect(|()| *whole_bytes = Some(whole + next))
+                append_whole(file, bytes, whole).map_err(failed)?;
+                *whole_bytes = Some(whole + next);
+                Ok(())
             }
-        };
-        written.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => FileError::PathChanged(path.clone()),
-            _ => FileError::io("write", path, error),
-        })
+        }
     }
 }
 
@@ -240,23 +230,6 @@ impl Drop for Destination {
             name.remove(file);
         }
     }
-}
-
-/// Writes a complete new file with a name that the program made, for its owner only; returns its path.
-///
-/// # Errors
-/// When the name exists, is no single component, or when the file cannot be written.
-pub fn write_new(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, FileError> {
-    if name.is_empty() || [".", ".."].contains(&name) || name.contains(['/', '\0']) {
-        return Err(FileError::InvalidName(name.into()));
-    }
-    let path = directory.join(name);
-    let mut new = Destination::whole(Some(&path), &[], NewFileAccess::Private)?;
-    if new.id.is_some() {
-        return Err(FileError::AlreadyExists(path));
-    }
-    new.write_bytes(bytes)?;
-    Ok(path)
 }
 
 /// Whether text may be written to a character device: not to memory, flash, a watchdog, or the commands
