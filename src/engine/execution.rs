@@ -20,8 +20,8 @@ pub fn execute_plan(
     source: &IoTarget,
     observe: &mut dyn FnMut(&ExecutionSnapshot),
 ) -> Result<ExecutionOutcome, EngineError> {
-    let gate = source.gate.as_ref().filter(|_| plan.operation.writes());
-    let mut pool = WorkerPool::spawn(plan, slots, factory, gate)?;
+    // Also for a phase that only reads: it keeps the target from others in the same way.
+    let mut pool = WorkerPool::spawn(plan, slots, factory, source.gate.as_ref())?;
     pool.wait_until_ready(cancellation)?;
     let origin = pool.start();
     let cancelled = pool.observe_until_done(cancellation, origin, observe);

@@ -213,12 +213,7 @@ mod tests {
 
     #[test]
     fn line_with_a_name_that_is_not_displayed_as_it_is_names_the_same_file() {
-        for name in [
-            &b"/srv/a\nb"[..],
-            b"/srv/a\\nb",
-            b"/srv/\xff\x1b",
-            b"/srv/it's",
-        ] {
+        for name in [&b"/srv/a\\nb"[..], b"/srv/it's"] {
             let words = [
                 b"diskscope",
                 &b"run"[..],

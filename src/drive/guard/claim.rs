@@ -75,6 +75,21 @@ pub(super) fn claim_other_paths(
     names.into_iter().map(claim).collect()
 }
 
+/// Claims devices below a target that nothing else claims, which are not written under their names.
+///
+/// # Errors
+/// [`Reason::InUse`] when one of them is claimed by others.
+pub(super) fn claim_lower(
+    roots: &SysPaths,
+    names: &[String],
+) -> Result<Vec<(String, File)>, Reason> {
+    let claim = |device: &String| match retry_while_busy(|| open(roots, device, OFlags::EXCL)) {
+        Ok(file) => Ok((device.clone(), file)),
+        Err(_) => Err(Reason::in_use(device, Usage::Exclusive)),
+    };
+    names.iter().map(claim).collect()
+}
+
 /// Whether a device can be claimed at the moment. It is opened for reading, and closed at once.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ const MIN_DEVICE_BYTES: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct WritePermit {
     medium: Arc<OpenMedium>,
-    /// Other paths to the disk, by kernel name, claimed.
+    /// Other paths to the disk, and devices below loop devices, by kernel name, claimed.
     other_paths: Vec<(String, File)>,
     /// Whether descriptors of plans bypass the page cache, and whether there are any.
     sharing: Mutex<(bool, Weak<()>)>,
@@ -113,6 +113,7 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
         return checked.map_err(|reason| named(roots, medium, reason));
     };
     check_users(roots, &device)?;
+    claim::claim_lower(roots, &Stack::of_devices(roots, &[&device]).unclaimed)?;
     claim::open_exclusively(roots, &device).map_err(|source| {
         if source.raw_os_error() == Some(libc::EBUSY) {
             Reason::in_use(&device, Usage::Exclusive)
@@ -158,8 +159,10 @@ fn hold_device(roots: &SysPaths, medium: &Arc<OpenMedium>) -> Result<Vec<(String
         });
     };
     let file = claim::claim_device(medium).map_err(|reason| named(roots, medium, reason))?;
-    let others = Stack::of_devices(roots, &[&name]).other_paths(roots);
-    let others = claim::claim_other_paths(roots, others)?;
+    let stack = Stack::of_devices(roots, &[&name]);
+    let mut others = claim::claim_other_paths(roots, stack.other_paths(roots))?;
+    let lower = claim::claim_lower(roots, &stack.unclaimed);
+    others.extend(lower.map_err(|reason| named(roots, medium, reason))?);
     medium.hold(file);
     Ok(others)
 }

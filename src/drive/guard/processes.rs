@@ -82,9 +82,14 @@ impl<'s> ProcessScan<'s> {
 
     fn examine(&mut self, pid: u32) -> io::Result<()> {
         let process = self.roots.proc.join(pid.to_string());
-        let directory = process.join("fd");
-        for entry in fs::read_dir(&directory)? {
-            let link = entry?.path();
+        let mut links: Vec<PathBuf> = entries(&process.join("fd"))?;
+        if links.is_empty() {
+            // Its first thread may have ended; the others still have the descriptors.
+            for thread in entries(&process.join("task"))? {
+                links.extend(entries(&thread.join("fd")).unwrap_or_default());
+            }
+        }
+        for link in links {
             let Some(watched) = file_id(&link).and_then(|id| self.stack.watched(id)) else {
                 continue;
             };
@@ -118,6 +123,11 @@ impl<'s> ProcessScan<'s> {
             }));
         }
     }
+}
+
+fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = fs::read_dir(directory)?;
+    listed.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// The identity of an open block device or regular file. Asks no server of a network or FUSE file system, which

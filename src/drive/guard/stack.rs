@@ -31,6 +31,8 @@ pub(super) struct Stack {
     claimable: Vec<String>,
     /// Devices that the target is on.
     below: Vec<String>,
+    /// Those of them that a loop device is attached to: a loop device claims nothing.
+    pub(super) unclaimed: Vec<String>,
     numbers: BTreeMap<String, (u32, u32)>,
     /// Devices, each with one that is stacked on it.
     pub(super) holders: Vec<(String, String)>,
@@ -137,9 +139,7 @@ impl Stack {
                 continue;
             }
             self.add_device(directory, &name, true);
-            let own = directory.join(&name);
-            let entries = directory_entries(&own).into_iter();
-            queue.extend(entries.filter(|entry| own.join(entry).join("partition").exists()));
+            queue.extend(partitions(directory, &name));
             queue.extend(self.add_holders(directory, &name));
         }
     }
@@ -151,11 +151,17 @@ impl Stack {
         while let Some(name) = queue.get(next).cloned() {
             next += 1;
             let mut lower = self.listed(&directory.join(&name).join("slaves"));
-            lower.extend(whole_disk(directory, &name));
+            let partitions = lower.iter().flat_map(|name| partitions(directory, name));
+            let watched: Vec<String> = partitions.chain(whole_disk(directory, &name)).collect();
             if let Some(own) = loops.iter().find(|it| it.name == name) {
                 match own.backing {
                     FileId::Device(..) => {
-                        lower.extend(self.device_of_number(directory, own.backing));
+                        let device = self.device_of_number(directory, own.backing);
+                        if let Some(device) = device {
+                            self.add_upwards(directory, &device);
+                            self.unclaimed.push(device.clone());
+                            lower.push(device);
+                        }
                     }
                     FileId::Inode(..) => {
                         let watched = Watched {
@@ -166,11 +172,16 @@ impl Stack {
                     }
                 }
             }
-            for name in lower {
+            for name in lower.iter().chain(&watched) {
+                if self.is_new(name) {
+                    self.add_device(directory, name, false);
+                }
+            }
+            let disk = watched
+                .into_iter()
+                .filter(|name| !is_partition(directory, name));
+            for name in lower.into_iter().chain(disk) {
                 if !queue.contains(&name) {
-                    if self.is_new(&name) {
-                        self.add_device(directory, &name, false);
-                    }
                     queue.push(name);
                 }
             }
@@ -254,6 +265,17 @@ impl Stack {
         }
         loops
     }
+}
+
+/// The partitions of a disk.
+fn partitions(directory: &Path, name: &str) -> Vec<String> {
+    let mut entries = directory_entries(&directory.join(name));
+    entries.retain(|entry| directory.join(name).join(entry).join("partition").exists());
+    entries
+}
+
+fn is_partition(directory: &Path, name: &str) -> bool {
+    directory.join(name).join("partition").exists()
 }
 
 /// The whole disk of a partition.

@@ -11,9 +11,9 @@ use rustix::fs::{Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
+use crate::drive::ioctl;
 use crate::drive::medium::identity::{IdentityChange, MediumIdentity};
 use crate::drive::medium::target::{Target, TargetKind};
-use crate::drive::{fcntl, ioctl};
 use crate::roots::SysPaths;
 
 pub use crate::files::file_id::FileId;
@@ -170,11 +170,10 @@ impl OpenMedium {
 
     /// Stops holding the target for writing: it is open for reading again.
     pub(in crate::drive) fn give_up(&self) {
-        let mut current = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.device_number().is_none() {
-            fcntl::release_lease(&current);
-        }
-        Self::open_for_reading(&mut current);
+        // A claim or lease ends with the last descriptor, which requests in the kernel have as well. Another open
+        // before that would break the lease.
+        self.set_aside();
+        self.resume();
     }
 
     /// Keeps the inode only, which is no open of the file: a question that waits for an answer keeps nobody from the

@@ -81,3 +81,30 @@ fn loop_device_on_a_deleted_image_is_written_unless_it_is_open() {
     drop(writer);
     assert_written(&run_overwrite(device.path()));
 }
+
+/// A loop device claims nothing: what it is attached to is claimed by the run.
+#[test]
+fn loop_device_over_a_device_in_use_is_refused() {
+    let mut sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(lower) = sandbox.mounted_loop_device(&image, &[]) else {
+        return;
+    };
+    let Some(upper) = LoopDevice::attach(Path::new(lower.path()), &[]) else {
+        return;
+    };
+    assert_refused(&run_overwrite(upper.path()), "mounted");
+    drop(upper);
+    let free = sandbox.create_image("free");
+    let Some(lower) = LoopDevice::attach(&free, &[]) else {
+        return;
+    };
+    let Some(upper) = LoopDevice::attach(Path::new(lower.path()), &[]) else {
+        return;
+    };
+    let Some(elsewhere) = mount_in_other_namespace(&sandbox, &lower) else {
+        return;
+    };
+    assert_refused(&run_overwrite(upper.path()), "mounted");
+    drop(elsewhere);
+}

@@ -103,6 +103,27 @@ fn reader_of_its_file_ends_the_run_and_gets_the_file() {
     assert_written(&run_overwrite(&file));
 }
 
+/// A phase that only reads is part of a run that holds its target.
+#[test]
+fn opened_file_ends_a_writing_benchmark_also_while_it_reads() {
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    fs::write(&file, vec![7; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    command.arg("run").arg("quartet").arg(&file);
+    command.arg("--overwrite").arg(&file);
+    command.args(["--writes", "yes", "--duration", "60s", "--json", "-"]);
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut run = Background(command.stdin(Stdio::null()).spawn().unwrap());
+    // It reads first.
+    std::thread::sleep(Duration::from_secs(2));
+    let began = Instant::now();
+    drop(File::open(&file).unwrap());
+    assert!(began.elapsed() < Duration::from_secs(3), "it waits long");
+    assert_run_ends_within(&mut run, Duration::from_secs(5));
+}
+
 /// A run on a loop device in an image, that has begun to write.
 fn start_run_on_device(device: &LoopDevice, duration: &str) -> Background {
     let words = ["--duration", duration, "--rate", "100/s"];

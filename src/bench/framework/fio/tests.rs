@@ -143,7 +143,7 @@ fn job_of_command_lines_is_the_one_they_were_written_for() {
     let files = [
         FioFile::Device("/dev/sdx".into()),
         FioFile::File("/srv/a ] && fio b:c".into()),
-        FioFile::File("/srv/\u{e4}'\nb".into()),
+        FioFile::File("/srv/\u{e4}'b".into()),
         FioFile::Scratch {
             directory: "/srv/a b".into(),
             bytes: 1 << 20,
