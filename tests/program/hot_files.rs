@@ -289,7 +289,7 @@ fn hot_files_of_btrfs_get_their_bytes() {
 
 /// Writes a file again and again through one descriptor, and reads it with direct I/O through another one.
 fn keep_busy(path: &Path, time: Duration) {
-    let writer = File::options().create(true).write(true).open(path).unwrap();
+    let writer = File::create(path).unwrap();
     let data = vec![7; 1 << 20];
     let end = Instant::now() + time;
     while Instant::now() < end {

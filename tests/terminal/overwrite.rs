@@ -24,7 +24,7 @@ const CONTENT: u8 = 0x5a;
 /// A device full of content, where there are terminals to try it in.
 fn new_device() -> Option<LoopDevice> {
     setsid_is_available()
-        .then(|| LoopDevice::with(&vec![CONTENT; 316 << 20]))
+        .then(|| LoopDevice::with(&vec![CONTENT; 32 << 20]))
         .flatten()
 }
 

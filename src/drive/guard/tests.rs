@@ -176,8 +176,9 @@ fn exports_are_found_or_unknown() {
 #[test]
 fn formats_are_recognised_on_the_medium_and_on_partitions() {
     const SIZE: u64 = 8 << 20;
-    let ext4: &[(u64, &[u8])] = &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
-    let cases: [(&[(u64, &[u8])], &[&str]); 8] = [
+    let ext4: &'static [(u64, &'static [u8])] = &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
+    type Bytes = &'static [(u64, &'static [u8])];
+    let cases: [(Bytes, &[&str]); 8] = [
         (&[], &[]),
         (&[(0, b"XFSB")], &["xfs"]),
         (ext4, &["ext4"]),
