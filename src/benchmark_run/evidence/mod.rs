@@ -21,7 +21,7 @@ use self::request_stages::StageTracer;
 use self::stalls::StallDetector;
 use crate::bench::RunProgress;
 use crate::bench::framework::cpu_usage::CpuUsage;
-use crate::drive::{BlockDevice, Target, TargetKind};
+use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::engine::{IoCounts, pauses};
 use crate::probe::process::stat;
 use crate::probe::system::temperature;
@@ -255,8 +255,13 @@ fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
     let extents = self::contents::allocated_extents(target, scope.file, &scope.window, stack);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
-    let sampled =
-        target.kind == TargetKind::BlockDevice && !scope.writes && has_table && extents.is_none();
+    // What a loop device shows is a file, of which the file system tells what is allocated.
+    let is_drive = stack.iter().all(|drive| drive.kind != DriveKind::Loop);
+    let sampled = target.kind == TargetKind::BlockDevice
+        && !scope.writes
+        && has_table
+        && is_drive
+        && extents.is_none();
     RunEvidence {
         block_sample: sampled
             .then(|| self::contents::sample_blocks(&target.name, &scope.window, 1))

@@ -176,7 +176,8 @@ fn exports_are_found_or_unknown() {
 #[test]
 fn formats_are_recognised_on_the_medium_and_on_partitions() {
     const SIZE: u64 = 8 << 20;
-    let ext4: &'static [(u64, &'static [u8])] = &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
+    let ext4: &'static [(u64, &'static [u8])] =
+        &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
     type Bytes = &'static [(u64, &'static [u8])];
     let cases: [(Bytes, &[&str]); 8] = [
         (&[], &[]),
