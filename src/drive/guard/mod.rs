@@ -1,15 +1,15 @@
 //! Decides whether a target may be written. No other module gives out a descriptor for writing.
 //!
 //! 1. A block device is written only through one open file description that holds it with `O_EXCL`, kept until
-//!    write-back ends ([`claim`]).
+//!    write-back ends (`claim`).
 //! 2. What stores data through the kernel claims its devices in the same way, and claims propagate between
 //!    partition and disk: the kernel answers "in use?".
 //! 3. Few things do not claim: processes, loop devices, exports, a second path to the same disk, flash memory.
-//!    Exactly these are searched for ([`users`]).
+//!    Exactly these are searched for (`users`).
 //! 4. An existing file is written only on a file system of this kernel that counts its openers, and under a write
-//!    lease, which the kernel grants to a sole opener ([`lease`]).
+//!    lease, which the kernel grants to a sole opener (`lease`).
 //! 5. What cannot be read refuses. Consent names the target, and recognised content needs a second consent
-//!    ([`consent`]).
+//!    (`consent`).
 
 mod claim;
 mod consent;

@@ -18,7 +18,7 @@ use crate::roots::SysPaths;
 
 pub use crate::files::file_id::FileId;
 
-/// A target and its open file description. Every [`reopen`](Self::reopen) opens the same inode, even if the name
+/// A target and its open file description. Every further open is of the same inode, even if the name
 /// changes.
 ///
 /// While a target is held for writing, the description is the one that holds it, and this process opens the target
