@@ -60,34 +60,20 @@ pub(super) fn claim_device(medium: &OpenMedium) -> Result<File, Reason> {
     Ok(file)
 }
 
-/// Claims other paths to the same disk, which are not written.
+/// Claims other devices with bytes of the target, which are not written under these names.
 ///
 /// # Errors
-/// [`Reason::InUse`] when one of them is claimed by others.
-pub(super) fn claim_other_paths(
+/// [`Reason::InUse`], with that usage, when one of them cannot be claimed.
+pub(super) fn claim_others(
     roots: &SysPaths,
     names: Vec<String>,
+    usage: &Usage,
 ) -> Result<Vec<(String, File)>, Reason> {
     let claim = |device: String| match retry_while_busy(|| open(roots, &device, OFlags::EXCL)) {
         Ok(file) => Ok((device, file)),
-        Err(_) => Err(Reason::in_use(&device, Usage::OtherPath)),
+        Err(_) => Err(Reason::in_use(&device, usage.clone())),
     };
     names.into_iter().map(claim).collect()
-}
-
-/// Claims devices below a target that nothing else claims, which are not written under their names.
-///
-/// # Errors
-/// [`Reason::InUse`] when one of them is claimed by others.
-pub(super) fn claim_lower(
-    roots: &SysPaths,
-    names: &[String],
-) -> Result<Vec<(String, File)>, Reason> {
-    let claim = |device: &String| match retry_while_busy(|| open(roots, device, OFlags::EXCL)) {
-        Ok(file) => Ok((device.clone(), file)),
-        Err(_) => Err(Reason::in_use(device, Usage::Exclusive)),
-    };
-    names.iter().map(claim).collect()
 }
 
 /// Whether a device can be claimed at the moment. It is opened for reading, and closed at once.

@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 
 use crate::drive::guard::contents::MediumContents;
-use crate::drive::guard::users::find_users;
-use crate::drive::guard::uses::{Subject, User};
+use crate::drive::guard::users::find_users_of_medium;
+use crate::drive::guard::uses::User;
 use crate::drive::identity::sanitized;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
@@ -51,10 +51,7 @@ pub(super) fn describe_medium(
     let target = &medium.target;
     let device = medium.device_number().and(target.drive.as_ref());
     let resolved = medium.resolved_path().map(std::path::Path::to_string_lossy);
-    let users = match device {
-        Some(device) => find_users(roots, Subject::Devices(&[&device.name])).users,
-        None => find_users(roots, Subject::File(medium.file_id(), &medium.target.name)).users,
-    };
+    let users = find_users_of_medium(roots, medium).users;
     let facts = medium.file().metadata();
     Inspection {
         name: sanitized(&target.name),

@@ -11,8 +11,8 @@ use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::consent::{Consent, check_contents, check_path};
 use crate::drive::guard::refusal::{Protection, Reason, Refusal};
 use crate::drive::guard::stack::Stack;
-use crate::drive::guard::users::find_users;
-use crate::drive::guard::uses::{Subject, Usage, Uses};
+use crate::drive::guard::users::find_users_of_medium;
+use crate::drive::guard::uses::{Usage, Uses};
 use crate::drive::guard::{claim, lease};
 use crate::drive::ioctl;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
@@ -90,8 +90,8 @@ pub fn permit_writing(
         lease::open_under_lease(medium).map_err(|reason| refuse(named(roots, medium, reason)))?;
         permit(Vec::new())
     };
-    if let Some(device) = &device_name(medium) {
-        check_users(roots, device).map_err(refuse)?;
+    if medium.device_number().is_some() {
+        check_users(roots, medium).map_err(refuse)?;
     }
     check_contents(medium, consent).map_err(refuse)?;
     Ok(permit)
@@ -112,8 +112,9 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
         let checked = lease::check_sole_opener(medium);
         return checked.map_err(|reason| named(roots, medium, reason));
     };
-    check_users(roots, &device)?;
-    claim::claim_lower(roots, &Stack::of_devices(roots, &[&device]).unclaimed)?;
+    check_users(roots, medium)?;
+    let lower = Stack::of_devices(roots, &[&device]).unclaimed;
+    claim::claim_others(roots, lower, &Usage::Exclusive)?;
     claim::open_exclusively(roots, &device).map_err(|source| {
         if source.raw_os_error() == Some(libc::EBUSY) {
             Reason::in_use(&device, Usage::Exclusive)
@@ -160,16 +161,16 @@ fn hold_device(roots: &SysPaths, medium: &Arc<OpenMedium>) -> Result<Vec<(String
     };
     let file = claim::claim_device(medium).map_err(|reason| named(roots, medium, reason))?;
     let stack = Stack::of_devices(roots, &[&name]);
-    let mut others = claim::claim_other_paths(roots, stack.other_paths(roots))?;
-    let lower = claim::claim_lower(roots, &stack.unclaimed);
+    let mut others = claim::claim_others(roots, stack.other_paths(roots), &Usage::OtherPath)?;
+    let lower = claim::claim_others(roots, stack.unclaimed, &Usage::Exclusive);
     others.extend(lower.map_err(|reason| named(roots, medium, reason))?);
     medium.hold(file);
     Ok(others)
 }
 
 /// Refuses a device that somebody uses, or may use.
-fn check_users(roots: &SysPaths, device: &str) -> Result<(), Reason> {
-    let Uses { users, unknown } = find_users(roots, Subject::Devices(&[device]));
+fn check_users(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
+    let Uses { users, unknown } = find_users_of_medium(roots, medium);
     if !users.is_empty() {
         return Err(Reason::InUse(users));
     }
@@ -184,11 +185,7 @@ fn named(roots: &SysPaths, medium: &OpenMedium, reason: Reason) -> Reason {
     let Reason::InUse(counted) = reason else {
         return reason;
     };
-    let device = device_name(medium);
-    let users = match &device {
-        Some(device) => find_users(roots, Subject::Devices(&[device])).users,
-        None => find_users(roots, Subject::File(medium.file_id(), &medium.target.name)).users,
-    };
+    let users = find_users_of_medium(roots, medium).users;
     Reason::InUse(if users.is_empty() { counted } else { users })
 }
 

@@ -9,6 +9,7 @@ use crate::drive::guard::stack::Stack;
 use crate::drive::guard::uses::{Subject, UnknownUse, Usage, User, Uses};
 use crate::drive::identity::sanitized;
 use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::medium::OpenMedium;
 use crate::drive::mounts;
 use crate::roots::SysPaths;
 
@@ -16,9 +17,7 @@ use crate::roots::SysPaths;
 #[must_use]
 pub fn find_users(roots: &SysPaths, subject: Subject<'_>) -> Uses {
     let stack = Stack::new(roots, subject);
-    let mut uses = Uses::default();
-    uses.add_claims(roots, &stack);
-    uses.add_unclaimed(roots, &stack);
+    let mut uses = Uses::of_kernel(roots, &stack);
     let mut scan = ProcessScan::new(roots, &stack);
     while scan.examine_next() {}
     uses.add_scan(scan);
@@ -28,14 +27,27 @@ pub fn find_users(roots: &SysPaths, subject: Subject<'_>) -> Uses {
 /// As [`find_users`], without processes.
 #[must_use]
 pub fn find_kernel_users(roots: &SysPaths, subject: Subject<'_>) -> Uses {
-    let stack = Stack::new(roots, subject);
-    let mut uses = Uses::default();
-    uses.add_claims(roots, &stack);
-    uses.add_unclaimed(roots, &stack);
-    uses
+    Uses::of_kernel(roots, &Stack::new(roots, subject))
+}
+
+/// As [`find_users`], for an open medium.
+pub(super) fn find_users_of_medium(roots: &SysPaths, medium: &OpenMedium) -> Uses {
+    let device = medium.device_number().and(medium.target.drive.as_ref());
+    match device {
+        Some(device) => find_users(roots, Subject::Devices(&[&device.name])),
+        None => find_users(roots, Subject::File(medium.file_id(), &medium.target.name)),
+    }
 }
 
 impl Uses {
+    /// What the kernel tells of a stack.
+    fn of_kernel(roots: &SysPaths, stack: &Stack) -> Self {
+        let mut uses = Self::default();
+        uses.add_claims(roots, stack);
+        uses.add_unclaimed(roots, stack);
+        uses
+    }
+
     /// What claims devices: named for the message, the kernel enforces it.
     fn add_claims(&mut self, roots: &SysPaths, stack: &Stack) {
         let mounted = mounts::mounts(roots);
