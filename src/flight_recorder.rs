@@ -8,8 +8,6 @@ use crate::condition::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::diagnosis::requests::RequestEvidence;
 use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
@@ -17,8 +15,10 @@ use crate::recording::{
     TriggerRecord,
 };
 use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
-use crate::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
+use crate::trace::requests::{DeviceNumber, RequestLine, TracedRequest};
+use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
 use crate::window_recorder::{WindowRecorder, process_of};
 
 /// A condition does not trigger again before this time has passed.
@@ -331,8 +331,8 @@ mod tests {
     use super::*;
     use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
     use crate::diagnosis::{Cause, CauseDetail, Severity};
-    use crate::model::ViewBuilder;
     use crate::probe::process::thread_sleep::ThreadSleep;
+    use crate::snapshot::ViewBuilder;
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
     fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {

@@ -9,7 +9,7 @@ use super::live::{LivePane, LiveState};
 use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
-use crate::model::hot_files::view::{FileNameView, HotFileView, HotFilesView, SyncView};
+use crate::trace::hot_files::view::{FileNameView, HotFileView, HotFilesView, SyncView};
 
 /// The files that are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,9 +230,9 @@ mod tests {
     use super::*;
     use crate::app::key::KeyPress;
     use crate::app::{AppEvent, AppState, Message, Screen, update};
-    use crate::model::ViewBuilder;
-    use crate::model::hot_files::view::{FileUserView, ProcessView};
-    use crate::model::snapshot::DeviceView;
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::DeviceView;
+    use crate::trace::hot_files::view::{FileUserView, ProcessView};
 
     fn file(device: &str, pid: u32) -> HotFileView {
         let process = ProcessView {

@@ -21,11 +21,11 @@ use super::replay::{FoundItem, Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
 use super::viewport::{DrawnColumns, Viewport, step_cursor};
 use crate::files::safe_text::SafeText;
-use crate::model::files::{DeletedView, FileView};
-use crate::model::snapshot::{
+use crate::snapshot::files::{DeletedView, FileView};
+use crate::snapshot::view::{
     DeviceView, ProcessView, TransferKey, TransferView, is_delay_accounting_notice,
 };
-use crate::model::{SampleHistory, Snapshot};
+use crate::snapshot::{SampleHistory, Snapshot};
 use crate::stats::sorting::SortList as _;
 
 pub use self::pane::{LiveList, LivePane};
@@ -645,7 +645,7 @@ fn matches_filter(process: &ProcessView, filter: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ViewBuilder;
+    use crate::snapshot::ViewBuilder;
 
     fn sample(rates: &[(u32, f64)]) -> Arc<Snapshot> {
         let mut sample = ViewBuilder::default().update(Arc::default());

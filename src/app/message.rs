@@ -20,10 +20,10 @@ use super::why::WatchedDiagnosis;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
-use crate::model::Snapshot;
-use crate::model::files::{DeletedView, FileView};
-use crate::model::hot_files::view::HotFilesView;
-use crate::model::requests::RequestsView;
+use crate::snapshot::Snapshot;
+use crate::snapshot::files::{DeletedView, FileView};
+use crate::trace::hot_files::view::HotFilesView;
+use crate::trace::requests::RequestsView;
 
 /// An input event.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::app::column_step::VisibleColumns;
-use crate::model::snapshot::ProcessView;
+use crate::snapshot::view::ProcessView;
 
 /// A column of the process list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

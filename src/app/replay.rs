@@ -11,9 +11,9 @@ use super::seek::Seek;
 use super::text::{EditableText, TextInput};
 use crate::diagnosis::Diagnosis;
 use crate::files::safe_text::SafeText;
-use crate::model::requests::RequestsView;
-use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{RecordingTimes, ViewTimeError};
+use crate::snapshot::{SampleHistory, Snapshot};
+use crate::trace::requests::RequestsView;
 
 /// Number of snapshots that a skip moves.
 const SKIP_FRAMES: isize = 60;
@@ -394,8 +394,8 @@ mod tests {
     fn found_process_or_device_is_selected() {
         use crate::app::live::LiveList;
         use crate::app::{AppEvent, AppState, Message, update};
-        use crate::model::ViewBuilder;
-        use crate::model::snapshot::{DeviceView, ProcessView};
+        use crate::snapshot::ViewBuilder;
+        use crate::snapshot::view::{DeviceView, ProcessView};
         let process = |pid, rate| ProcessView {
             pid,
             tid: pid,

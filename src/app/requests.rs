@@ -11,8 +11,8 @@ use super::text::EditableText;
 use super::viewport::step_cursor_by_page;
 use crate::files::printable::printable_bytes;
 use crate::files::safe_text::SafeText;
-use crate::model::requests::{RequestsView, TracedRequest};
 use crate::stats::sorting::SortList as _;
+use crate::trace::requests::{RequestsView, TracedRequest};
 
 /// Why requests cannot be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -271,8 +271,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::ViewBuilder;
-    use crate::model::snapshot::DeviceView;
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::DeviceView;
 
     fn live_with_rates(rates: &[(&str, Option<&str>, f64)]) -> LiveState {
         let mut sample = ViewBuilder::default().update(Arc::default());
@@ -328,7 +328,7 @@ mod tests {
             ..RequestsState::default()
         };
         let of =
-            |device| Arc::new(crate::model::requests::RequestAggregator::new(device, 0).view(1));
+            |device| Arc::new(crate::trace::requests::RequestAggregator::new(device, 0).view(1));
         requests.update_view(of("sda"));
         assert!(requests.view.is_none());
         requests.update_view(of("sdb"));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     fn traced(sector: u64, completed: u64) -> TracedRequest {
-        use crate::model::requests::RequestTimestamps;
+        use crate::trace::requests::RequestTimestamps;
         TracedRequest {
             sector,
             timestamps: RequestTimestamps {
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn selected_request_stays_selected_while_new_ones_arrive() {
-        use crate::model::requests::RequestAggregator;
+        use crate::trace::requests::RequestAggregator;
         let live = live_with_rates(&[("sda", None, 1.0)]);
         let mut requests = RequestsState {
             device: Some("sda".into()),
@@ -406,13 +406,13 @@ mod tests {
         assert!(without.status_message.is_some());
 
         let mut with = replay(true);
-        let view = crate::model::requests::RequestAggregator::new("sda", 0).view(1);
+        let view = crate::trace::requests::RequestAggregator::new("sda", 0).view(1);
         let frame = Frame {
             diagnosis: None,
             index: 0,
             snapshot: Arc::new(ViewBuilder::default().update(Arc::default())),
             requests: Some(Arc::new(view)),
-            history: crate::model::SampleHistory::default(),
+            history: crate::snapshot::SampleHistory::default(),
             is_playing: false,
         };
         update(
@@ -458,7 +458,7 @@ mod tests {
             update(&mut state, AppEvent::Message(Message::FollowFailed(failed)));
             assert_eq!(state.key_context(), expected);
         }
-        let mut board = crate::model::requests::RequestAggregator::new("sda", 0);
+        let mut board = crate::trace::requests::RequestAggregator::new("sda", 0);
         state.requests.view = Some(Arc::new(board.view(1)));
         assert_eq!(state.key_context(), KeyContext::Requests);
     }

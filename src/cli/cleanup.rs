@@ -2,8 +2,8 @@
 
 use super::output::print_status_line;
 use crate::drive::SettingsManager;
-use crate::probe::trace::remove_leftovers as trace_leftovers;
 use crate::roots::SysPaths;
+use crate::trace::events::remove_leftovers as trace_leftovers;
 
 /// Removes what killed runs left behind, and reports it.
 pub(super) fn clean_up_leftovers() {

@@ -14,7 +14,6 @@ use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
 use crate::files::output::NewFileAccess;
 use crate::files::shell;
-use crate::model::advice::{self, TuningAdvice};
 use crate::probe::file_systems::{self, MountedFileSystem};
 use crate::probe::sample::DiskCounters;
 use crate::probe::system::diskstats;
@@ -22,6 +21,7 @@ use crate::probe::system::temperature::{self, Temperatures};
 use crate::report;
 use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
+use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
 
 /// Formats of this command.

@@ -15,18 +15,18 @@ use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::drive::identity;
 use crate::engine::CancellationToken;
-use crate::file_trace::{FileTrace, RecordedTime};
 use crate::files::output::NewFileAccess;
 use crate::files::shell;
-use crate::model::files;
-use crate::model::files::{DeletedView, FileView};
 use crate::probe::file_systems;
 use crate::probe::process::open_files;
 use crate::report::csv::CsvTable;
 use crate::report::files::needed_content_note;
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
+use crate::snapshot::files;
+use crate::snapshot::files::{DeletedView, FileView};
 use crate::text;
+use crate::trace::files::{FileTrace, RecordedTime};
 use crate::units;
 
 /// Formats of this command.

@@ -19,10 +19,10 @@ use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
 use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
-use crate::model::ViewBuilder;
 use crate::probe::SampleCollector;
 use crate::recording::{AppendResult, FrameMark};
 use crate::roots::SysPaths;
+use crate::snapshot::ViewBuilder;
 use crate::units;
 
 pub(super) fn command() -> Command {

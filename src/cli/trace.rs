@@ -15,13 +15,13 @@ use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::cli::destination::Destination;
 use crate::engine::CancellationToken;
-use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
-use crate::probe::trace::CaptureControl;
 use crate::report::csv::CsvTable;
 use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
-use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
+use crate::trace::events::CaptureControl;
+use crate::trace::requests::{RequestLine, RequestSummary, TracedRequest};
+use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.

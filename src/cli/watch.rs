@@ -18,11 +18,11 @@ use super::{config, pace, signals};
 use crate::condition::Trigger;
 use crate::engine::CancellationToken;
 use crate::files::safe_text::SafeText;
-use crate::model::{Snapshot, ViewBuilder};
 use crate::probe::{SampleCollector, SystemSample};
-use crate::process_io_trace::ProcessIoTrace;
 use crate::report::watch;
 use crate::roots::SysPaths;
+use crate::snapshot::{Snapshot, ViewBuilder};
+use crate::trace::by_process::ProcessIoTrace;
 
 pub(super) use self::writer::SampleWriter;
 

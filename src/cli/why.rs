@@ -14,11 +14,11 @@ use super::{pace, signals, why_recorded};
 use crate::diagnosis::{Diagnosis, diagnose};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
-use crate::model::ViewBuilder;
 use crate::probe::SampleCollector;
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::report::watch;
 use crate::roots::SysPaths;
+use crate::snapshot::ViewBuilder;
 use crate::window_recorder::{SCAN_INTERVAL, WindowRecorder};
 
 /// Formats of this command.

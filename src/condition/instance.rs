@@ -7,8 +7,8 @@ use super::metric::MetricSource;
 use super::scope::{Scope, ScopeKind};
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::{DeviceView, MountView, UnitView};
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{DeviceView, MountView, UnitView};
 
 /// Types of file systems that are full by nature.
 const IMAGE_FILE_SYSTEMS: [&str; 5] = ["cramfs", "erofs", "iso9660", "romfs", "squashfs"];

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::scope::ScopeKind;
-use crate::model::Snapshot;
-use crate::model::snapshot::{DeviceView, MountView, ProcessView, UnitView};
 use crate::session::document::MetricUnit;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{DeviceView, MountView, ProcessView, UnitView};
 use crate::text;
 
 /// A metric that conditions can name.

@@ -9,7 +9,7 @@ use super::instance::{ScopeInstance, values};
 use super::language::Condition;
 use super::set::{ConditionSet, SampleNeeds};
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// A condition began to hold, for as long as it demands, for one instance of its scope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,12 +123,12 @@ impl ConditionMonitor {
 mod tests {
     use super::*;
     use crate::drive::DriveKind;
-    use crate::model::ViewBuilder;
-    use crate::model::snapshot::{
-        BlockedTaskView, DeviceView, IoErrorsView, MountView, ProcessView, UnitView,
-    };
     use crate::probe::SystemSample;
     use crate::probe::sample::UnitKind;
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::{
+        BlockedTaskView, DeviceView, IoErrorsView, MountView, ProcessView, UnitView,
+    };
 
     fn monitor(texts: &[&str]) -> ConditionMonitor {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();

@@ -11,9 +11,9 @@ use super::measurement::{Measurement, Quantity};
 use super::wait_kind::{WaitKind, client_in_stack};
 use super::window::EvidenceWindow;
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::{HostView, UnitView, is_first_version_notice};
 use crate::probe::facts::BlockedDetails;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{HostView, UnitView, is_first_version_notice};
 
 pub use self::devices::{DeviceSummary, IntervalLoad};
 pub use self::processes::ProcessSummary;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::files::safe_text::SafeText;
-use crate::model::requests::{RequestActor, TracedRequest};
 use crate::stats::sorting::SortList as _;
+use crate::trace::requests::{RequestActor, TracedRequest};
 
 /// Actors that are compared with each other, those with the most requests.
 const MAX_ACTORS: usize = 12;

@@ -1,8 +1,8 @@
 //! Whether a snapshot gives reason to look closer: scans of the tasks and facts cost time, and a
 //! quiet machine needs none.
 
-use crate::model::Snapshot;
-use crate::model::snapshot::DeviceView;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::DeviceView;
 
 /// Fraction of the time in which somebody waits for I/O or for memory, from which it is worth a
 /// look: below the thresholds of all rules.
@@ -47,8 +47,8 @@ fn has_blocked_in_both(snapshot: &Snapshot, before: &Snapshot) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ViewBuilder;
-    use crate::model::snapshot::ProcessView;
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::ProcessView;
 
     fn snapshot(change: impl FnOnce(&mut Snapshot)) -> Snapshot {
         let mut snapshot = ViewBuilder::default().update(std::sync::Arc::default());

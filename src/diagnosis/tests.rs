@@ -12,11 +12,6 @@ use crate::drive::identity::list_block_devices;
 use crate::drive::mounts::MountEntry;
 use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::{
-    BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
-    TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
-};
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::files::layout::FileLayout;
@@ -28,6 +23,11 @@ use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
 use crate::probe::system::fuse::FuseConnection;
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{
+    BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
+    TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
+};
 
 /// Snapshots and scans per window.
 const LENGTH: usize = 10;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::requests::RequestEvidence;
-use crate::model::Snapshot;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::snapshot::Snapshot;
 
 /// Length of a sliding window: long enough for what the rules call lasting, short enough that a
 /// problem which ended is not named any more.

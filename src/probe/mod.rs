@@ -17,7 +17,6 @@ pub mod process;
 pub mod sample;
 pub mod system;
 pub(crate) mod text;
-pub mod trace;
 
 pub use self::collector::{SampleCollector, boot_time};
 pub use self::sample::SystemSample;

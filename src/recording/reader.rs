@@ -15,7 +15,7 @@ use super::scan::FrameEntry;
 use super::trigger::{TriggerMark, TriggerRecord};
 use crate::files::input;
 use crate::files::input::InputKind;
-use crate::model::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// A recording, open up to its first damage.
 #[derive(Debug)]

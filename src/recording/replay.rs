@@ -7,8 +7,8 @@ use super::index::RecordingReadError;
 use super::reader::Recording;
 use super::trigger::TriggerRecord;
 use super::view_time::RecordingTimes;
-use crate::model::history::MAX_SAMPLES;
-use crate::model::{SampleHistory, Snapshot};
+use crate::snapshot::history::MAX_SAMPLES;
+use crate::snapshot::{SampleHistory, Snapshot};
 use crate::units::whole_milliseconds;
 
 /// A position in a recording, and operations to change it.

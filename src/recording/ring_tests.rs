@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ring::{RING_HEADER_BYTES, RING_HEADER_FIELDS_BYTES, RingGeometry};
 use super::{AppendResult, RecordedDiagnosis, Recording, RequestLines, RingWriter, TriggerRecord};
 use crate::files::safe_text::SafeText;
-use crate::model::{Snapshot, ViewBuilder};
+use crate::snapshot::{Snapshot, ViewBuilder};
 
 pub(super) const GEOMETRY: RingGeometry = RingGeometry {
     segment_bytes: 3072,

@@ -23,7 +23,7 @@ use super::writer::{
     mark_of_view, to_json,
 };
 use crate::files::output;
-use crate::model::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// The requests of a trigger take at most 1 in this many of a segment's bytes.
 const TRIGGER_SHARE: u64 = 2;

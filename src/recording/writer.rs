@@ -13,7 +13,7 @@ use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use crate::files::error::FileError;
 use crate::files::format_version::UnsupportedVersion;
 use crate::files::output;
-use crate::model::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::units;
 
 /// Number of frames after which the compressed stream restarts: the maximum number of frames to

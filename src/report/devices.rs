@@ -1,9 +1,9 @@
 //! Text about devices that several displays share.
 
 use crate::drive::{DriveKind, VolumeKind};
-use crate::model::device_folding::FoldedDevices;
-use crate::model::snapshot::DeviceView;
-use crate::model::stack;
+use crate::snapshot::device_folding::FoldedDevices;
+use crate::snapshot::stack;
+use crate::snapshot::view::DeviceView;
 
 /// Layers that are listed below a volume; of deeper stacks only the details show more.
 const MAX_LAYERS: usize = 3;

@@ -1,6 +1,6 @@
 //! Texts about open files.
 
-use crate::model::files::ContentUser;
+use crate::snapshot::files::ContentUser;
 
 /// What is said of a deleted file whose content is needed.
 #[must_use]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::model::hot_files::Access;
-use crate::model::hot_files::view::{
+use crate::trace::hot_files::Access;
+use crate::trace::hot_files::view::{
     FileNameView, HotFileView, HotFilesView, JournalView, NotRecorded, ProcessView, SyncView,
     UnknownReason,
 };
@@ -278,8 +278,8 @@ fn remarks(view: &HotFilesView, text: &mut String) {
 mod tests {
     use super::*;
     use crate::files::safe_text::SafeText;
-    use crate::model::hot_files::view::{FileUserView, JournalUserView, UnknownBytes};
-    use crate::probe::trace::file_event::SyncCall;
+    use crate::trace::events::file_event::SyncCall;
+    use crate::trace::hot_files::view::{FileUserView, JournalUserView, UnknownBytes};
 
     fn postgres() -> ProcessView {
         ProcessView {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::snapshot::ProcessView;
+use crate::snapshot::view::ProcessView;
 
 /// The command line, or whose ended children a line describes.
 #[must_use]

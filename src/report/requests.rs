@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::text::histogram_text;
 use crate::files::printable::printable_bytes;
-use crate::model::requests::{
+use crate::session::document::LatencySummary;
+use crate::trace::requests::{
     DeviceNumber, OperationLatency, RequestActor, RequestOperation, RequestSummary, StageLatency,
     TracedRequest,
 };
-use crate::session::document::LatencySummary;
 use crate::units;
 
 /// Represents an unknown value.
@@ -257,7 +257,7 @@ impl LastLine {
                 }
             };
         let process =
-            |(actor, toll): (Option<RequestActor>, crate::model::requests::PerThreadStats)| {
+            |(actor, toll): (Option<RequestActor>, crate::trace::requests::PerThreadStats)| {
                 ProcessLine {
                     pid: actor.map(|actor| actor.pid),
                     command: actor.map(|actor| printable_bytes(actor.name.as_bytes())),
@@ -286,7 +286,7 @@ impl LastLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::requests::RequestTimestamps;
+    use crate::trace::requests::RequestTimestamps;
 
     fn test_request() -> TracedRequest {
         TracedRequest {

@@ -1,11 +1,11 @@
 //! Sentences about transfers, for the screen and for `watch`.
 
-use crate::model::snapshot::{
+use crate::probe::operations::WorkUnit;
+use crate::probe::sample::PagesUnknown;
+use crate::snapshot::view::{
     Bottleneck, BottleneckReason, Throttle, TransferKind, TransferOperation, TransferState,
     TransferView, WorkProgress,
 };
-use crate::probe::operations::WorkUnit;
-use crate::probe::sample::PagesUnknown;
 use crate::units;
 
 /// The bottleneck with its reason, such as `destination: sdc, w_await 48 ms`; `None` where it is

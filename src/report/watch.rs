@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::HostView;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::HostView;
 use crate::units::{format_capacity, format_estimate, format_percent};
 
 pub use self::mounts::{file_system_name, mount_error_text, no_values_text};
@@ -139,11 +139,11 @@ mod tests {
 
     use super::columns::display_width;
     use super::*;
-    use crate::model::snapshot::{
+    use crate::probe::sample::UnitKind;
+    use crate::snapshot::view::{
         DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState,
         TransferView, UnitLimit, UnitView,
     };
-    use crate::probe::sample::UnitKind;
 
     fn test_view() -> Snapshot {
         Snapshot {

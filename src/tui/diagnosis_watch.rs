@@ -14,9 +14,9 @@ use super::threads::CommandThread;
 use crate::app::why::WatchedDiagnosis;
 use crate::diagnosis::suspicion::is_suspicious;
 use crate::diagnosis::{Diagnosis, WINDOW, diagnose};
-use crate::model::Snapshot;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
 use crate::window_recorder::WindowRecorder;
 
 /// Time between two scans of the tasks.

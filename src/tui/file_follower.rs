@@ -8,8 +8,8 @@ use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
-use crate::file_trace::{FileTrace, RecordedTime};
 use crate::roots::SysPaths;
+use crate::trace::files::{FileTrace, RecordedTime};
 
 /// Time between two views.
 const VIEW_INTERVAL: Duration = Duration::from_secs(1);

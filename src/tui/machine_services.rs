@@ -18,10 +18,10 @@ use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
 use crate::benchmark_run::overwrite_consent;
 use crate::drive::settings::{SettingLock, SettingsManager};
-use crate::model::ViewBuilder;
 use crate::probe::SampleCollector;
 use crate::roots::SysPaths;
 use crate::session::store;
+use crate::snapshot::ViewBuilder;
 
 /// Sampling, benchmarks and sessions on this machine.
 #[derive(Debug)]

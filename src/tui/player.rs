@@ -16,9 +16,9 @@ use crate::app::{Effect, Message, Seek};
 use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::files::output;
 use crate::files::safe_text::SafeText;
-use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
-use crate::model::{SampleHistory, Snapshot};
 use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
+use crate::snapshot::{SampleHistory, Snapshot};
+use crate::trace::requests::{RequestAggregator, RequestLine, RequestsView};
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);

@@ -11,14 +11,14 @@ use crate::app::{
 };
 use crate::drive::identity;
 use crate::drive::settings::{SettingError, SettingLock, SettingsManager, SystemSetting};
-use crate::model::files;
-use crate::model::files::{DeletedView, FileView};
 use crate::probe::file_systems;
 use crate::probe::process::io_priority::{IoClass, set_io_priority};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::open_files;
 use crate::probe::process::stat::parse_stat;
 use crate::roots::SysPaths;
+use crate::snapshot::files;
+use crate::snapshot::files::{DeletedView, FileView};
 
 /// The open files of a process.
 ///

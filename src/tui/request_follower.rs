@@ -9,11 +9,11 @@ use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
-use crate::model::requests::RequestAggregator;
 use crate::probe::boot_time;
-use crate::probe::trace::{CaptureControl, TraceCapture};
-use crate::request_trace::{TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
+use crate::trace::events::{CaptureControl, TraceCapture};
+use crate::trace::requests::RequestAggregator;
+use crate::trace::stream::{TraceDetail, TraceScope, follow_requests};
 
 /// Time between two views in nanoseconds of the trace's clock.
 const VIEW_INTERVAL_NS: u64 = 200_000_000;

@@ -7,8 +7,8 @@ use tokio::sync::{mpsc, watch};
 use crate::app::why::WatchedDiagnosis;
 use crate::app::{Effect, Message};
 use crate::bench::RunEvent;
-use crate::model::Snapshot;
-use crate::model::requests::RequestsView;
+use crate::snapshot::Snapshot;
+use crate::trace::requests::RequestsView;
 
 /// Messages that can be queued before their sender has to wait.
 const MESSAGE_CAPACITY: usize = 64;

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::{AppState, Screen};
-use crate::model::snapshot::HostView;
+use crate::snapshot::view::HostView;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::right_aligned;
 use crate::units;
@@ -165,7 +165,7 @@ mod tests {
     use ratatui::style::Modifier;
 
     use super::*;
-    use crate::model::ViewBuilder;
+    use crate::snapshot::ViewBuilder;
 
     #[test]
     fn what_is_at_the_right_leaves_the_style_of_the_facts() {

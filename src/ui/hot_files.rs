@@ -13,9 +13,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use crate::app::hot_files::{HotFilesList, HotFilesScope, HotFilesState};
-use crate::model::hot_files::Access;
-use crate::model::hot_files::view::{HotFileView, HotFilesView, SyncView};
 use crate::report::hot_files::{file_name, other_bytes, process_name, sync_user_name};
+use crate::trace::hot_files::Access;
+use crate::trace::hot_files::view::{HotFileView, HotFilesView, SyncView};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;
 use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};

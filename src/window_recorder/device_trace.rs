@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::diagnosis::requests::RequestEvidence;
 use crate::files::safe_text::SafeText;
-use crate::model::requests::TracedRequest;
 use crate::probe::process::stat::parse_thread_group;
-use crate::probe::trace::{CaptureControl, TraceCapture};
-use crate::request_trace::{TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
+use crate::trace::events::{CaptureControl, TraceCapture};
+use crate::trace::requests::TracedRequest;
+use crate::trace::stream::{TraceDetail, TraceScope, follow_requests};
 
 /// Requests that are kept at most: a second of a fast drive is enough to see who is ahead of whom.
 const MAX_REQUESTS: usize = 200_000;

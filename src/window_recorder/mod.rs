@@ -15,12 +15,12 @@ use self::stoppable::stoppable_processes;
 use crate::diagnosis::EvidenceWindow;
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
 use crate::probe::boot_time;
 use crate::probe::facts::{FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::system::kernel_log::NewErrors;
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
 
 pub(crate) use self::device_trace::process_of;
 

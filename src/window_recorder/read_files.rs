@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::Snapshot;
 use crate::probe::files::layout::{FileLayout, read_layout};
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
 
 /// Files that are looked at, those that are read fastest.
 const MAX_FILES: usize = 4;
@@ -96,8 +96,8 @@ fn files_by_rate(snapshots: &[Arc<Snapshot>]) -> Vec<(u32, &str)> {
 mod tests {
     use super::*;
     use crate::drive::identity::list_block_devices;
-    use crate::model::ViewBuilder;
-    use crate::model::snapshot::{DeviceView, TransferView};
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::{DeviceView, TransferView};
 
     fn snapshot(change: impl FnOnce(&mut Snapshot)) -> Snapshot {
         let mut snapshot = ViewBuilder::default().update(Arc::default());

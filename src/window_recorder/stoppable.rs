@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::Snapshot;
 use crate::probe::process::dependents::DependentsSearch;
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
 
 /// Processes whose descriptors are looked at: those that move most.
 const MAX_PROCESSES: usize = 16;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::model::snapshot::DeviceView;
-use diskscope::model::{Snapshot, ViewBuilder, ViewSettings};
 use diskscope::probe::sample::ProbeNotice;
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::view::DeviceView;
+use diskscope::snapshot::{Snapshot, ViewBuilder, ViewSettings};
 
 use crate::overlay::lay;
 
@@ -93,7 +93,7 @@ fn raid_on_disks_is_read_from_kernel_4_15() {
         "it lies on two devices"
     );
     assert_eq!(find_device(&live, "md0").underlying, ["sda1", "sdb"]);
-    let stack = diskscope::model::stack::stack_of(&live.devices, "dm-0");
+    let stack = diskscope::snapshot::stack::stack_of(&live.devices, "dm-0");
     let stack: Vec<(&str, usize)> = stack
         .iter()
         .map(|layer| (live.devices[layer.device_index].name.as_str(), layer.depth))

@@ -16,13 +16,6 @@ use diskscope::bench::{RunEvent, RunProgress, framework};
 use diskscope::drive::guard::{Reason, Refusal, Usage, User};
 use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
-use diskscope::model::Snapshot;
-use diskscope::model::requests::{
-    MatchErrors, RequestActor, RequestAggregator, RequestOperation, RequestTimestamps,
-    TracedRequest,
-};
-use diskscope::model::snapshot::{DeviceView, HostView, ProcessView, TransferState, TransferView};
-use diskscope::probe::trace::event::{RwbsFlags, ThreadName};
 use diskscope::report::checks::describe_verdicts;
 use diskscope::report::compare::compare_sessions;
 use diskscope::roots::SysPaths;
@@ -35,7 +28,14 @@ use diskscope::session::document::{
     StageBreakdown, TargetRecord, VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
+use diskscope::snapshot::Snapshot;
+use diskscope::snapshot::view::{DeviceView, HostView, ProcessView, TransferState, TransferView};
 use diskscope::stats::latency::histogram::LatencyHistogram;
+use diskscope::trace::events::event::{RwbsFlags, ThreadName};
+use diskscope::trace::requests::{
+    MatchErrors, RequestActor, RequestAggregator, RequestOperation, RequestTimestamps,
+    TracedRequest,
+};
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

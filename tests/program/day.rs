@@ -9,7 +9,6 @@ use std::thread;
 use std::time::Duration;
 
 use diskscope::app::{AppEvent, AppState, Message, update};
-use diskscope::model::ViewBuilder;
 use diskscope::probe::copy_jobs::{FileCount, JobCount, arguments};
 use diskscope::probe::sample::{
     Availability, DiskCounters, FileHandle, FileKind, OpenFile, ProcessIdentity, ProcessIo,
@@ -17,6 +16,7 @@ use diskscope::probe::sample::{
 };
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::ViewBuilder;
 
 /// A day, with a sample every ten seconds.
 const SAMPLES: u64 = 8640;

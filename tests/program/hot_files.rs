@@ -12,11 +12,11 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diskscope::file_trace::{FileTrace, RecordedTime};
-use diskscope::model::hot_files::Access;
-use diskscope::model::hot_files::view::{HotFileView, HotFilesView};
-use diskscope::probe::trace::file_event::SyncCall;
 use diskscope::roots::SysPaths;
+use diskscope::trace::events::file_event::SyncCall;
+use diskscope::trace::files::{FileTrace, RecordedTime};
+use diskscope::trace::hot_files::Access;
+use diskscope::trace::hot_files::view::{HotFileView, HotFilesView};
 use rustix::fs::{Advice, fadvise, syncfs};
 use serde_json::Value;
 

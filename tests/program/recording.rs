@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use diskscope::model::snapshot::DeviceView;
-use diskscope::model::{Snapshot, ViewBuilder};
 use diskscope::recording::{AppendResult, FrameMark, Recording, RecordingCursor, RecordingWriter};
+use diskscope::snapshot::view::DeviceView;
+use diskscope::snapshot::{Snapshot, ViewBuilder};
 
 /// Views of a busy day, all different.
 fn views(count: usize) -> Vec<Snapshot> {

@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use diskscope::model::requests::{MatchErrors, RequestOperation, StageTimes, TracedRequest};
-use diskscope::probe::trace::{CaptureControl, TraceCapture};
-use diskscope::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use diskscope::roots::SysPaths;
+use diskscope::trace::events::{CaptureControl, TraceCapture};
+use diskscope::trace::requests::{MatchErrors, RequestOperation, StageTimes, TracedRequest};
+use diskscope::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;

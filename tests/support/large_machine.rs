@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::{AppEvent, AppState, Message, update};
-use diskscope::model::ViewBuilder;
 use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::ViewBuilder;
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::name_pattern::matches_pattern;
 use crate::app::column_step::VisibleColumns;
 use crate::drive::DriveKind;
-use crate::model::SampleHistory;
-use crate::model::device_folding::{DeviceFolding, Fold, FoldedDevices};
-use crate::model::snapshot::{DeviceView, Snapshot};
+use crate::snapshot::SampleHistory;
+use crate::snapshot::device_folding::{DeviceFolding, Fold, FoldedDevices};
+use crate::snapshot::view::{DeviceView, Snapshot};
 use crate::stats::sorting::SortList as _;
 
 /// A device counts as idle after this many samples without I/O, so that its line does not come and
@@ -321,7 +321,7 @@ fn matches_filter(device: &DeviceView, filter: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ViewBuilder;
+    use crate::snapshot::ViewBuilder;
 
     fn device(name: &str, kind: DriveKind, parent: Option<&str>, ios: f64) -> DeviceView {
         DeviceView {

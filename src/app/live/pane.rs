@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::error::OpenFilesError;
-use crate::model::files::{DeletedView, FileView};
+use crate::snapshot::files::{DeletedView, FileView};
 
 /// A list of the Live screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::snapshot::ProcessView;
+use crate::snapshot::view::ProcessView;
 
 /// The same processes, each after its parent if that is listed too. Roots and siblings keep their
 /// order.

@@ -6,7 +6,7 @@ use crate::app::keymap::KeyCommand;
 use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::{Snapshot, UnitView};
+use crate::snapshot::view::{Snapshot, UnitView};
 use crate::stats::sorting::SortList as _;
 
 /// A column by which units can be sorted.

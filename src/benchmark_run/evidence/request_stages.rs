@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::sampling::TraceSampling;
 use super::traced_competitors::TracedCompetitors;
 use crate::engine::WORKER_THREAD_PREFIX;
-use crate::model::requests::{RequestActor, RequestOperation};
-use crate::probe::trace::{CaptureControl, TraceCapture};
-use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
 use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageBreakdown};
 use crate::stats::latency::histogram::LatencyHistogram;
+use crate::trace::events::{CaptureControl, TraceCapture};
+use crate::trace::requests::{RequestActor, RequestOperation};
+use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 
 /// Traces the requests, or a sample of them, that this process submits to the device under test,
 /// where the kernel allows it; does nothing otherwise. Dropping it ends the trace.
@@ -182,7 +182,7 @@ impl OwnThreads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::trace::event::ThreadName;
+    use crate::trace::events::event::ThreadName;
 
     #[test]
     fn ended_own_threads_are_recognized_by_name() {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::probe::trace::CaptureControl;
+use crate::trace::events::CaptureControl;
 
 /// Requests that may be traced per second, on average.
 const MAX_REQUESTS_PER_S: f64 = 2_000.0;

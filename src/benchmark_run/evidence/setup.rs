@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::drive::{BlockDevice, DriveKind, Target};
 use crate::foreign_tree::ForeignTree;
-use crate::model::advice;
 use crate::session::document::DriveSetup;
+use crate::snapshot::advice;
 
 /// File systems that are kept in memory.
 const IN_MEMORY_FILE_SYSTEMS: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::files::printable::printable_bytes;
-use crate::model::requests::RequestActor;
 use crate::probe::process::stat;
 use crate::probe::text::{read_file, read_start};
 use crate::session::document::{Attribution, OtherUser};
+use crate::trace::requests::RequestActor;
 
 /// Limit on distinct threads; further ones are not attributed.
 const MAX_THREADS: usize = 4096;
@@ -86,7 +86,7 @@ pub fn is_kernel_thread(proc: &Path, pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::trace::event::ThreadName;
+    use crate::trace::events::event::ThreadName;
 
     #[test]
     fn traced_competitors_are_grouped_by_process_and_sorted_by_bytes() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::print_status_line;
 use crate::flight_recorder::KeptTrigger;
-use crate::model::Snapshot;
 use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter, RingWriter};
+use crate::snapshot::Snapshot;
 
 /// Bytes of the requests in one frame: a fast drive completes more in an interval than a frame may hold.
 const MAX_REQUESTS_BYTES: usize = 4 << 20;
@@ -181,8 +181,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::ViewBuilder;
     use crate::recording::Recording;
+    use crate::snapshot::ViewBuilder;
 
     #[test]
     fn requests_that_exceed_a_segment_of_the_ring_are_written_in_parts() {

@@ -4,11 +4,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::print_status_line;
-use crate::model::requests::RequestLine;
 use crate::probe::boot_time;
-use crate::probe::trace::{CaptureControl, TraceCapture};
-use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
+use crate::trace::events::{CaptureControl, TraceCapture};
+use crate::trace::requests::RequestLine;
+use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 
 /// Capacity of the queue of request batches, which is drained at least at every view.
 const REQUEST_QUEUE_BATCHES: usize = 65_536;

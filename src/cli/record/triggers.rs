@@ -8,9 +8,9 @@ use crate::cli::pace;
 use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVAL};
-use crate::model::Snapshot;
 use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};
 use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
 use crate::window_recorder::SCAN_INTERVAL;
 
 /// The time after a trigger.

@@ -11,8 +11,8 @@ use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
 use crate::cli::output::{converted, growing_destination, print_status_line};
 use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
-use crate::model::Snapshot;
 use crate::report::triggers;
+use crate::snapshot::Snapshot;
 use crate::units::format_wait;
 
 /// Time between two looks at the commands that are still running at the end.

@@ -9,9 +9,9 @@ use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::whole_destination;
 use crate::files::output::NewFileAccess;
-use crate::model::Snapshot;
 use crate::probe::SystemSample;
 use crate::report::openmetrics::SnapshotMetrics;
+use crate::snapshot::Snapshot;
 
 /// Writes expositions.
 pub(super) struct ExpositionWriter {

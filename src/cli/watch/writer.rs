@@ -6,9 +6,9 @@ use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::format::OutputFormat;
 use crate::cli::output::{converted, growing_destination};
-use crate::model::Snapshot;
 use crate::report::csv::CsvTable;
 use crate::report::watch;
+use crate::snapshot::Snapshot;
 
 /// The devices, a row for each and sample.
 const DEVICE_TABLE: CsvTable = CsvTable {

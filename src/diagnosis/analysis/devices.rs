@@ -3,8 +3,8 @@
 use crate::diagnosis::window::EvidenceWindow;
 use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::DeviceView;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::DeviceView;
 
 /// An interval with at most this many requests in flight shows the latency under light load.
 const LIGHT_QUEUE: f64 = 1.2;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::diagnosis::remedy::ProcessInstance;
 use crate::diagnosis::window::EvidenceWindow;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::ProcessView;
+use crate::snapshot::view::ProcessView;
 
 /// A process over the window. Rates are means over the whole window.
 #[derive(Debug, Clone, Default)]

@@ -9,10 +9,10 @@ use crate::diagnosis::file_server::{AwaitedServer, FileServerClient, ServedMount
 use crate::diagnosis::remedy::{AwaitedMount, Remedy};
 use crate::drive::mounts::MountEntry;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::MountView;
 use crate::probe::facts::FactsSample;
 use crate::probe::mount_tree::{is_reachable, submounts};
 use crate::probe::process::thread_sleep::ThreadSleep;
+use crate::snapshot::view::MountView;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in
 /// fs/fuse/virtio_fs.c).

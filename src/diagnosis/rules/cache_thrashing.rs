@@ -9,8 +9,8 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::{HostView, ProcessView};
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{HostView, ProcessView};
 use crate::stats::sorting::SortList as _;
 
 /// Bytes per second that are read again,

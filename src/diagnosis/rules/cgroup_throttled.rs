@@ -10,7 +10,7 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
-use crate::model::snapshot::{UnitLimit, UnitView};
+use crate::snapshot::view::{UnitLimit, UnitView};
 
 /// Use of the limit from which it is reached.
 const AT_LIMIT: f64 = 0.85;

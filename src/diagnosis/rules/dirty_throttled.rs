@@ -12,7 +12,7 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::mitigation::pause_of;
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
-use crate::model::snapshot::HostView;
+use crate::snapshot::view::HostView;
 use crate::stats::sorting::SortList as _;
 
 /// Fraction of the time that a writer has to be throttled.

@@ -7,7 +7,7 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::MountView;
+use crate::snapshot::view::MountView;
 
 /// Available bytes below which a file system is full: writes fail or are about to fail,
 const FULL_BYTES: f64 = 16e6;

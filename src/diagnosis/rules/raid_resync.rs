@@ -9,8 +9,8 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::TransferKind;
 use crate::probe::system::device_health::RaidAction;
+use crate::snapshot::view::TransferKind;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = active_arrays(analysis)

@@ -7,7 +7,7 @@ use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::files::safe_text::SafeText;
-use crate::model::advice::{ObservedLoad, tuning_advice};
+use crate::snapshot::advice::{ObservedLoad, tuning_advice};
 
 /// Requests per second from which a device is in use.
 const IN_USE: f64 = 20.0;

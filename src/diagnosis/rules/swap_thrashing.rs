@@ -6,7 +6,7 @@ use crate::diagnosis::cause::{Cause, CauseDetail, NotExamined, Party};
 use crate::diagnosis::code::{Certainty, Severity};
 use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
-use crate::model::snapshot::HostView;
+use crate::snapshot::view::HostView;
 
 /// Bytes per second read from swap from which somebody notices,
 const MIN_SWAP_IN: f64 = 1e6;

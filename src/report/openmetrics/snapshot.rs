@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::exposition::{Exposition, Family, FamilyKind, Label};
 use crate::condition::Condition;
 use crate::files::safe_text::SafeText;
-use crate::model::Snapshot;
-use crate::model::snapshot::DeviceView;
 use crate::probe::SystemSample;
 use crate::probe::sample::{
     ControlGroupSample, DeviceIo, DiskCounters, PressureStall, RequestCounters, UnitKind,
 };
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::DeviceView;
 
 /// `/proc/diskstats` counts sectors of 512 bytes.
 const SECTOR_BYTES: f64 = 512.0;
@@ -502,8 +502,8 @@ fn sum(total: DeviceIo, io: &DeviceIo) -> DeviceIo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ViewBuilder;
-    use crate::model::snapshot::IoErrorsView;
+    use crate::snapshot::ViewBuilder;
+    use crate::snapshot::view::IoErrorsView;
 
     fn sample() -> SystemSample {
         SystemSample {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::columns::{fit_to_width, format_known, format_megabytes_per_s};
-use crate::model::Snapshot;
-use crate::model::snapshot::DeviceShare;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::DeviceShare;
 use crate::units::format_three_digits;
 
 /// Maximum number of lines; the busiest processes are listed.

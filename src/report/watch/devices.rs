@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::columns::{fit_to_width, format_known, format_megabytes_per_s};
 use crate::drive::DriveKind;
-use crate::model::device_folding::{DeviceFolding, FoldedDevices};
-use crate::model::snapshot::DeviceView;
 use crate::report::devices::folded_text;
+use crate::snapshot::device_folding::{DeviceFolding, FoldedDevices};
+use crate::snapshot::view::DeviceView;
 use crate::units;
 use crate::units::format_three_digits;
 

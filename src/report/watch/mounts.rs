@@ -6,7 +6,7 @@ use super::columns::{
     DEFAULT_TERMINAL_WIDTH, display_width, fit_to_width, format_known, format_megabytes_per_s,
     keep_end,
 };
-use crate::model::snapshot::{MountErrors, MountView, NoMountValues};
+use crate::snapshot::view::{MountErrors, MountView, NoMountValues};
 use crate::units::format_three_digits;
 
 /// A line for each mount, and one for each device of a btrfs with errors; nothing where they were

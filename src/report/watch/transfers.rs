@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::columns::{
     DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known, keep_end,
 };
-use crate::model::snapshot::{GrowingFile, TransferState, TransferView};
 use crate::report::transfer_text::{
     bottleneck_text, dirty_text, end_text, operation_text, throttle_text, work_text,
 };
+use crate::snapshot::view::{GrowingFile, TransferState, TransferView};
 use crate::units;
 
 /// Maximum number of listed growing files.

@@ -6,8 +6,8 @@ use super::columns::{
     DEFAULT_TERMINAL_WIDTH, display_width, fit_to_width, format_known, format_megabytes_per_s,
     keep_end,
 };
-use crate::model::snapshot::UnitView;
 use crate::probe::sample::UnitKind;
+use crate::snapshot::view::UnitView;
 use crate::units::format_three_digits;
 
 /// Maximum number of listed units; the busiest are listed.

@@ -10,8 +10,8 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
 use crate::app::{self, AppEvent, AppState, Message};
-use crate::model::snapshot::{DeviceView, ProcessView};
-use crate::model::{Snapshot, ViewBuilder};
+use crate::snapshot::view::{DeviceView, ProcessView};
+use crate::snapshot::{Snapshot, ViewBuilder};
 use crate::ui::{self, Theme};
 
 const WIDTH: u16 = 30;

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
+use crate::snapshot::view::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
 use crate::ui::live::rows::{beside, fact_line};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;

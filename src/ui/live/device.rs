@@ -9,13 +9,13 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::drive::{BlockDevice, DriveKind, unplug};
-use crate::model::advice::{self, TuningAdvice};
-use crate::model::history::DevicePoint;
-use crate::model::snapshot::DeviceView;
-use crate::model::{Snapshot, stack};
 use crate::report::devices;
 use crate::report::unplug::unplug_text;
 use crate::session::document::MetricUnit;
+use crate::snapshot::advice::{self, TuningAdvice};
+use crate::snapshot::history::DevicePoint;
+use crate::snapshot::view::DeviceView;
+use crate::snapshot::{Snapshot, stack};
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};

@@ -6,9 +6,9 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::model::history::HostPoint;
-use crate::model::snapshot::{DeviceView, GrowingFile, HostView};
 use crate::session::document::MetricUnit;
+use crate::snapshot::history::HostPoint;
+use crate::snapshot::view::{DeviceView, GrowingFile, HostView};
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::device::dirty_text;
 use crate::ui::live::rows::{beside, fact_line};

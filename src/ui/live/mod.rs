@@ -30,7 +30,7 @@ use ratatui::widgets::Widget;
 use crate::app::live::{LivePane, LiveState};
 use crate::app::viewport::Viewport;
 use crate::files::safe_text::SafeText;
-use crate::model::snapshot::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
+use crate::snapshot::view::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
 use crate::ui::live::filter::draw_filter;
 use crate::ui::live::rows::{take_bottom, take_top};
 use crate::ui::theme::{StyleRole, Theme};

@@ -7,12 +7,12 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::live::LiveState;
-use crate::model::snapshot::TransferView;
 use crate::report::transfer_text::{
     bottleneck_text, dirty_text, end_text, operation_text, pages_unknown_text, state_text,
     throttle_text, work_text,
 };
 use crate::session::document::MetricUnit;
+use crate::snapshot::view::TransferView;
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line, wrap_facts};
 use crate::ui::theme::{StyleRole, Theme};

@@ -7,11 +7,11 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::live::{LiveList, LiveState};
-use crate::model::Snapshot;
-use crate::model::snapshot::{Throttle, TransferState, TransferView, is_other_users_notice};
 use crate::report::transfer_text::{
     operation_text, short_bottleneck_text, short_end_text, throttle_text,
 };
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{Throttle, TransferState, TransferView, is_other_users_notice};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{TableColumn, TableWidget};

@@ -14,8 +14,8 @@ pub(super) fn time_cell(nanoseconds: Option<f64>, theme: Theme) -> Line<'static>
 }
 
 /// The role of an operation.
-pub(super) fn operation_role(operation: crate::model::requests::RequestOperation) -> StyleRole {
-    use crate::model::requests::RequestOperation;
+pub(super) fn operation_role(operation: crate::trace::requests::RequestOperation) -> StyleRole {
+    use crate::trace::requests::RequestOperation;
     match operation {
         RequestOperation::Read => StyleRole::Read,
         RequestOperation::Write | RequestOperation::Discard => StyleRole::Write,

@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::requests::ListedRequest;
 use crate::files::printable::printable_bytes;
-use crate::model::requests::TracedRequest;
+use crate::trace::requests::TracedRequest;
 use crate::ui::requests::cells::operation_role;
 use crate::ui::requests::flags;
 use crate::ui::requests::list::seek_text;

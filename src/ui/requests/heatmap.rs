@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::model::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestsView};
+use crate::trace::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestsView};
 use crate::ui::requests::time_axis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
@@ -126,7 +126,7 @@ fn rebin(
     height: usize,
 ) -> Vec<ReadOtherCounts> {
     let mut grid = vec![[0, 0]; width * height];
-    let columns = crate::model::requests::MAX_COLUMNS;
+    let columns = crate::trace::requests::MAX_COLUMNS;
     for (index, (_, counts)) in view.heatmap.iter().rev().enumerate() {
         let column = width - 1 - (index * width / columns).min(width - 1);
         for (row, [reads, others]) in counts.iter().enumerate().skip(low) {

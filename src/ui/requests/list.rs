@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::requests::{ListedRequest, RequestOrder, RequestsState};
 use crate::files::printable::printable_bytes;
-use crate::model::requests::RequestsView;
+use crate::trace::requests::RequestsView;
 use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget};

@@ -26,7 +26,7 @@ use ratatui::widgets::{Clear, Paragraph, Widget, Wrap};
 
 use crate::app::AppState;
 use crate::app::requests::RequestsState;
-use crate::model::requests::RequestsView;
+use crate::trace::requests::RequestsView;
 use crate::ui::live::timeline;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::with_side_margins;

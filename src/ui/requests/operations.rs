@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::model::requests::RequestsView;
+use crate::trace::requests::RequestsView;
 use crate::ui::requests::cells::{operation_role, time_cell};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};

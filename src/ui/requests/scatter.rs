@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
-use crate::model::requests::{RequestsView, ScatterPoint};
+use crate::trace::requests::{RequestsView, ScatterPoint};
 use crate::ui::requests::time_axis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;

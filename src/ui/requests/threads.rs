@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::files::printable::printable_bytes;
-use crate::model::requests::RequestsView;
+use crate::trace::requests::RequestsView;
 use crate::ui::requests::cells::time_cell;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use diskscope::model::{ViewBuilder, ViewSettings};
+use diskscope::snapshot::{ViewBuilder, ViewSettings};
 use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
 

@@ -10,8 +10,8 @@ mod checks;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use diskscope::probe::trace::decode::EventDecoder;
-use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
+use diskscope::trace::events::decode::EventDecoder;
+use diskscope::trace::events::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 
 const EVENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/6.1/events");
 const HEADER: &str = include_str!("../../traces/6.1/events/header_page");

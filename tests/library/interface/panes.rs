@@ -9,21 +9,21 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::requests::TraceUnavailable;
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::drive::identity;
-use diskscope::model::Snapshot;
-use diskscope::model::files::{DeletedView, FileHolder, FileView};
-use diskscope::model::hot_files::Access;
-use diskscope::model::hot_files::view::{
-    FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,
-};
-use diskscope::model::snapshot::{
-    Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
-    TransferState, TransferView, UnitLimit, UnitView,
-};
 use diskscope::probe::file_systems::FileSystemUsage;
 use diskscope::probe::file_systems::MountedFileSystem;
 use diskscope::probe::sample::{ProbeNotice, UnitKind};
-use diskscope::probe::trace::file_event::SyncCall;
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::Snapshot;
+use diskscope::snapshot::files::{DeletedView, FileHolder, FileView};
+use diskscope::snapshot::view::{
+    Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
+    TransferState, TransferView, UnitLimit, UnitView,
+};
+use diskscope::trace::events::file_event::SyncCall;
+use diskscope::trace::hot_files::Access;
+use diskscope::trace::hot_files::view::{
+    FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,
+};
 use diskscope::ui::Theme;
 
 use crate::interface::canned;

@@ -7,14 +7,14 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::keymap::{self, KeyCommand};
 use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
-use diskscope::model::files::FileView;
-use diskscope::model::hot_files::view::{
+use diskscope::probe::sample::UnitKind;
+use diskscope::session::document::{Severity, Verdict};
+use diskscope::snapshot::files::FileView;
+use diskscope::snapshot::view::{MountView, UnitView};
+use diskscope::trace::events::file_event::SyncCall;
+use diskscope::trace::hot_files::view::{
     FileNameView, HotFileView, HotFilesView, ProcessView, SyncView,
 };
-use diskscope::model::snapshot::{MountView, UnitView};
-use diskscope::probe::sample::UnitKind;
-use diskscope::probe::trace::file_event::SyncCall;
-use diskscope::session::document::{Severity, Verdict};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
 

@@ -9,9 +9,9 @@ mod trees;
 
 use std::time::{Duration, Instant};
 
-use diskscope::probe::trace::decode::EventDecoder;
-use diskscope::probe::trace::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 use diskscope::session::document::Session;
+use diskscope::trace::events::decode::EventDecoder;
+use diskscope::trace::events::enabled::{ENABLED_EVENTS, FILE_EVENTS};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 

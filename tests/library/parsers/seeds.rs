@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use diskscope::model::snapshot::DeviceView;
-use diskscope::model::{Snapshot, ViewBuilder};
 use diskscope::recording::frame::encode_frame;
 use diskscope::recording::ring::{RingGeometry, encode_segment_header};
 use diskscope::recording::{FrameKind, FrameMark, RecordingWriter, TriggerRecord};
 use diskscope::session::document::Session;
 use diskscope::session::store::{self, Journal};
+use diskscope::snapshot::view::DeviceView;
+use diskscope::snapshot::{Snapshot, ViewBuilder};
 use flate2::{Compress, Compression, FlushCompress};
 
 pub fn repository_root() -> &'static Path {

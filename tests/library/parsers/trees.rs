@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::model::{ViewBuilder, ViewSettings};
 use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::{ViewBuilder, ViewSettings};
 use proptest::sample::Index;
 
 use crate::overlay::lay;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fs::File;
 
-use diskscope::model::requests::{DeviceIoCounts, DeviceNumber, TracedIo};
-use diskscope::process_io_trace::ProcessIoTrace;
 use diskscope::roots::SysPaths;
+use diskscope::trace::by_process::ProcessIoTrace;
+use diskscope::trace::requests::{DeviceIoCounts, DeviceNumber, TracedIo};
 
 use crate::file_system::LoopFileSystem;
 use crate::live::live_sampler::MIB;
@@ -20,7 +20,7 @@ fn sync(file_system: &LoopFileSystem) {
 
 /// What the processes did on a device.
 fn on_device(traced: &TracedIo, device: DeviceNumber) -> HashMap<u32, DeviceIoCounts> {
-    let counts = |(pid, process): (&u32, &diskscope::model::requests::TracedProcess)| {
+    let counts = |(pid, process): (&u32, &diskscope::trace::requests::TracedProcess)| {
         Some((*pid, *process.devices.get(&device)?))
     };
     traced.processes.iter().filter_map(counts).collect()

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::model::snapshot::TransferState;
+use diskscope::snapshot::view::TransferState;
 
 use crate::live::live_sampler::{
     LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, path_text, program_exists,

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diskscope::model::snapshot::TransferView;
-use diskscope::model::{Snapshot, ViewBuilder};
 use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
+use diskscope::snapshot::view::TransferView;
+use diskscope::snapshot::{Snapshot, ViewBuilder};
 
 use crate::requirement::{Requirement, skip};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use diskscope::model::snapshot::TransferView;
 use diskscope::probe::sample::PagesUnknown;
+use diskscope::snapshot::view::TransferView;
 
 use crate::file_system::LoopFileSystem;
 use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::model::snapshot::{Bottleneck, Throttle};
+use diskscope::snapshot::view::{Bottleneck, Throttle};
 
 use crate::control_group::TestCgroup;
 use crate::live::live_sampler::{

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use diskscope::model::snapshot::TransferState;
+use diskscope::snapshot::view::TransferState;
 
 use crate::live::live_sampler::{
     LiveSampler, MIB, RunningChild, create_file, path_text, program_exists,

@@ -21,16 +21,10 @@ const LAYERS: &[&[&str]] = &[
     &["memory", "session"],
     &["axis", "drive"],
     &["engine", "probe"],
-    &["bench", "model"],
+    &["bench", "trace"],
+    &["snapshot"],
     &["condition", "diagnosis"],
-    &[
-        "file_trace",
-        "process_io_trace",
-        "recording",
-        "report",
-        "request_trace",
-        "retained_requests",
-    ],
+    &["recording", "report"],
     &["alerts", "app", "benchmark_run", "window_recorder"],
     &["flight_recorder", "ui"],
     &["tui"],
@@ -42,7 +36,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("drive", &["session"]),
     ("engine", &["session"]),
     ("probe", &["session"]),
-    ("model", &["engine", "session"]),
+    ("trace", &["session"]),
+    ("snapshot", &["bench", "engine", "session"]),
     ("bench", &["probe"]),
     ("condition", &["bench", "engine"]),
     ("diagnosis", &["bench", "engine", "session"]),
@@ -174,7 +169,7 @@ fn assert_not_used(module: &str, words: &[&str]) {
 fn terminal_libraries_are_used_by_the_interface_only() {
     let below = [
         "probe",
-        "model",
+        "snapshot",
         "drive",
         "engine",
         "bench",
@@ -212,7 +207,7 @@ fn pure_modules_use_no_system_interfaces() {
         "libc::",
         "Instant::now",
     ];
-    for module in ["model", "app", "stats", "units"] {
+    for module in ["snapshot", "app", "stats", "units"] {
         assert_not_used(module, &outside);
     }
 }

@@ -1,0 +1,324 @@
+//! Converts samples to views.
+
+use std::sync::Arc;
+
+use super::blocked::BlockedTasks;
+use super::dirty_memory::DirtyMemory;
+use super::flush_order::FlushOrder;
+use super::interval::SampleInterval;
+use super::processes::ProcessBaselines;
+use super::processes::by_device;
+use super::processes::ended::{EndedChildren, EndedInInterval};
+use super::transfers::TransferTracker;
+use super::transfers::context::TransferContext;
+use super::view::{DeviceView, HostView, Snapshot, TotalRates};
+use super::{devices, growing, io_errors, memory, mounts, processes, units};
+use crate::files::safe_text::SafeText;
+use crate::probe::SystemSample;
+use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
+use crate::trace::requests::TracedIo;
+
+/// Settings of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewSettings {
+    /// Whether processes without I/O are listed.
+    pub all_processes: bool,
+    /// Smallest file in bytes that counts as a transfer; files below 1 MiB never do.
+    pub min_transfer_bytes: u64,
+}
+
+impl Default for ViewSettings {
+    fn default() -> Self {
+        Self {
+            all_processes: false,
+            min_transfer_bytes: 8 << 20,
+        }
+    }
+}
+
+/// Creates the view of each sample from it and the previous one. Pure: the time comes from the
+/// samples.
+#[derive(Debug)]
+pub struct ViewBuilder {
+    settings: ViewSettings,
+    previous: Option<Arc<SystemSample>>,
+    baselines: ProcessBaselines,
+    ended_children: EndedChildren,
+    blocked: BlockedTasks,
+    dirty_memory: DirtyMemory,
+    flush_order: FlushOrder,
+    tracker: TransferTracker,
+}
+
+impl Default for ViewBuilder {
+    fn default() -> Self {
+        Self::new(ViewSettings::default())
+    }
+}
+
+impl ViewBuilder {
+    /// Creates a builder without a sample.
+    #[must_use]
+    pub fn new(settings: ViewSettings) -> Self {
+        Self {
+            settings,
+            previous: None,
+            baselines: ProcessBaselines::default(),
+            ended_children: EndedChildren::default(),
+            blocked: BlockedTasks::default(),
+            dirty_memory: DirtyMemory::default(),
+            flush_order: FlushOrder::default(),
+            tracker: TransferTracker::new(settings.min_transfer_bytes),
+        }
+    }
+
+    /// Sets whether processes without I/O are listed, from the next sample on.
+    pub fn show_all_processes(&mut self, all: bool) {
+        self.settings.all_processes = all;
+    }
+
+    /// The written files whose pages in memory the next sample should contain.
+    #[must_use]
+    pub fn followed_files(&self) -> Vec<FollowedFile> {
+        self.tracker.followed_files()
+    }
+
+    /// The view of the next sample.
+    pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
+        self.update_traced(now, None)
+    }
+
+    /// The view of the next sample, with the requests that completed since the previous one.
+    pub fn update_traced(&mut self, now: Arc<SystemSample>, traced: Option<&TracedIo>) -> Snapshot {
+        let before = self.previous.take();
+        let before = before.as_deref();
+        let interval = SampleInterval::new(before, &now);
+        self.tracker.update(&interval);
+        let mut devices = devices::device_views(before, &now);
+        self.dirty_memory.update(before, &now, &devices);
+        self.dirty_memory.set_device_values(&now, &mut devices);
+        self.flush_order.update(before, &now);
+        self.flush_order.set_states(&mut devices);
+        self.baselines.record_first_sample(&now);
+        let ended = self.ended_children.update(&interval);
+        let mut live = Snapshot {
+            time: now.time.clone().into(),
+            interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
+            host: host_view(before, &now),
+            devices,
+            processes: processes::process_views(
+                &interval,
+                &self.baselines,
+                &ended,
+                (self.settings.all_processes, traced),
+            ),
+            process_count: now.processes.len(),
+            total: TotalRates::default(),
+            traced: None,
+            transfers: Vec::new(),
+            growing_files: growing::growing_files(&interval),
+            units: None,
+            mounts: None,
+            blocked: self.blocked.update(&now),
+            io_errors: io_errors::io_error_views(before, &now),
+            notices: notice_texts(&now.notices),
+            drives: Arc::clone(&now.drives),
+            temperatures: Arc::clone(&now.temperatures),
+            file_systems: Arc::clone(&now.file_systems),
+        };
+        live.mounts = mounts::mount_views(before, &now, &live.devices);
+        live.total = total_rates(&interval, &ended, &live.devices);
+        if let Some(traced) = traced {
+            live.traced = by_device::apply_traced(&mut live.processes, traced, &interval);
+            processes::sort_by_load(&mut live.processes);
+        }
+        live.units = units::unit_views(&interval, &live.devices);
+        live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
+        live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
+        if before.is_some() {
+            live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
+        }
+        live.transfers = self.tracker.transfer_views(&TransferContext {
+            sample: &now,
+            devices: &live.devices,
+            dirty_memory: &self.dirty_memory,
+        });
+        self.previous = Some(now);
+        live
+    }
+}
+
+/// All processes together, and all drives together.
+fn total_rates(
+    interval: &SampleInterval<'_>,
+    ended: &EndedInInterval,
+    devices: &[DeviceView],
+) -> TotalRates {
+    let processes = processes::total_rates(interval, ended);
+    let sum = |rate: fn(&DeviceView) -> Option<f64>| {
+        let media = devices.iter().filter(|device| device.is_medium());
+        media.filter_map(rate).reduce(|sum, rate| sum + rate)
+    };
+    TotalRates {
+        read_bytes_per_s: processes.map(|(read, _)| read),
+        write_bytes_per_s: processes.map(|(_, written)| written),
+        actual_read_bytes_per_s: sum(|device| device.read_bytes_per_s),
+        actual_write_bytes_per_s: sum(|device| device.write_bytes_per_s),
+    }
+}
+
+fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
+    notices
+        .iter()
+        .map(|notice| notice.message().into())
+        .collect()
+}
+
+fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
+    let now = &sample.host;
+    let elapsed = before
+        .and_then(|before| sample.boot_time.checked_sub(before.boot_time))
+        .map(|elapsed| elapsed.as_secs_f64())
+        .filter(|seconds| *seconds > 0.0);
+    let before = before.map(|before| &before.host);
+    let reclaim_rate = |count: fn(&ReclaimCounters) -> u64| {
+        let (before, now) = (before?.reclaim?, now.reclaim?);
+        Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
+    };
+    let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
+    let share = |stall: f64| stall / 100.0;
+    let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
+    HostView {
+        name: word(&now.name),
+        kernel: word(&now.kernel),
+        uptime: now.uptime,
+        load_averages: now.load_averages,
+        cpu_busy: cpu.map(|(busy, _)| busy),
+        cpu_iowait: cpu.map(|(_, waiting)| waiting),
+        pressure_some: now
+            .pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        pressure_full: now
+            .pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        memory_pressure_some: now
+            .memory_pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        memory_pressure_full: now
+            .memory_pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        cpu_pressure_some: now
+            .cpu_pressure
+            .map(|pressure| share(pressure.average_10_s)),
+        swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
+        swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
+        refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),
+        direct_reclaims_per_s: reclaim_rate(|it| it.direct_reclaims),
+        memory_bytes: now.memory.total,
+        cached_bytes: match (now.memory.cached, now.memory.buffers) {
+            (Some(cached), Some(buffers)) => cached.checked_add(buffers),
+            (cached, None) => cached,
+            (None, buffers) => buffers,
+        },
+        dirty_bytes: now.memory.dirty,
+        writeback_bytes: now.memory.writeback,
+        time_to_flush: None,
+        background_threshold_bytes: now.memory.background_threshold,
+        throttle_threshold_bytes: memory::throttle_threshold(&now.memory),
+        time_to_throttle: None,
+        cache_hit_fraction: None,
+    }
+}
+
+/// Fractions of processor time that were busy, and idle with I/O outstanding.
+fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
+    let total = now
+        .total
+        .checked_sub(before.total)
+        .filter(|total| *total > 0)? as f64;
+    // The I/O wait counter may go backwards (proc(5)).
+    let busy = now.busy.checked_sub(before.busy)? as f64 / total;
+    let waiting = now.iowait.saturating_sub(before.iowait) as f64 / total;
+    Some((busy.min(1.0), waiting.min(1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn cpu_fractions_are_computed_from_ticks() {
+        let at = |busy, waiting, total| CpuTicks {
+            busy,
+            iowait: waiting,
+            total,
+        };
+        let (busy, waiting) = cpu_fractions(at(10, 5, 100), at(60, 30, 200)).unwrap();
+        assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
+        assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
+        assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
+    }
+
+    #[test]
+    fn totals_are_of_processes_and_of_drives_and_unknown_where_counters_are_refused() {
+        use crate::probe::sample::{
+            Availability, DiskCounters, ProcessIdentity, ProcessIo, ProcessSample, RequestCounters,
+        };
+        let sample = |second: u64, bytes: u64, notices: &[ProbeNotice]| {
+            let identity = ProcessIdentity {
+                pid: 7,
+                ..ProcessIdentity::default()
+            };
+            let io = ProcessIo {
+                read_bytes: bytes,
+                ..ProcessIo::default()
+            };
+            let process = ProcessSample {
+                identity: Arc::new(identity),
+                io: Availability::Available(io),
+                read_at: Duration::from_secs(second),
+                ..ProcessSample::default()
+            };
+            let disk = DiskCounters {
+                name: "sda".to_owned(),
+                reads: RequestCounters {
+                    completed: second,
+                    sectors: bytes / 256,
+                    ..RequestCounters::default()
+                },
+                ..DiskCounters::default()
+            };
+            Arc::new(SystemSample {
+                boot_time: Duration::from_secs(second),
+                disks: vec![disk],
+                processes: vec![process],
+                notices: notices.to_vec(),
+                ..SystemSample::default()
+            })
+        };
+        let mut builder = ViewBuilder::default();
+        builder.update(sample(10, 0, &[]));
+        let total = builder.update(sample(12, 8192, &[])).total;
+        assert_eq!(total.read_bytes_per_s, Some(4096.0));
+        assert_eq!(total.write_bytes_per_s, Some(0.0));
+        assert_eq!(total.actual_read_bytes_per_s, Some(8192.0));
+        let refused = [ProbeNotice::OthersIoNotPermitted];
+        let total = builder.update(sample(14, 8192, &refused)).total;
+        assert_eq!(
+            (total.read_bytes_per_s, total.write_bytes_per_s),
+            (None, None)
+        );
+        assert_eq!(total.actual_read_bytes_per_s, Some(0.0));
+    }
+
+    #[test]
+    fn first_snapshot_has_no_interval() {
+        let mut modeler = ViewBuilder::default();
+        let live = modeler.update(Arc::new(SystemSample::default()));
+        assert_eq!(live.interval, None);
+        let json = serde_json::to_value(&live).unwrap();
+        assert!(json["interval_ns"].is_null());
+    }
+}

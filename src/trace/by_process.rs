@@ -1,0 +1,65 @@
+//! Traces the requests of all devices and sums them by process and device.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::drive::identity;
+use crate::probe::process::thread_owner::ThreadOwners;
+use crate::roots::SysPaths;
+use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::trace::partitions::drives_of_partitions;
+use crate::trace::requests::{RequestMatcher, TracedIo};
+
+/// A trace of all devices; it ends when it is dropped.
+#[derive(Debug)]
+pub struct ProcessIoTrace {
+    counted: Arc<Mutex<TracedIo>>,
+    capture: TraceCapture,
+}
+
+impl ProcessIoTrace {
+    /// Starts tracing.
+    ///
+    /// # Errors
+    ///
+    /// When requests cannot be traced, and why.
+    pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
+        let counted = Arc::new(Mutex::new(TracedIo::default()));
+        let drives = drives_of_partitions(&identity::list_block_devices(roots));
+        let mut matcher = RequestMatcher::new(drives.clone());
+        let mut owners = ThreadOwners::new(&roots.proc);
+        let sums = Arc::clone(&counted);
+        let sink = move |batch: EventBatch<'_>| {
+            let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+            for event in batch.events {
+                matcher.add_event(event, |request| {
+                    sums.add(&request, &drives, |tid| owners.owner_of(tid));
+                });
+            }
+            sums.events_lost = batch.lost_events;
+            sums.end_reason = batch.end_error.map(ToString::to_string);
+            CaptureControl::Continue
+        };
+        let capture = TraceCapture::start(roots, &CaptureSettings::default(), sink)?;
+        Ok(Self { counted, capture })
+    }
+
+    /// What has completed since the last call. Requests of the last 40 ms may follow in the next.
+    #[must_use]
+    pub fn take(&self) -> TracedIo {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = TracedIo {
+            events_lost: counted.events_lost,
+            end_reason: counted.end_reason.clone(),
+            ..TracedIo::default()
+        };
+        std::mem::replace(&mut *counted, kept)
+    }
+
+    /// Ends the trace and returns the rest.
+    #[must_use]
+    pub fn stop(self) -> TracedIo {
+        self.capture.stop();
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *counted)
+    }
+}

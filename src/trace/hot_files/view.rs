@@ -1,0 +1,220 @@
+//! The result as it is shown and as JSON.
+
+use serde::Serialize;
+
+use super::piece::Access;
+use crate::files::safe_text::SafeText;
+use crate::trace::events::file_event::SyncCall;
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct ProcessView {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program, or of the thread of the kernel.
+    pub command: SafeText,
+    /// Its unit: service, container or session.
+    pub unit: Option<SafeText>,
+}
+
+/// The share of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileUserView {
+    /// The process.
+    #[serde(flatten)]
+    pub process: ProcessView,
+    /// Bytes that it read or wrote.
+    pub bytes: u64,
+}
+
+/// What identifies a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileNameView {
+    /// Its path; `None` where only the inode is known.
+    pub path: Option<SafeText>,
+    /// Whether it is deleted.
+    pub deleted: bool,
+    /// The block device of its file system.
+    pub device: SafeText,
+    /// Where that is mounted.
+    pub mount_point: SafeText,
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// A file with requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HotFileView {
+    /// The file.
+    #[serde(flatten)]
+    pub file: FileNameView,
+    /// Bytes read from the device.
+    pub read_bytes: u64,
+    /// Bytes written to the device.
+    pub written_bytes: u64,
+    /// Requests that read it.
+    pub read_ios: u64,
+    /// Requests that wrote it.
+    pub write_ios: u64,
+    /// Median latency of its requests, from queueing to completion.
+    pub p50_ns: Option<u64>,
+    /// Latency that 99 % of its requests do not exceed.
+    pub p99_ns: Option<u64>,
+    /// The processes, those with most bytes first. For written files: those that dirtied them.
+    pub who: Vec<FileUserView>,
+    /// How most of its bytes were accessed.
+    pub via: Option<Access>,
+}
+
+/// System calls of a process that wait for writeback of a file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SyncView {
+    /// The call.
+    pub call: SyncCall,
+    /// The process.
+    #[serde(flatten)]
+    pub process: ProcessView,
+    /// Its threads that called.
+    pub threads: u64,
+    /// The file; `None` where it is not known or the call is for several.
+    pub file: Option<FileNameView>,
+    /// Number of calls.
+    pub count: u64,
+    /// Time in them.
+    pub total_ns: u64,
+    /// Median duration.
+    pub p50_ns: Option<u64>,
+    /// Duration that 99 % of the calls do not exceed.
+    pub p99_ns: Option<u64>,
+    /// Longest duration.
+    pub max_ns: Option<u64>,
+    /// Fraction of the time, 0 to 1, during which the file system's journal was being committed;
+    /// `None` where the file system does not report commits.
+    pub journal_fraction: Option<f64>,
+}
+
+/// The share of a process in a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JournalUserView {
+    /// The process.
+    #[serde(flatten)]
+    pub process: ProcessView,
+    /// Blocks that it changed.
+    pub blocks: u64,
+}
+
+/// A journal that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JournalView {
+    /// The block device of the file system.
+    pub device: SafeText,
+    /// Where it is mounted.
+    pub mount_point: SafeText,
+    /// The processes, those that changed most blocks first.
+    pub who: Vec<JournalUserView>,
+}
+
+/// Which files the requests of a time belong to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct HotFilesView {
+    /// Length of the trace.
+    pub duration_ns: u64,
+    /// Part of that time during which requests were recorded.
+    pub recorded_ns: u64,
+    /// The files, those with most bytes first.
+    pub files: Vec<HotFileView>,
+    /// Files that are not in the list because it is full.
+    pub files_omitted: u64,
+    /// Bytes of files that are not in the list.
+    pub omitted_bytes: u64,
+    /// Bytes in mounted file systems whose file is not known.
+    pub unknown_bytes: u64,
+    /// The same by reason.
+    pub unknown: Vec<UnknownBytes>,
+    /// Bytes of metadata, without journals that are told apart.
+    pub metadata_bytes: u64,
+    /// Bytes of journals (ext3 and ext4).
+    pub journal_bytes: u64,
+    /// Bytes of devices without a mounted file system.
+    pub raw_bytes: u64,
+    /// Bytes of requests that were in flight when the trace began, or whose start was lost.
+    pub unmatched_bytes: u64,
+    /// Events that the kernel has lost.
+    pub events_lost: u64,
+    /// System calls that wait for writeback, those with most time first.
+    pub syncs: Vec<SyncView>,
+    /// The processes behind the journals.
+    pub journals: Vec<JournalView>,
+    /// What the kernel does not report.
+    pub not_recorded: Vec<NotRecorded>,
+}
+
+/// Bytes in mounted file systems whose file is not known for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct UnknownBytes {
+    /// The reason.
+    pub reason: UnknownReason,
+    /// The bytes.
+    pub bytes: u64,
+}
+
+/// Why the file of a request is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownReason {
+    /// No event of the thread that submitted the request names a file: a thread of the kernel that
+    /// encrypts, compresses or computes checksums, direct I/O of a file system that does not use iomap.
+    NoEvent,
+    /// Several subvolumes of btrfs may have its inode, and its process did not have it open when it was
+    /// looked at.
+    Subvolumes,
+    /// More files than the trace keeps.
+    TooManyFiles,
+}
+
+/// An event that the kernel lacks, and that makes a part of the result less exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotRecorded {
+    /// Pages that are added to the page cache: the files of buffered reads are not known.
+    PageCache,
+    /// Page faults: reads for mappings look like buffered reads.
+    PageFaults,
+    /// The start of direct I/O: its files are not known.
+    DirectIo,
+    /// System calls: fsync and similar calls are missing.
+    SystemCalls,
+}
+
+impl HotFilesView {
+    /// The part of the time during which requests were recorded, where that is not all of it.
+    #[must_use]
+    pub fn sampled_share(&self) -> Option<f64> {
+        let share = self.recorded_ns as f64 / self.duration_ns.max(1) as f64;
+        (self.recorded_ns < self.duration_ns).then_some(share)
+    }
+
+    /// Bytes of the files in the list.
+    #[must_use]
+    pub fn listed_bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .map(|file| file.read_bytes.saturating_add(file.written_bytes))
+            .sum()
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        [
+            self.listed_bytes(),
+            self.omitted_bytes,
+            self.unknown_bytes,
+            self.metadata_bytes,
+            self.journal_bytes,
+            self.raw_bytes,
+        ]
+        .iter()
+        .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+}

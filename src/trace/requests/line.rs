@@ -1,0 +1,297 @@
+//! A request as a line of JSON, as `trace --json` prints it and a recording stores it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::operation::RequestOperation;
+use super::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+use crate::files::safe_text::SafeText;
+use crate::trace::events::event::{DeviceNumber, RwbsFlags, ThreadName};
+
+/// A request as a line of `trace --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestLine<'r> {
+    /// Time of its first event, since the start of the trace.
+    time_ns: u64,
+    /// Thread that it is attributed to.
+    pid: Option<u32>,
+    /// Its name.
+    command: Option<SafeText>,
+    /// Reason for the attribution.
+    #[serde(rename = "charged")]
+    charge_reason: ChargeReason,
+    /// Thread that submitted it.
+    submitter_pid: Option<u32>,
+    /// Its name.
+    submitter: Option<SafeText>,
+    /// The drive.
+    device: Cow<'r, str>,
+    /// The operation.
+    operation: RequestOperation,
+    /// The kernel's RWBS flags.
+    #[serde(with = "letters")]
+    flags: RwbsFlags,
+    /// First sector of 512 bytes.
+    sector: u64,
+    /// Length.
+    bytes: u64,
+    #[serde(flatten)]
+    stages: StageTimes,
+    /// Number of requests that were merged into it.
+    #[serde(rename = "merged")]
+    merged_count: u32,
+    /// Whether it is part of a larger bio.
+    #[serde(rename = "split")]
+    is_split: bool,
+    /// How often the driver requeued it.
+    #[serde(rename = "requeued")]
+    requeue_count: u32,
+    /// `MAJOR:MINOR` and sector that it was remapped from.
+    #[serde(with = "origin")]
+    #[serde(rename = "from")]
+    remapped_from: Option<(DeviceNumber, u64)>,
+    /// 0 or a negative error number.
+    error: i32,
+}
+
+/// Why a request is attributed to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ChargeReason {
+    /// The thread submitted it.
+    Submitter,
+    /// The thread dirtied the pages.
+    Dirtied,
+}
+
+impl<'r> RequestLine<'r> {
+    /// The line of a request; `device` is the drive's name, `began` the start of the trace on its
+    /// own clock.
+    #[must_use]
+    pub fn new(request: &TracedRequest, device: &'r str, began: u64) -> Self {
+        let name = |actor: RequestActor| SafeText::from_bytes(actor.name.as_bytes());
+        let actor = request.charged_actor();
+        Self {
+            time_ns: request.timestamps.first_timestamp().saturating_sub(began),
+            pid: actor.map(|actor| actor.pid),
+            command: actor.map(name),
+            charge_reason: match request.dirtied_by {
+                Some(_) => ChargeReason::Dirtied,
+                None => ChargeReason::Submitter,
+            },
+            submitter_pid: request.submitter.map(|actor| actor.pid),
+            submitter: request.submitter.map(name),
+            device: Cow::Borrowed(device),
+            operation: request.operation,
+            flags: request.flags,
+            sector: request.sector,
+            bytes: request.bytes,
+            stages: request.timestamps.stages(),
+            merged_count: request.merged_count,
+            is_split: request.is_split,
+            requeue_count: request.requeue_count,
+            remapped_from: request.remapped_from,
+            error: request.error,
+        }
+    }
+
+    /// The drive's name.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// The request, as far as its line describes it: its times count from the start of the trace,
+    /// and the device number is unknown (0:0).
+    #[must_use]
+    pub fn request(&self) -> TracedRequest {
+        let actor = |pid: Option<u32>, name: &Option<SafeText>| {
+            pid.map(|pid| RequestActor {
+                pid,
+                name: ThreadName::from_field(name.as_deref().unwrap_or_default().as_bytes()),
+            })
+        };
+        let submitter = actor(self.submitter_pid, &self.submitter);
+        TracedRequest {
+            device: (0, 0),
+            operation: self.operation,
+            flags: self.flags,
+            sector: self.sector,
+            bytes: self.bytes,
+            submitter,
+            dirtied_by: match self.charge_reason {
+                ChargeReason::Dirtied => actor(self.pid, &self.command),
+                ChargeReason::Submitter => None,
+            },
+            remapped_from: self.remapped_from,
+            timestamps: self.timestamps(),
+            merged_count: self.merged_count,
+            is_split: self.is_split,
+            requeue_count: self.requeue_count,
+            error: self.error,
+        }
+    }
+
+    /// The timestamps that delimit the stages, from the first on.
+    fn timestamps(&self) -> RequestTimestamps {
+        let StageTimes {
+            q2g,
+            g2i,
+            i2d,
+            d2c,
+            q2c,
+            q2d,
+        } = self.stages;
+        let begin = self.time_ns;
+        let after = |point: Option<u64>, stage: Option<u64>| point?.checked_add(stage?);
+        let queued = q2c.map(|_| begin);
+        let allocated = match queued {
+            Some(_) => after(queued, q2g),
+            None => g2i.map(|_| begin),
+        };
+        let issued = match queued {
+            Some(_) => after(queued, q2d),
+            None => d2c.map(|_| {
+                begin
+                    .saturating_add(g2i.unwrap_or(0))
+                    .saturating_add(i2d.unwrap_or(0))
+            }),
+        };
+        let inserted = match issued.zip(i2d) {
+            Some((issued, stage)) => issued.checked_sub(stage),
+            None => after(allocated, g2i),
+        };
+        let completed = after(queued, q2c).or(after(issued, d2c));
+        RequestTimestamps {
+            queued,
+            allocated,
+            inserted,
+            issued,
+            completed: completed.unwrap_or(begin),
+        }
+    }
+}
+
+/// The kernel's RWBS flags as text.
+mod letters {
+    use super::{Deserialize, Deserializer, RwbsFlags, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(flags: &RwbsFlags, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&String::from_utf8_lossy(flags.as_bytes()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RwbsFlags, D::Error> {
+        let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(from)?;
+        Ok(RwbsFlags::from_field(text.as_bytes()))
+    }
+}
+
+/// `MAJOR:MINOR SECTOR`, or nothing.
+mod origin {
+    use serde::de::Error;
+
+    use super::{Deserialize, Deserializer, DeviceNumber, Serializer};
+
+    type Origin = Option<(DeviceNumber, u64)>;
+
+    pub(super) fn serialize<S: Serializer>(origin: &Origin, to: S) -> Result<S::Ok, S::Error> {
+        match origin {
+            Some(((major, minor), sector)) => {
+                to.collect_str(&format_args!("{major}:{minor} {sector}"))
+            }
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Origin, D::Error> {
+        let text: Option<String> = Deserialize::deserialize(from)?;
+        text.map(|text| parse(&text).ok_or_else(|| D::Error::custom("no device and sector")))
+            .transpose()
+    }
+
+    fn parse(text: &str) -> Option<(DeviceNumber, u64)> {
+        let (number, sector) = text.split_once(' ')?;
+        let (major, minor) = number.split_once(':')?;
+        let number = (major.parse().ok()?, minor.parse().ok()?);
+        Some((number, sector.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn request_line_has_every_documented_field() {
+        let request = TracedRequest {
+            dirtied_by: Some(RequestActor {
+                pid: 4711,
+                name: ThreadName::from_field(b"d\x1bd"),
+            }),
+            remapped_from: Some(((8, 1), 0)),
+            timestamps: RequestTimestamps {
+                queued: Some(1100),
+                completed: 1500,
+                ..RequestTimestamps::default()
+            },
+            ..TracedRequest::writeback_write()
+        };
+        let line = serde_json::to_value(RequestLine::new(&request, "sda", 1000)).unwrap();
+        let expected = serde_json::json!({
+            "time_ns": 100, "pid": 4711, "command": "d\\x1bd", "charged": "dirtied",
+            "submitter_pid": 9, "submitter": "kworker/u8:1", "device": "sda",
+            "operation": "write", "flags": "WS", "sector": 2048, "bytes": 4096,
+            "q2g_ns": null, "g2i_ns": null, "i2d_ns": null, "d2c_ns": null, "q2c_ns": 400,
+            "q2d_ns": null, "merged": 1, "split": false, "requeued": 0, "from": "8:1 0",
+            "error": 0
+        });
+        assert_eq!(line, expected);
+    }
+
+    /// Any subset of timestamps, in order.
+    fn times() -> impl Strategy<Value = RequestTimestamps> {
+        let step = || proptest::option::of(0_u64..1 << 40);
+        (step(), step(), step(), step(), 0_u64..1 << 40).prop_map(|(q, g, i, d, c)| {
+            let mut at = 0;
+            let mut pass = |stage: Option<u64>| {
+                stage.map(|stage| {
+                    at += stage;
+                    at
+                })
+            };
+            RequestTimestamps {
+                queued: pass(q),
+                allocated: pass(g),
+                inserted: pass(i),
+                issued: pass(d),
+                completed: pass(Some(c)).unwrap_or(0),
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn request_line_survives_serialization_round_trip(
+            times in times(),
+            dirtied in any::<bool>(),
+            from in proptest::option::of((any::<(u32, u32)>(), any::<u64>())),
+        ) {
+            let plain = TracedRequest::writeback_write();
+            let request = TracedRequest {
+                dirtied_by: plain.dirtied_by.filter(|_| dirtied),
+                remapped_from: from,
+                timestamps: times,
+                requeue_count: 2,
+                error: -5,
+                ..plain
+            };
+            let text = serde_json::to_string(&RequestLine::new(&request, "sda", 0)).unwrap();
+            let line: RequestLine<'_> = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(line.device(), "sda");
+            let again = serde_json::to_string(&RequestLine::new(&line.request(), "sda", 0)).unwrap();
+            prop_assert_eq!(again, text);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A completed request.
+
+use serde::{Deserialize, Serialize};
+
+use super::operation::RequestOperation;
+use crate::trace::events::event::{DeviceNumber, RwbsFlags, ThreadName};
+
+/// A thread that submits requests or dirties pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestActor {
+    /// Thread id.
+    pub pid: u32,
+    /// The thread's name; empty where unknown.
+    pub name: ThreadName,
+}
+
+/// Lengths of the stages in nanoseconds, as blktrace's btt defines them (btt(1)). `None`: the
+/// request did not reach that step, or did so before the trace began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageTimes {
+    /// From queueing until a request was allocated: splitting, merging, and waiting for a free
+    /// request.
+    #[serde(rename = "q2g_ns")]
+    pub q2g: Option<u64>,
+    /// From allocation to insertion into the scheduler's queue: plugging.
+    #[serde(rename = "g2i_ns")]
+    pub g2i: Option<u64>,
+    /// Time in the scheduler's queue.
+    #[serde(rename = "i2d_ns")]
+    pub i2d: Option<u64>,
+    /// Time in driver and drive.
+    #[serde(rename = "d2c_ns")]
+    pub d2c: Option<u64>,
+    /// Total time.
+    #[serde(rename = "q2c_ns")]
+    pub q2c: Option<u64>,
+    /// Time before dispatch to the driver; also known for requests that bypass the scheduler.
+    #[serde(rename = "q2d_ns")]
+    pub q2d: Option<u64>,
+}
+
+/// Times of the steps of a request, in nanoseconds on the trace's clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestTimestamps {
+    /// Q.
+    pub queued: Option<u64>,
+    /// G.
+    pub allocated: Option<u64>,
+    /// I.
+    pub inserted: Option<u64>,
+    /// D; the last one of a requeued request.
+    pub issued: Option<u64>,
+    /// C.
+    pub completed: u64,
+}
+
+impl RequestTimestamps {
+    /// The stages between the steps.
+    #[must_use]
+    pub fn stages(&self) -> StageTimes {
+        let between = |from: Option<u64>, to: Option<u64>| to?.checked_sub(from?);
+        let completed = Some(self.completed);
+        StageTimes {
+            q2g: between(self.queued, self.allocated),
+            g2i: between(self.allocated, self.inserted),
+            i2d: between(self.inserted, self.issued),
+            d2c: between(self.issued, completed),
+            q2c: between(self.queued, completed),
+            q2d: between(self.queued, self.issued),
+        }
+    }
+
+    /// The first known time.
+    #[must_use]
+    pub fn first_timestamp(&self) -> u64 {
+        self.queued
+            .or(self.allocated)
+            .or(self.inserted)
+            .or(self.issued)
+            .unwrap_or(self.completed)
+    }
+}
+
+/// A completed request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedRequest {
+    /// The drive; never a partition.
+    pub device: DeviceNumber,
+    /// The operation.
+    pub operation: RequestOperation,
+    /// The kernel's RWBS flags, as issued or queued.
+    pub flags: RwbsFlags,
+    /// First sector of 512 bytes, on the drive.
+    pub sector: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Thread that submitted it to the block layer; `None` if that was before the trace began.
+    pub submitter: Option<RequestActor>,
+    /// Thread that dirtied the written pages, where a kernel thread wrote them back and the
+    /// dirtying was traced.
+    pub dirtied_by: Option<RequestActor>,
+    /// The device and sector that it was remapped from: a partition or a volume.
+    pub remapped_from: Option<(DeviceNumber, u64)>,
+    /// Times of its steps.
+    pub timestamps: RequestTimestamps,
+    /// Number of requests that were merged into it.
+    pub merged_count: u32,
+    /// Whether it is part of a larger bio.
+    pub is_split: bool,
+    /// How often the driver requeued it.
+    pub requeue_count: u32,
+    /// 0 or a negative error number.
+    pub error: i32,
+}
+
+impl TracedRequest {
+    /// Creates a request with only its key.
+    pub(super) fn new(
+        device: DeviceNumber,
+        operation: RequestOperation,
+        flags: RwbsFlags,
+        sector: u64,
+        bytes: u64,
+    ) -> Self {
+        Self {
+            device,
+            operation,
+            flags,
+            sector,
+            bytes,
+            submitter: None,
+            dirtied_by: None,
+            remapped_from: None,
+            timestamps: RequestTimestamps::default(),
+            merged_count: 0,
+            is_split: false,
+            requeue_count: 0,
+            error: 0,
+        }
+    }
+
+    /// The thread that it is attributed to: the one that dirtied the pages, else the submitter.
+    #[must_use]
+    pub fn charged_actor(&self) -> Option<RequestActor> {
+        self.dirtied_by.or(self.submitter)
+    }
+}
+
+/// Fixtures for tests.
+#[cfg(test)]
+impl TracedRequest {
+    /// A block read at the start of a drive, without submitter and timestamps.
+    pub(crate) fn block_read() -> Self {
+        Self::new(
+            (8, 0),
+            RequestOperation::Read,
+            RwbsFlags::default(),
+            0,
+            4096,
+        )
+    }
+
+    /// A block that a kernel thread wrote back for a process.
+    pub(crate) fn writeback_write() -> Self {
+        let actor = |pid, name| {
+            Some(RequestActor {
+                pid,
+                name: ThreadName::from_field(name),
+            })
+        };
+        Self {
+            operation: RequestOperation::Write,
+            flags: RwbsFlags::from_field(b"WS"),
+            sector: 2048,
+            submitter: actor(9, b"kworker/u8:1"),
+            dirtied_by: actor(4711, b"dd"),
+            merged_count: 1,
+            ..Self::block_read()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stage_time_is_known_when_both_timestamps_are() {
+        let times = RequestTimestamps {
+            queued: Some(100),
+            allocated: Some(130),
+            inserted: None,
+            issued: Some(200),
+            completed: 1000,
+        };
+        let stages = times.stages();
+        assert_eq!((stages.q2g, stages.g2i, stages.i2d), (Some(30), None, None));
+        assert_eq!(
+            (stages.q2d, stages.d2c, stages.q2c),
+            (Some(100), Some(800), Some(900))
+        );
+        // A clock that went backwards yields nothing instead of a huge value.
+        let backwards = RequestTimestamps {
+            queued: Some(2000),
+            ..times
+        };
+        assert_eq!(backwards.stages().q2c, None);
+    }
+}

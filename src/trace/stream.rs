@@ -1,0 +1,210 @@
+//! Traces the requests of a device: passes the probe's events through the model's matcher.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use crate::drive::identity;
+use crate::drive::mounts::split_device_number;
+use crate::roots::SysPaths;
+use crate::trace::events::event::DeviceNumber;
+use crate::trace::events::{
+    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError,
+};
+use crate::trace::requests::{MatchErrors, RequestMatcher, TracedRequest};
+
+/// Bytes of a sector in /sys and in the events, independent of the device's own sectors.
+const SECTOR_BYTES: u64 = 512;
+
+/// The set of requests to trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceScope {
+    /// Kernel name of the device.
+    pub name: String,
+    /// The drive that the requests are reported for: the device itself, or the one that it is a
+    /// partition of.
+    pub drive: DeviceNumber,
+    /// That drive's name.
+    pub drive_name: String,
+    /// The drive and its partitions.
+    devices: Vec<DeviceNumber>,
+    /// For a partition, its sectors on the drive.
+    sector_range: Option<Range<u64>>,
+}
+
+/// The device does not exist.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} is no block device")]
+pub struct NoDevice {
+    /// The name that was given.
+    name: String,
+}
+
+impl NoDevice {
+    /// Advice for the user.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        "see `diskscope devices` for the drives that are here"
+    }
+}
+
+impl TraceScope {
+    /// The requests of a device, given by path or by name.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such block device.
+    pub fn of_device(roots: &SysPaths, device: &str) -> Result<Self, NoDevice> {
+        let by_path = |path: &Path| {
+            let about = std::fs::metadata(path).ok()?;
+            let number = split_device_number(about.rdev());
+            about.file_type().is_block_device().then_some(number)
+        };
+        let missing = || NoDevice {
+            name: device.to_owned(),
+        };
+        let found = by_path(Path::new(device))
+            .and_then(|number| identity::block_device_by_number(roots, number))
+            .or_else(|| identity::read_block_device(roots, device))
+            .ok_or_else(missing)?;
+        let drive = found
+            .parent
+            .as_deref()
+            .and_then(|parent| identity::read_block_device(roots, parent));
+        let sectors = drive.as_ref().and_then(|_| {
+            let start = roots
+                .sys
+                .join("class/block")
+                .join(&found.name)
+                .join("start");
+            let start: u64 = std::fs::read_to_string(start).ok()?.trim().parse().ok()?;
+            Some(start..start + found.size_bytes / SECTOR_BYTES)
+        });
+        let whole = drive.as_ref().unwrap_or(&found);
+        let parts = identity::list_block_devices(roots)
+            .into_iter()
+            .filter(|one| one.parent.as_deref() == Some(&whole.name))
+            .map(|one| one.number);
+        Ok(Self {
+            drive: whole.number,
+            drive_name: whole.name.clone(),
+            devices: std::iter::once(whole.number).chain(parts).collect(),
+            sector_range: sectors,
+            name: found.name,
+        })
+    }
+
+    /// Whether a request belongs to the scope.
+    #[must_use]
+    pub fn includes(&self, request: &TracedRequest) -> bool {
+        self.sector_range
+            .as_ref()
+            .is_none_or(|sectors| sectors.contains(&request.sector))
+    }
+
+    fn drive_by_device(&self) -> HashMap<DeviceNumber, DeviceNumber> {
+        self.devices
+            .iter()
+            .map(|device| (*device, self.drive))
+            .collect()
+    }
+
+    /// Names of the devices in the scope by device number.
+    #[must_use]
+    pub fn device_names(&self) -> BTreeMap<DeviceNumber, String> {
+        BTreeMap::from([(self.drive, self.drive_name.clone())])
+    }
+}
+
+/// Requests that were completed since the previous batch, and the status of the trace.
+#[derive(Debug, Clone, Default)]
+pub struct RequestBatch {
+    /// In order of completion.
+    pub requests: Vec<TracedRequest>,
+    /// Events that the kernel has lost since the start.
+    pub lost_events: u64,
+    /// Events that could not be matched.
+    pub match_errors: MatchErrors,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// Queue time of the oldest request in flight; only at the level of detail that separates Q2D
+    /// and D2C alone.
+    pub oldest_queued: Option<u64>,
+    /// Time since which the requests are complete, on the trace's clock: the start, or the end of a
+    /// pause.
+    pub complete_since: u64,
+    /// Time until which the requests are complete, on the trace's clock (`CLOCK_BOOTTIME`,
+    /// nanoseconds).
+    pub complete_until: u64,
+    /// Why no further batches follow, where this program did not stop the trace.
+    pub end_reason: Option<String>,
+}
+
+/// Level of detail of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceDetail {
+    /// Every stage, and the attribution of writes.
+    Full,
+    /// Only Q2D and D2C: costs less.
+    QueueAndDrive,
+}
+
+/// Traces the requests of a device until the capture is stopped or dropped. `sink` runs on the
+/// capture's thread, see [`TraceCapture::start`].
+///
+/// # Errors
+///
+/// When requests cannot be traced, and why.
+pub fn follow_requests(
+    roots: &SysPaths,
+    scope: TraceScope,
+    detail: TraceDetail,
+    mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
+) -> Result<TraceCapture, TraceError> {
+    let settings = CaptureSettings {
+        devices: scope.devices.clone(),
+        detail: match detail {
+            TraceDetail::Full => CaptureDetail::Requests,
+            TraceDetail::QueueAndDrive => CaptureDetail::QueueAndDrive,
+        },
+    };
+    let mut matcher = RequestMatcher::new(scope.drive_by_device());
+    TraceCapture::start(roots, &settings, move |batch: EventBatch<'_>| {
+        let mut requests = Vec::new();
+        for event in batch.events {
+            matcher.add_event(event, |request| {
+                if scope.includes(&request) {
+                    requests.push(request);
+                }
+            });
+        }
+        sink(RequestBatch {
+            requests,
+            lost_events: batch.lost_events,
+            match_errors: matcher.gaps(),
+            in_flight: matcher.in_flight() as u64,
+            oldest_queued: matcher
+                .oldest_queued()
+                .filter(|_| detail == TraceDetail::QueueAndDrive),
+            complete_since: batch.complete_since,
+            complete_until: batch.complete_until,
+            end_reason: batch
+                .end_error
+                .map(|error| format!("the kernel has ended the trace: {error}")),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trace_scope_of_non_device_is_an_error() {
+        let error = TraceScope::of_device(&SysPaths::default(), "/etc/passwd").unwrap_err();
+        assert_eq!(error.to_string(), "/etc/passwd is no block device");
+        assert!(TraceScope::of_device(&SysPaths::default(), "no-such-device").is_err());
+        assert!(TraceScope::of_device(&SysPaths::default(), "").is_err());
+    }
+}
