@@ -139,7 +139,7 @@ pub(super) fn check_contents(medium: &OpenMedium, consent: &Consent) -> Result<(
     if let Some(shown) = &consent.inspected
         && shown.contents != contents
     {
-        return Err(Reason::ContentsChanged);
+        return Err(Reason::Changed(IdentityChange::Contents));
     }
     if contents.needs_acknowledgement() && !consent.signatures {
         return Err(Reason::SignaturesNotIncluded(contents.summary()));

@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::consent::{Consent, check_contents, check_path};
-use crate::drive::guard::refusal::{Protection, Reason, Refusal};
+use crate::drive::guard::refusal::{Reason, Refusal};
 use crate::drive::guard::stack::Stack;
 use crate::drive::guard::users::find_users_of_medium;
 use crate::drive::guard::uses::{Usage, Uses};
@@ -119,7 +119,7 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
         if source.raw_os_error() == Some(libc::EBUSY) {
             Reason::in_use(&device, Usage::Exclusive)
         } else {
-            let tried = "claim";
+            let tried = "claimed";
             Reason::Failed { tried, source }
         }
     })
@@ -139,7 +139,7 @@ fn check_target(medium: &OpenMedium) -> Result<(), Reason> {
         return Err(Reason::TooSmall(size));
     }
     if ioctl::is_read_only(&*medium.file()).unwrap_or(false) {
-        return Err(Reason::Protected(Protection::ReadOnlyDevice));
+        return Err(Reason::ReadOnly);
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn device_name(medium: &OpenMedium) -> Option<String> {
 fn hold_device(roots: &SysPaths, medium: &Arc<OpenMedium>) -> Result<Vec<(String, File)>, Reason> {
     let Some(name) = device_name(medium) else {
         return Err(Reason::Failed {
-            tried: "find in /sys",
+            tried: "found in /sys",
             source: std::io::ErrorKind::NotFound.into(),
         });
     };
