@@ -51,9 +51,7 @@ pub enum Reason {
     #[error("may be in use: {}", joined(.0))]
     Unknown(Vec<UnknownUse>),
     /// An open of another process has broken the lease of the file during the run.
-    #[error(
-        "was opened by another process while it was written, so the run ended and gave it up"
-    )]
+    #[error("was opened by another process while it was written, so the run ended and gave it up")]
     LeaseBroken,
     /// The block device has only so many bytes.
     #[error("has only {}: block devices of less than 16 MiB are not overwritten", units::format_size(*.0))]
@@ -119,7 +117,8 @@ impl Refusal {
                 option()
             ),
             Reason::Unknown(_) => {
-                let place = format!("on the host, with /proc and /sys mounted, or {DIRECTORY_ADVICE}");
+                let place =
+                    format!("on the host, with /proc and /sys mounted, or {DIRECTORY_ADVICE}");
                 text::root_advice(&format!(" {place}"), &format!("run it {place}"))
             }
             Reason::OtherOwner => text::root_advice(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::drive::guard::claim::open_node;
 use crate::drive::guard::uses::{Subject, UnknownUse, unreadable};
+use crate::drive::identity::block_device_name;
 use crate::drive::identity::sysfs::{
     directory_entries, list_directory, read_device_number, read_line,
 };
@@ -44,6 +45,12 @@ pub(super) struct Stack {
     pub(super) unknown: Vec<UnknownUse>,
 }
 
+/// A block device of this kernel name, and the devices that it is on.
+pub(in crate::drive) fn devices_below(roots: &SysPaths, name: &str) -> Vec<String> {
+    let stack = Stack::of_devices(roots, &[name]);
+    stack.numbers.into_keys().collect()
+}
+
 /// A loop device with a file.
 struct LoopDevice {
     name: String,
@@ -75,7 +82,7 @@ impl Stack {
                 stack.add_device(&directory, &disk, true);
             }
         }
-        stack.add_downwards(&directory, names, &loops);
+        stack.add_downwards(roots, names, &loops);
         stack.add_attached(loops);
         stack
     }
@@ -145,7 +152,8 @@ impl Stack {
     }
 
     /// What the devices are on, with whole disks of partitions and the files of loop devices.
-    fn add_downwards(&mut self, directory: &Path, names: &[&str], loops: &[LoopDevice]) {
+    fn add_downwards(&mut self, roots: &SysPaths, names: &[&str], loops: &[LoopDevice]) {
+        let directory = &roots.sys.join("class/block");
         let mut queue: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut next = 0;
         while let Some(name) = queue.get(next).cloned() {
@@ -155,9 +163,8 @@ impl Stack {
             let watched: Vec<String> = partitions.chain(whole_disk(directory, &name)).collect();
             if let Some(own) = loops.iter().find(|it| it.name == name) {
                 match own.backing {
-                    FileId::Device(..) => {
-                        let device = self.device_of_number(directory, own.backing);
-                        if let Some(device) = device {
+                    FileId::Device(major, minor) => {
+                        if let Some(device) = block_device_name(roots, (major, minor)) {
                             self.add_upwards(directory, &device);
                             self.unclaimed.push(device.clone());
                             lower.push(device);
@@ -234,21 +241,14 @@ impl Stack {
         })
     }
 
-    fn device_of_number(&self, directory: &Path, id: FileId) -> Option<String> {
-        let mut names = directory_entries(directory).into_iter();
-        names.find(|name| {
-            read_device_number(&directory.join(name))
-                .is_some_and(|(major, minor)| FileId::Device(major, minor) == id)
-        })
-    }
-
     /// All loop devices with a file; one whose file the kernel does not tell is unknown.
     fn read_loops(&mut self, roots: &SysPaths) -> Vec<LoopDevice> {
         let directory = roots.sys.join("class/block");
         let mut loops = Vec::new();
-        for name in self.listed(&directory) {
-            let path = read_line(&directory.join(&name).join("loop/backing_file"));
-            let Some(path) = path.filter(|_| name.starts_with("loop")) else {
+        let mut names = self.listed(&directory);
+        names.retain(|name| name.starts_with("loop"));
+        for name in names {
+            let Some(path) = read_line(&directory.join(&name).join("loop/backing_file")) else {
                 continue;
             };
             let backing = open_node(roots, &name).and_then(|node| ioctl::loop_status(&node));
