@@ -84,15 +84,13 @@ pub fn permit_writing(
     }
     // From here on the permit gives the target up again when a check refuses.
     let permit = if medium.device_number().is_some() {
-        let other_paths = hold_device(roots, medium).map_err(refuse)?;
-        permit(other_paths)
+        let permit = permit(hold_device(roots, medium).map_err(refuse)?);
+        check_users(roots, medium).map_err(refuse)?;
+        permit
     } else {
         lease::open_under_lease(medium).map_err(|reason| refuse(named(roots, medium, reason)))?;
         permit(Vec::new())
     };
-    if medium.device_number().is_some() {
-        check_users(roots, medium).map_err(refuse)?;
-    }
     check_contents(medium, consent).map_err(refuse)?;
     Ok(permit)
 }
@@ -113,16 +111,9 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
         return checked.map_err(|reason| named(roots, medium, reason));
     };
     check_users(roots, medium)?;
-    let lower = Stack::of_devices(roots, &[&device]).unclaimed;
-    claim::claim_others(roots, lower, &Usage::Exclusive)?;
-    claim::open_exclusively(roots, &device).map_err(|source| {
-        if source.raw_os_error() == Some(libc::EBUSY) {
-            Reason::in_use(&device, Usage::Exclusive)
-        } else {
-            let tried = "claimed";
-            Reason::Failed { tried, source }
-        }
-    })
+    let mut names = Stack::of_devices(roots, &[&device]).unclaimed;
+    names.push(device);
+    claim::claim_others(roots, names, &Usage::Exclusive).map(drop)
 }
 
 /// What the kind of a target forbids.
