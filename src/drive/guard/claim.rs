@@ -71,7 +71,13 @@ pub(super) fn claim_others(
 ) -> Result<Vec<(String, File)>, Reason> {
     let claim = |device: String| match retry_while_busy(|| open(roots, &device, OFlags::EXCL)) {
         Ok(file) => Ok((device, file)),
-        Err(_) => Err(Reason::in_use(&device, usage.clone())),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            Err(Reason::in_use(&device, usage.clone()))
+        }
+        Err(source) => Err(Reason::Failed {
+            tried: "claimed",
+            source,
+        }),
     };
     names.into_iter().map(claim).collect()
 }

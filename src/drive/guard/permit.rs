@@ -77,7 +77,12 @@ pub fn permit_writing(
     if medium.target.kind == TargetKind::ScratchFile {
         return Ok(permit(Vec::new()));
     }
-    let consent = check_path(medium, consent).map_err(refuse)?;
+    let Some(consent) = consent else {
+        // Consent is not asked for in vain.
+        let reason = check_unused(roots, medium).err();
+        return Err(refuse(reason.unwrap_or(Reason::NoConsent)));
+    };
+    check_path(medium, consent).map_err(refuse)?;
     check_target(medium).map_err(refuse)?;
     if let Some(change) = medium.changed_since_opened() {
         return Err(refuse(Reason::Changed(change)));
