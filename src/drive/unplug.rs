@@ -38,21 +38,6 @@ impl FlushState {
             (_, Some(_)) => Self::NotObserved,
         }
     }
-
-    /// The state after an interval with so many written sectors and flushes, where both are counted.
-    /// `is_idle_at_ends`: no request was in flight when it began and when it ended. A flush that began
-    /// before it may have been submitted before a write that was counted before.
-    #[must_use]
-    pub fn after(self, written_sectors: u64, flushes: u64, is_idle_at_ends: bool) -> Self {
-        match (written_sectors, flushes) {
-            (0, 0) => self,
-            (0, _) if is_idle_at_ends || matches!(self, Self::Flushed | Self::NothingWritten) => {
-                Self::Flushed
-            }
-            (_, 0) => Self::NotFlushed,
-            _ => Self::SameInterval,
-        }
-    }
 }
 
 /// Why a drive should not be unplugged, or why it is unknown whether it may be.
@@ -97,12 +82,11 @@ pub struct UnplugAnswer {
 
 impl UnplugAnswer {
     fn of_obstacles(obstacles: Vec<UnplugObstacle>) -> Self {
-        let safe = if obstacles.is_empty() {
-            Some(true)
-        } else if obstacles.iter().all(UnplugObstacle::is_unknown) {
-            None
-        } else {
+        let is_known = |obstacle: &UnplugObstacle| !obstacle.is_unknown();
+        let safe = if obstacles.iter().any(is_known) {
             Some(false)
+        } else {
+            obstacles.is_empty().then_some(true)
         };
         Self { safe, obstacles }
     }
@@ -128,15 +112,23 @@ pub fn unplug_answer(
         return None;
     }
     let devices = with_devices_above(drive, drives);
-    let found = uses.into_iter().flat_map(|uses| uses.users.clone());
-    let mut obstacles = Vec::new();
-    for user in listed_users(&devices).chain(found) {
-        // What is stacked on a device is one of the devices.
-        let is_of_these = devices.iter().any(|device| device.name == user.device);
-        let is_stacked = matches!(user.usage, Usage::Stacked { .. });
-        let obstacle = UnplugObstacle::InUse(user);
-        if is_of_these && !is_stacked && !obstacles.contains(&obstacle) {
+    let mut obstacles: Vec<UnplugObstacle> = Vec::new();
+    let mut add = |user: &User| {
+        let obstacle = UnplugObstacle::InUse(user.clone());
+        if !obstacles.contains(&obstacle) {
             obstacles.push(obstacle);
+        }
+    };
+    devices
+        .iter()
+        .copied()
+        .flat_map(listed_users)
+        .for_each(|user| add(&user));
+    for user in uses.iter().flat_map(|uses| &uses.users) {
+        // What is stacked on a device is one of the devices.
+        let is_stacked = matches!(user.usage, Usage::Stacked { .. });
+        if !is_stacked && devices.iter().any(|device| device.name == user.device) {
+            add(user);
         }
     }
     // What an imported pool of ZFS holds is listed nowhere.
@@ -201,15 +193,14 @@ fn with_devices_above<'d>(
     devices
 }
 
-/// Mounts of this namespace and swap areas, as the devices list them.
-fn listed_users(devices: &[&BlockDevice]) -> impl Iterator<Item = User> {
-    let uses = devices.iter().flat_map(|device| {
-        let name = &device.name;
-        device.users.iter().map(move |user| (name.clone(), user))
-    });
-    uses.filter_map(|(device, user)| match user {
-        DeviceUse::Mounted { at, .. } => Some(User::new(device, Usage::Mounted { at: at.clone() })),
-        DeviceUse::Swap => Some(User::new(device, Usage::Swap)),
+/// Mounts of this namespace and swap areas, as the device lists them.
+fn listed_users(device: &BlockDevice) -> impl Iterator<Item = User> {
+    device.users.iter().filter_map(|user| match user {
+        DeviceUse::Mounted { at, .. } => {
+            let at = at.clone();
+            Some(User::new(&device.name, Usage::Mounted { at }))
+        }
+        DeviceUse::Swap => Some(User::new(&device.name, Usage::Swap)),
         DeviceUse::HeldBy { .. } => None,
     })
 }
@@ -355,17 +346,14 @@ mod tests {
     }
 
     #[test]
-    fn order_of_writes_and_flushes_is_known_from_separate_intervals_only() {
-        let start = FlushState::of_counters(10, Some(3));
-        assert_eq!(start, FlushState::NotObserved);
-        let written = start.after(5, 0, true);
-        assert_eq!(written, FlushState::NotFlushed);
-        assert_eq!(written.after(0, 0, false), FlushState::NotFlushed);
-        assert_eq!(written.after(0, 1, true), FlushState::Flushed);
-        assert_eq!(written.after(0, 1, false), FlushState::SameInterval);
-        assert_eq!(written.after(2, 1, true), FlushState::SameInterval);
-        assert_eq!(FlushState::of_counters(0, None), FlushState::NothingWritten);
-        assert_eq!(FlushState::of_counters(9, None), FlushState::NotCounted);
-        assert_eq!(FlushState::of_counters(9, Some(0)), FlushState::NotFlushed);
+    fn counters_since_the_attachment_tell_a_state() {
+        for (written, flushes, expected) in [
+            (0, None, FlushState::NothingWritten),
+            (9, None, FlushState::NotCounted),
+            (9, Some(0), FlushState::NotFlushed),
+            (10, Some(3), FlushState::NotObserved),
+        ] {
+            assert_eq!(FlushState::of_counters(written, flushes), expected);
+        }
     }
 }

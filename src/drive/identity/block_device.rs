@@ -151,19 +151,6 @@ impl BlockDevice {
         above
     }
 
-    /// 512n, 512e or 4Kn: logical and physical sector size.
-    #[must_use]
-    pub fn sector_kind(&self) -> Option<String> {
-        Some(
-            match (self.logical_block_bytes?, self.physical_block_bytes?) {
-                (512, 512) => "512n".to_owned(),
-                (512, 4096) => "512e".to_owned(),
-                (4096, 4096) => "4Kn".to_owned(),
-                (logical, physical) => format!("{logical}/{physical}"),
-            },
-        )
-    }
-
     /// Name for display in a list: that of a volume, vendor and model, the backing file, or its
     /// kind.
     #[must_use]
