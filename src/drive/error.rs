@@ -68,11 +68,8 @@ pub enum DriveError {
         name: String,
     },
     /// The user cancelled the operation.
-    #[error("stopped while {doing}")]
-    Cancelled {
-        /// The operation that was in progress.
-        doing: &'static str,
-    },
+    #[error("stopped while the scratch file was filled")]
+    Cancelled,
     /// The guard refused the write.
     #[error(transparent)]
     Refused(#[from] super::guard::Refusal),
@@ -99,9 +96,7 @@ impl DriveError {
             | Self::InsufficientSpace {
                 is_scratch: false, ..
             } => ErrorKind::Refused,
-            Self::InsufficientSpace { .. } | Self::Cancelled { .. } | Self::Io { .. } => {
-                ErrorKind::Failed
-            }
+            Self::InsufficientSpace { .. } | Self::Cancelled | Self::Io { .. } => ErrorKind::Failed,
         }
     }
 
@@ -128,7 +123,7 @@ impl DriveError {
             }
             Self::InsufficientSpace { fitting: None, .. } => FULL_ADVICE,
             Self::TargetChanged { .. } => "check what the name refers to, then start again",
-            Self::Cancelled { .. } => "start it again",
+            Self::Cancelled => "start it again",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {

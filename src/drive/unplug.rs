@@ -63,14 +63,6 @@ pub enum UnplugObstacle {
     InUse(User),
 }
 
-impl UnplugObstacle {
-    /// Whether it makes the answer unknown instead of "no".
-    #[must_use]
-    pub fn is_unknown(&self) -> bool {
-        matches!(self, Self::FlushUnknown { .. } | Self::UsersNotExamined)
-    }
-}
-
 /// Whether a drive can be unplugged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnplugAnswer {
@@ -82,7 +74,8 @@ pub struct UnplugAnswer {
 
 impl UnplugAnswer {
     fn of_obstacles(obstacles: Vec<UnplugObstacle>) -> Self {
-        let is_known = |obstacle: &UnplugObstacle| !obstacle.is_unknown();
+        use UnplugObstacle::{FlushUnknown, UsersNotExamined};
+        let is_known = |it: &UnplugObstacle| !matches!(it, FlushUnknown { .. } | UsersNotExamined);
         let safe = if obstacles.iter().any(is_known) {
             Some(false)
         } else {
@@ -188,8 +181,16 @@ fn with_devices_above<'d>(
     drive: &'d BlockDevice,
     drives: &'d [BlockDevice],
 ) -> Vec<&'d BlockDevice> {
-    let mut devices = drive.devices_above(drives);
-    devices.insert(0, drive);
+    let mut devices = vec![drive];
+    let mut next = 0;
+    while let Some(device) = devices.get(next).copied() {
+        for other in drives {
+            if other.is_on(device) && !devices.iter().any(|known| known.name == other.name) {
+                devices.push(other);
+            }
+        }
+        next += 1;
+    }
     devices
 }
 

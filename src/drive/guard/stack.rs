@@ -91,11 +91,7 @@ impl Stack {
     fn of_file(roots: &SysPaths, id: FileId, name: &str) -> Self {
         let mut stack = Self::default();
         let loops = stack.read_loops(roots);
-        let watched = Watched {
-            name: name.to_owned(),
-            counts_readers: true,
-        };
-        stack.watched.insert(id, watched);
+        stack.watch(id, name, true);
         stack.add_attached(loops);
         stack
     }
@@ -159,40 +155,40 @@ impl Stack {
         while let Some(name) = queue.get(next).cloned() {
             next += 1;
             let mut lower = self.listed(&directory.join(&name).join("slaves"));
-            let partitions = lower.iter().flat_map(|name| partitions(directory, name));
-            let watched: Vec<String> = partitions.chain(whole_disk(directory, &name)).collect();
-            if let Some(own) = loops.iter().find(|it| it.name == name) {
-                match own.backing {
-                    FileId::Device(major, minor) => {
-                        if let Some(device) = block_device_name(roots, (major, minor)) {
-                            self.add_upwards(directory, &device);
-                            self.unclaimed.push(device.clone());
-                            lower.push(device);
-                        }
-                    }
-                    FileId::Inode(..) => {
-                        let watched = Watched {
-                            name: own.path.clone(),
-                            counts_readers: false,
-                        };
-                        self.watched.insert(own.backing, watched);
+            let siblings = lower.iter().flat_map(|name| partitions(directory, name));
+            let siblings: Vec<String> = siblings.collect();
+            lower.extend(whole_disk(directory, &name));
+            match loops.iter().find(|it| it.name == name) {
+                Some(LoopDevice {
+                    backing: FileId::Device(major, minor),
+                    ..
+                }) => {
+                    if let Some(device) = block_device_name(roots, (*major, *minor)) {
+                        self.add_upwards(directory, &device);
+                        self.unclaimed.push(device.clone());
+                        lower.push(device);
                     }
                 }
+                Some(file) => self.watch(file.backing, &file.path, false),
+                None => {}
             }
-            for name in lower.iter().chain(&watched) {
+            for name in lower.iter().chain(&siblings) {
                 if self.is_new(name) {
                     self.add_device(directory, name, false);
                 }
             }
-            let disk = watched
-                .into_iter()
-                .filter(|name| !is_partition(directory, name));
-            for name in lower.into_iter().chain(disk) {
-                if !queue.contains(&name) {
-                    queue.push(name);
-                }
-            }
+            lower.retain(|name| !queue.contains(name));
+            queue.extend(lower);
         }
+    }
+
+    fn watch(&mut self, id: FileId, name: &str, counts_readers: bool) {
+        let name = name.to_owned();
+        let watched = Watched {
+            name,
+            counts_readers,
+        };
+        self.watched.insert(id, watched);
     }
 
     fn add_attached(&mut self, loops: Vec<LoopDevice>) {
@@ -212,11 +208,7 @@ impl Stack {
             return;
         };
         self.numbers.insert(name.to_owned(), (major, minor));
-        let watched = Watched {
-            name: name.to_owned(),
-            counts_readers: false,
-        };
-        self.watched.insert(FileId::Device(major, minor), watched);
+        self.watch(FileId::Device(major, minor), name, false);
         let list = if is_claimable {
             &mut self.claimable
         } else {
@@ -272,10 +264,6 @@ fn partitions(directory: &Path, name: &str) -> Vec<String> {
     let mut entries = directory_entries(&directory.join(name));
     entries.retain(|entry| directory.join(name).join(entry).join("partition").exists());
     entries
-}
-
-fn is_partition(directory: &Path, name: &str) -> bool {
-    directory.join(name).join("partition").exists()
 }
 
 /// The whole disk of a partition.
