@@ -230,120 +230,99 @@ mod tests {
 
     #[test]
     fn drive_is_safe_only_when_unused_and_flushed() {
+        use FlushState::{Flushed, NotCounted, NotFlushed, NotObserved, SameInterval};
         let disk = device("sdb", DriveKind::Disk);
+        let at = "/mnt".to_owned();
+        let mounted = DeviceUse::Mounted {
+            at: at.clone(),
+            file_system: "ext4".to_owned(),
+        };
+        // The mount is two layers above.
         let volume = BlockDevice {
             slaves: vec!["sdb1".to_owned()],
-            users: vec![DeviceUse::Mounted {
-                at: "/mnt".to_owned(),
-                file_system: "ext4".to_owned(),
-            }],
+            users: vec![mounted],
             ..device("dm-0", DriveKind::DeviceMapper)
         };
-        let answer = |others: Vec<BlockDevice>, dirty, flush| {
-            let all = [vec![disk.clone()], others].concat();
-            unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush).unwrap()
-        };
-        let free = answer(vec![partition(vec![])], Some(0), FlushState::Flushed);
-        assert_eq!((free.safe, free.obstacles.len()), (Some(true), 0));
-        // The mount is two layers above.
-        let used = answer(vec![partition(vec![]), volume], None, FlushState::Flushed);
-        let at = "/mnt".to_owned();
-        assert_eq!(used.safe, Some(false));
-        assert_eq!(
-            used.obstacles,
-            [UnplugObstacle::InUse(User::new(
-                "dm-0",
-                Usage::Mounted { at }
-            ))]
-        );
-        let swap = answer(
-            vec![partition(vec![DeviceUse::Swap])],
-            None,
-            FlushState::Flushed,
-        );
-        assert_eq!(swap.safe, Some(false));
-        let dirty = answer(vec![], Some(4096), FlushState::NotFlushed);
-        let expected = [
-            UnplugObstacle::Dirty { bytes: 4096 },
-            UnplugObstacle::NotFlushed,
+        let part = || partition(vec![]);
+        let used = |device, usage| vec![UnplugObstacle::InUse(User::new(device, usage))];
+        let bytes = 4096;
+        let swap = partition(vec![DeviceUse::Swap]);
+        let unknown = |state| vec![UnplugObstacle::FlushUnknown { state }];
+        let dirty = vec![UnplugObstacle::Dirty { bytes }, UnplugObstacle::NotFlushed];
+        #[rustfmt::skip]
+        let cases = [
+            (vec![part()], Some(0), Flushed, Some(true), vec![]),
+            (vec![part(), volume], None, Flushed, Some(false), used("dm-0", Usage::Mounted { at })),
+            (vec![swap], None, Flushed, Some(false), used("sdb1", Usage::Swap)),
+            (vec![], Some(bytes), NotFlushed, Some(false), dirty),
+            (vec![], None, NotObserved, None, unknown(NotObserved)),
+            (vec![], None, NotCounted, None, unknown(NotCounted)),
+            (vec![], None, SameInterval, None, unknown(SameInterval)),
         ];
-        assert_eq!(
-            (dirty.safe, &dirty.obstacles[..]),
-            (Some(false), &expected[..])
-        );
-        for unknown in [
-            FlushState::NotObserved,
-            FlushState::NotCounted,
-            FlushState::SameInterval,
-        ] {
-            assert_eq!(answer(vec![], None, unknown).safe, None);
+        for (others, dirty, flush, safe, obstacles) in cases {
+            let all = [vec![disk.clone()], others].concat();
+            let answer = unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush);
+            assert_eq!(answer, Some(UnplugAnswer { safe, obstacles }));
         }
     }
 
     #[test]
-    fn drive_that_others_use_is_not_safe() {
+    fn drive_is_not_safe_where_others_use_it_or_may_use_it() {
         let disk = device("sdb", DriveKind::Disk);
         let all = [disk.clone(), partition(vec![])];
-        let answer = |users: Option<&Uses>| {
-            unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
-        };
         let open = |device: &str| {
             let command = "qemu".to_owned();
             User::new(device, Usage::Process { pid: 12, command })
         };
-        let of = |users: Vec<User>| Uses {
-            users,
-            unknown: Vec::new(),
-        };
-        assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
-        let by = "nvmet subsystem one".to_owned();
-        let export = User::new("sdb1", Usage::Export { by });
-        let by = "dm-0".to_owned();
-        let held = User::new("sdb", Usage::Stacked { by });
-        let used = answer(Some(&of(vec![
-            open("sdb"),
-            export.clone(),
-            held,
-            open("sdb"),
-        ])));
-        let expected = [
-            UnplugObstacle::InUse(open("sdb")),
-            UnplugObstacle::InUse(export.clone()),
-        ];
-        assert_eq!(
-            (used.safe, &used.obstacles[..]),
-            (Some(false), &expected[..])
+        let export = User::new(
+            "sdb1",
+            Usage::Export {
+                by: "nvmet subsystem one".to_owned(),
+            },
         );
-    }
-
-    #[test]
-    fn drive_of_which_not_all_users_are_known_is_not_called_safe() {
-        let disk = device("sdb", DriveKind::Disk);
-        let incomplete = Uses {
+        let held = User::new(
+            "sdb",
+            Usage::Stacked {
+                by: "dm-0".to_owned(),
+            },
+        );
+        let users = |users: Vec<User>| {
+            Some(Uses {
+                users,
+                unknown: Vec::new(),
+            })
+        };
+        let used = UnplugObstacle::InUse;
+        let unknown = Some(Uses {
             users: Vec::new(),
             unknown: vec![UnknownUse::HiddenProcesses],
-        };
-        for users in [None, Some(&incomplete)] {
-            let answer = unplug_answer(&disk, &[], users, None, FlushState::Flushed).unwrap();
-            assert_eq!(answer.safe, None);
-            assert_eq!(answer.obstacles, [UnplugObstacle::UsersNotExamined]);
+        });
+        for (uses, expected) in [
+            (users(vec![open("sdc")]), vec![]),
+            (
+                users(vec![open("sdb"), export.clone(), held, open("sdb")]),
+                vec![used(open("sdb")), used(export)],
+            ),
+            (unknown, vec![UnplugObstacle::UsersNotExamined]),
+            (None, vec![UnplugObstacle::UsersNotExamined]),
+        ] {
+            let answer = unplug_answer(&disk, &all, uses.as_ref(), None, FlushState::Flushed);
+            assert_eq!(answer.unwrap().obstacles, expected);
         }
     }
 
     #[test]
-    fn drive_without_volatile_cache_needs_no_flush() {
+    fn drive_without_volatile_cache_needs_no_flush_and_a_partition_has_no_answer() {
         let disk = BlockDevice {
             write_cache: Some("write through".to_owned()),
             ..device("sdb", DriveKind::Disk)
         };
-        let users = Uses::default();
-        let answer = unplug_answer(&disk, &[], Some(&users), None, FlushState::NotCounted).unwrap();
-        assert_eq!(answer.safe, Some(true));
-        let partition = partition(vec![]);
-        assert_eq!(
-            unplug_answer(&partition, &[], Some(&users), None, FlushState::Flushed),
-            None
-        );
+        let answer = |drive| {
+            let uses = Uses::default();
+            unplug_answer(drive, &[], Some(&uses), None, FlushState::NotCounted)
+        };
+        assert_eq!(answer(&disk).unwrap().safe, Some(true));
+        assert_eq!(answer(&partition(vec![])), None);
     }
 
     #[test]

@@ -116,42 +116,18 @@ fn exports_are_found_or_unknown() {
     let line = format!("{path}\n");
     let info = format!("Status: ACTIVATED\n  TCM FILEIO ID: 0  File: {path}  Size: 4096\n");
     let with_key = format!("{path}\n[key]\n");
-    for (files, expected) in [
-        (
-            vec![
-                (format!("{nvmet}/device_path"), &*line),
-                (format!("{nvmet}/enable"), "1\n"),
-            ],
-            Some(id),
-        ),
-        (
-            vec![
-                (format!("{lio}/info"), &*info),
-                (format!("{lio}/enable"), "1\n"),
-            ],
-            Some(id),
-        ),
+    let nvmet_path = format!("{nvmet}/device_path");
+    #[rustfmt::skip]
+    let cases = [
+        (vec![(nvmet_path.clone(), &*line), (format!("{nvmet}/enable"), "1\n")], Some(id)),
+        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "1\n")], Some(id)),
         (vec![(format!("{scst}/filename"), &*with_key)], Some(id)),
-        (
-            vec![(format!("{xen}/physical_device"), "8:10\n")],
-            Some(FileId::Device(8, 16)),
-        ),
+        (vec![(format!("{xen}/physical_device"), "8:10\n")], Some(FileId::Device(8, 16))),
         // Switched off.
-        (
-            vec![
-                (format!("{nvmet}/device_path"), &*line),
-                (format!("{nvmet}/enable"), "0\n"),
-            ],
-            None,
-        ),
-        (
-            vec![
-                (format!("{lio}/info"), &*info),
-                (format!("{lio}/enable"), "0\n"),
-            ],
-            None,
-        ),
-    ] {
+        (vec![(nvmet_path.clone(), &*line), (format!("{nvmet}/enable"), "0\n")], None),
+        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "0\n")], None),
+    ];
+    for (files, expected) in cases {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
         let (_root, roots) = SysPaths::with_files(&files);
         let found = list_exports(&roots);
@@ -163,42 +139,29 @@ fn exports_are_found_or_unknown() {
         let (_root, roots) = SysPaths::with_files(files);
         list_exports(&roots).unknown.len()
     };
-    assert_eq!(
-        unknown(&[("sys/module/nvmet/version", "")]),
-        1,
-        "configfs is not mounted"
-    );
-    let gone = format!("{nvmet}/device_path");
-    assert_eq!(unknown(&[(&gone, "/no/such/file\n")]), 1);
-    assert_eq!(unknown(&[(&gone, "relative\n")]), 1);
+    // configfs is not mounted; what is exported cannot be found.
+    for (file, text) in [
+        ("sys/module/nvmet/version", ""),
+        (&*nvmet_path, "/no/such/file\n"),
+        (&*nvmet_path, "relative\n"),
+    ] {
+        assert_eq!(unknown(&[(file, text)]), 1, "{file} {text}");
+    }
 }
 
 #[test]
 fn formats_are_recognised_on_the_medium_and_on_partitions() {
     const SIZE: u64 = 8 << 20;
-    let ext4: &'static [(u64, &'static [u8])] =
-        &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
     type Bytes = &'static [(u64, &'static [u8])];
+    #[rustfmt::skip]
     let cases: [(Bytes, &[&str]); 8] = [
         (&[], &[]),
         (&[(0, b"XFSB")], &["xfs"]),
-        (ext4, &["ext4"]),
-        (
-            &[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])],
-            &["gpt", "dos"],
-        ),
-        (
-            &[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])],
-            &["linux_raid_member"],
-        ),
-        (
-            &[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])],
-            &["zfs_member"],
-        ),
-        (
-            &[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])],
-            &["ntfs"],
-        ),
+        (&[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])], &["ext4"]),
+        (&[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])], &["gpt", "dos"]),
+        (&[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])], &["linux_raid_member"]),
+        (&[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])], &["zfs_member"]),
+        (&[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])], &["ntfs"]),
         (&[(4086, b"SWAPSPACE2")], &["swap"]),
     ];
     let part = PartitionRange {

@@ -128,12 +128,4 @@ mod tests {
             assert_eq!(mapper_kind(uuid), kind, "{uuid}");
         }
     }
-
-    #[test]
-    fn names_before_numbers_identify_a_device() {
-        assert!(is_number("wwn-0x5000c500a1b2c3d4"));
-        assert!(is_number("dm-uuid-LVM-q1w2e3"));
-        assert!(!is_number("ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0"));
-        assert!(!is_number("dm-name-vg0-data"));
-    }
 }
