@@ -243,29 +243,22 @@ mod tests {
     fn file_in_memory_leaves_a_part_of_each_memory_limit() {
         let file = File::from(memfd_create("diskscope", MemfdFlags::CLOEXEC).unwrap());
         // MemAvailable and what is left of memory.max of 400 MiB, in MiB; the largest scratch file.
-        let cases = [
+        for (available, left, largest) in [
             (2048, 400, 190),
             (2048, 100, 49),
             (300, 400, 149),
             (60, 400, 0),
-        ];
-        for (available, left, largest) in cases {
-            let meminfo = format!(
-                "MemTotal: 1048576 kB\nMemAvailable: {} kB\n",
-                available << 10
-            );
+        ] {
+            let available_kb = available << 10;
+            let meminfo = format!("MemTotal: 1048576 kB\nMemAvailable: {available_kb} kB\n");
+            let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+            let current = format!("{}\n", (400 - left) * MIB);
             let (_root, roots) = SysPaths::with_files(&[
                 ("proc/meminfo", &meminfo),
                 ("proc/self/cgroup", "0::/job\n"),
-                (
-                    "proc/self/mountinfo",
-                    "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-                ),
+                ("proc/self/mountinfo", mounts),
                 ("sys/fs/cgroup/job/memory.max", "419430400\n"),
-                (
-                    "sys/fs/cgroup/job/memory.current",
-                    &format!("{}\n", (400 - left) * MIB),
-                ),
+                ("sys/fs/cgroup/job/memory.current", &current),
             ]);
             let size = |wanted| scratch_size(&roots, &file, "/tmp", Some(wanted));
             let fits = |mib: u64| mib > 0 && size(mib * MIB).is_ok();

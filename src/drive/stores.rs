@@ -182,17 +182,12 @@ mod tests {
     #[test]
     fn space_is_that_of_the_status() {
         const MIB: u64 = 1 << 20;
+        let pool = "0 12/4161280 100/1600 - rw discard_passdown queue_if_no_space - 1024";
+        let filled = Some(("thin pool", 1500 * MIB / 16, 100 * MIB));
+        let snapshot = Some(("snapshot", 90 * MIB, 100 * MIB));
         let cases = [
-            (
-                "thin-pool",
-                "0 12/4161280 100/1600 - rw discard_passdown queue_if_no_space - 1024",
-                Some(("thin pool", 1500 * MIB / 16, 100 * MIB)),
-            ),
-            (
-                "snapshot",
-                "20480/204800 88",
-                Some(("snapshot", 90 * MIB, 100 * MIB)),
-            ),
+            ("thin-pool", pool, filled),
+            ("snapshot", "20480/204800 88", snapshot),
             ("snapshot", "Invalid", None),
             ("thin-pool", "Fail", None),
             ("linear", "", None),

@@ -270,42 +270,21 @@ mod tests {
     fn drive_is_not_safe_where_others_use_it_or_may_use_it() {
         let disk = device("sdb", DriveKind::Disk);
         let all = [disk.clone(), partition(vec![])];
-        let open = |device: &str| {
-            let command = "qemu".to_owned();
-            User::new(device, Usage::Process { pid: 12, command })
-        };
-        let export = User::new(
-            "sdb1",
-            Usage::Export {
-                by: "nvmet subsystem one".to_owned(),
-            },
-        );
-        let held = User::new(
-            "sdb",
-            Usage::Stacked {
-                by: "dm-0".to_owned(),
-            },
-        );
-        let users = |users: Vec<User>| {
-            Some(Uses {
-                users,
-                unknown: Vec::new(),
-            })
-        };
-        let used = UnplugObstacle::InUse;
-        let unknown = Some(Uses {
-            users: Vec::new(),
-            unknown: vec![UnknownUse::HiddenProcesses],
-        });
-        for (uses, expected) in [
-            (users(vec![open("sdc")]), vec![]),
-            (
-                users(vec![open("sdb"), export.clone(), held, open("sdb")]),
-                vec![used(open("sdb")), used(export)],
-            ),
-            (unknown, vec![UnplugObstacle::UsersNotExamined]),
+        let open = |device| User::new(device, Usage::Lock);
+        let by = "dm-0".to_owned();
+        let held = User::new("sdb", Usage::Stacked { by });
+        let used = |device| UnplugObstacle::InUse(open(device));
+        let hidden = || vec![UnknownUse::HiddenProcesses];
+        let several = vec![open("sdb"), open("sdb1"), held, open("sdb")];
+        #[rustfmt::skip]
+        let cases = [
+            (Some((vec![open("sdc")], vec![])), vec![]),
+            (Some((several, vec![])), vec![used("sdb"), used("sdb1")]),
+            (Some((vec![], hidden())), vec![UnplugObstacle::UsersNotExamined]),
             (None, vec![UnplugObstacle::UsersNotExamined]),
-        ] {
+        ];
+        for (uses, expected) in cases {
+            let uses = uses.map(|(users, unknown)| Uses { users, unknown });
             let answer = unplug_answer(&disk, &all, uses.as_ref(), None, FlushState::Flushed);
             assert_eq!(answer.unwrap().obstacles, expected);
         }

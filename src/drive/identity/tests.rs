@@ -46,68 +46,49 @@ impl IdentityTree {
     }
 }
 
+#[rustfmt::skip]
 const QUEUE_512E: &[(&str, &str)] = &[
-    ("queue/logical_block_size", "512\n"),
-    ("queue/physical_block_size", "4096\n"),
-    ("queue/rotational", "1\n"),
-    ("queue/scheduler", "none [mq-deadline] kyber\n"),
-    ("queue/read_ahead_kb", "128\n"),
-    ("queue/max_sectors_kb", "1280\n"),
-    ("queue/write_cache", "write back\n"),
-    ("removable", "0\n"),
-    ("ro", "0\n"),
-    ("alignment_offset", "0\n"),
-    ("device/vendor", "ATA     \n"),
-    ("device/model", "WDC WD40EFRX-68N\n"),
-    ("device/rev", "0A82\n"),
-    ("device/queue_depth", "32\n"),
+    ("queue/logical_block_size", "512\n"), ("queue/physical_block_size", "4096\n"),
+    ("queue/rotational", "1\n"), ("queue/scheduler", "none [mq-deadline] kyber\n"),
+    ("queue/read_ahead_kb", "128\n"), ("queue/max_sectors_kb", "1280\n"),
+    ("queue/write_cache", "write back\n"), ("alignment_offset", "0\n"),
+    ("removable", "0\n"), ("ro", "0\n"), ("device/queue_depth", "32\n"),
+    ("device/vendor", "ATA     \n"), ("device/model", "WDC WD40EFRX-68N\n"), ("device/rev", "0A82\n"),
 ];
 
 const SDA: &str = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
 
 fn hard_disk() -> IdentityTree {
+    const UDEV: &str = "E:ID_BUS=ata\nE:ID_MODEL=WDC_WD40EFRX-68N32N0\n\
+        E:ID_MODEL_ENC=WDC\\x20WD40EFRX-68N32N0\\x20\\x20\nE:ID_SERIAL_SHORT=WD-WCC7K1\n\
+        E:ID_REVISION=82.00A82\nE:ID_PART_TABLE_TYPE=gpt\n";
+    const MOUNTS: &str = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+        30 22 8:1 /srv /mnt/a\\040b rw - ext4 /dev/sda1 rw\n";
     let tree = IdentityTree::new();
+    let [first, second] = ["2048\n", "63\n"].map(|start| [("partition", "1\n"), ("start", start)]);
     tree.add_device(SDA, "8:0", 7_814_037_168, QUEUE_512E)
-        .add_device(
-            &format!("{SDA}/sda1"),
-            "8:1",
-            2048,
-            &[("partition", "1\n"), ("start", "2048\n"), ("ro", "0\n")],
-        )
-        .add_device(
-            &format!("{SDA}/sda2"),
-            "8:2",
-            4096,
-            &[("partition", "2\n"), ("start", "63\n"), ("ro", "0\n")],
-        )
-        .write_file(
-            "run/udev/data/b8:0",
-            "E:ID_BUS=ata\nE:ID_MODEL=WDC_WD40EFRX-68N32N0\n\
-             E:ID_MODEL_ENC=WDC\\x20WD40EFRX-68N32N0\\x20\\x20\nE:ID_SERIAL_SHORT=WD-WCC7K1\n\
-             E:ID_REVISION=82.00A82\nE:ID_PART_TABLE_TYPE=gpt\n",
-        )
+        .add_device(&format!("{SDA}/sda1"), "8:1", 2048, &first)
+        .add_device(&format!("{SDA}/sda2"), "8:2", 4096, &second)
+        .write_file("run/udev/data/b8:0", UDEV)
         .write_file("run/udev/data/b8:1", "E:ID_FS_TYPE=ext4\n")
-        .write_file(
-            "proc/self/mountinfo",
-            "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 8:1 /srv /mnt/a\\040b rw - ext4 /dev/sda1 rw\n",
-        )
-        .write_file("proc/swaps", "Filename Type Size Used Priority\n");
+        .write_file("proc/self/mountinfo", MOUNTS);
     tree
 }
 
 /// Vendor, model, serial number, firmware, transport and active scheduler.
 fn names(drive: &BlockDevice) -> String {
     let names = [&drive.vendor, &drive.model, &drive.serial, &drive.firmware];
-    let names = names
+    let all = names
         .into_iter()
         .chain([&drive.transport, &drive.scheduler]);
-    let names: Vec<&str> = names.map(|name| name.as_deref().unwrap_or("-")).collect();
+    let names: Vec<&str> = all.map(|name| name.as_deref().unwrap_or("-")).collect();
     names.join(", ")
 }
 
 #[test]
 fn sata_hard_disk_identity_is_read() {
-    let drive = hard_disk().read_device("sda");
+    let tree = hard_disk();
+    let drive = tree.read_device("sda");
     // ATA is not a maker.
     let expected = "-, WDC WD40EFRX-68N32N0, WD-WCC7K1, 82.00A82, sata, mq-deadline";
     assert_eq!(names(&drive), expected);
@@ -125,12 +106,14 @@ fn sata_hard_disk_identity_is_read() {
         max_request_kib: Some(1280),
         write_cache: Some("write back".to_owned()),
         signature: Some("gpt".to_owned()),
-        parent: None,
-        aligned: None,
-        users: Vec::new(),
         ..drive.clone()
     };
     assert_eq!(drive, expected);
+    // The name that tells the most.
+    let links = "S:disk/by-id/wwn-0x5\nS:disk/by-path/pci-0\nS:disk/by-id/ata-WDC_WD40_WD-1\n";
+    tree.write_file("run/udev/data/b8:0", links);
+    let by_id = tree.read_device("sda").by_id;
+    assert_eq!(by_id.as_deref(), Some("ata-WDC_WD40_WD-1"));
 }
 
 #[test]
@@ -178,23 +161,15 @@ fn pages_of_the_drive_tell_serial_number_and_rotation_rate() {
 #[test]
 fn drives_without_udev_are_named_by_the_kernel_and_escaped() {
     let tree = IdentityTree::new();
-    tree.add_device(
-        "pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1",
-        "259:0",
-        1_953_525_168,
-        &[
-            ("queue/scheduler", "[none] mq-deadline\n"),
-            ("device/model", "Fast\x1b[31mSSD                      \n"),
-            ("device/serial", "S64DNF0R\n"),
-            ("device/firmware_rev", "2B4QFXO7\n"),
-        ],
-    )
-    .add_device(
-        "pci0000:00/0000:00:02.0/virtio1/block/vda",
-        "254:0",
-        536_870_912,
-        &[("device/vendor", "0x1af4\n"), ("serial", "vol-0a1b\n")],
-    );
+    let nvme = [
+        ("queue/scheduler", "[none] mq-deadline\n"),
+        ("device/model", "Fast\x1b[31mSSD                      \n"),
+        ("device/serial", "S64DNF0R\n"),
+        ("device/firmware_rev", "2B4QFXO7\n"),
+    ];
+    let virtio = [("device/vendor", "0x1af4\n"), ("serial", "vol-0a1b\n")];
+    tree.add_device("pci0/0000:3d:00.0/nvme/nvme0/nvme0n1", "259:0", 2048, &nvme)
+        .add_device("pci0/virtio1/block/vda", "254:0", 2048, &virtio);
     let drive = tree.read_device("nvme0n1");
     assert_eq!(
         names(&drive),
@@ -239,17 +214,11 @@ fn device_mapper_on_raid_on_two_disks_lists_slaves_and_holders() {
 #[test]
 fn device_list_includes_empty_slots_in_kernel_order() {
     let tree = hard_disk();
+    let file = [("loop/backing_file", "/srv/image \n")];
+    let order = "7 9 loop9 0\n7 10 loop10 0\n8 0 sda 1\n8 1 sda1 1\n8 2 sda2 1\n";
     tree.add_device("virtual/block/loop10", "7:10", 0, &[])
-        .add_device(
-            "virtual/block/loop9",
-            "7:9",
-            2048,
-            &[("loop/backing_file", "/srv/image \n")],
-        )
-        .write_file(
-            "proc/diskstats",
-            "7 9 loop9 0\n7 10 loop10 0\n8 0 sda 1\n8 1 sda1 1\n8 2 sda2 1\n",
-        );
+        .add_device("virtual/block/loop9", "7:9", 2048, &file)
+        .write_file("proc/diskstats", order);
     let drives = list_block_devices(&tree.roots());
     let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
     assert_eq!(names, ["loop9", "loop10", "sda", "sda1", "sda2"]);
@@ -300,11 +269,11 @@ fn kernel_directory_is_empty_only_where_it_is_missing() {
     std::fs::write(tree.path().join("b"), "").unwrap();
     std::fs::create_dir(tree.path().join("a")).unwrap();
     assert_eq!(list_directory(tree.path()).unwrap(), ["a", "b"]);
-    let none: [&str; 0] = [];
-    assert_eq!(list_directory(&tree.path().join("c")).unwrap(), none);
-    assert_eq!(list_directory(&tree.path().join("b/c")).unwrap(), none);
+    for missing in ["c", "b/c"] {
+        assert_eq!(list_directory(&tree.path().join(missing)).unwrap(), [""; 0]);
+    }
     // A circle of links: an error that does not say that it is missing.
-    std::os::unix::fs::symlink("loop", tree.path().join("loop")).unwrap();
+    symlink("loop", tree.path().join("loop")).unwrap();
     assert!(list_directory(&tree.path().join("loop")).is_err());
 }
 
@@ -331,15 +300,4 @@ fn volumes_have_the_names_that_their_managers_give_them() {
         assert_eq!(drive.label(), label);
         assert_eq!(drive.volume.map(|it| it.kind), kind, "{device}");
     }
-}
-
-#[test]
-fn name_by_id_is_the_one_with_model_and_serial_number() {
-    let tree = hard_disk();
-    tree.write_file(
-        "run/udev/data/b8:0",
-        "S:disk/by-id/wwn-0x5\nS:disk/by-path/pci-0\nS:disk/by-id/ata-WDC_WD40EFRX_WD-1\n",
-    );
-    let by_id = tree.read_device("sda").by_id;
-    assert_eq!(by_id.as_deref(), Some("ata-WDC_WD40EFRX_WD-1"));
 }

@@ -113,18 +113,15 @@ mod tests {
 
     #[test]
     fn uuid_prefixes_tell_what_manages_a_volume() {
-        for (uuid, kind) in [
-            ("LVM-q1w2e3r4", VolumeKind::Lvm),
-            ("LVM-q1w2e3r4-real", VolumeKind::Lvm),
-            ("CRYPT-LUKS2-8d1c-home", VolumeKind::Luks),
-            ("CRYPT-PLAIN-swap", VolumeKind::Luks),
-            ("CRYPT-VERITY-usr", VolumeKind::Mapped),
-            ("mpath-36005076", VolumeKind::Multipath),
-            ("part1-mpath-36005076", VolumeKind::Multipath),
-            ("DMRAID-isw_0", VolumeKind::Raid),
-            ("part", VolumeKind::Mapped),
-            ("", VolumeKind::Mapped),
-        ] {
+        #[rustfmt::skip]
+        let cases = [
+            ("LVM-q1w2e3r4", VolumeKind::Lvm), ("LVM-q1w2e3r4-real", VolumeKind::Lvm),
+            ("CRYPT-LUKS2-8d1c-home", VolumeKind::Luks), ("CRYPT-PLAIN-swap", VolumeKind::Luks),
+            ("CRYPT-VERITY-usr", VolumeKind::Mapped), ("DMRAID-isw_0", VolumeKind::Raid),
+            ("mpath-36005076", VolumeKind::Multipath), ("part1-mpath-36005076", VolumeKind::Multipath),
+            ("part", VolumeKind::Mapped), ("", VolumeKind::Mapped),
+        ];
+        for (uuid, kind) in cases {
             assert_eq!(mapper_kind(uuid), kind, "{uuid}");
         }
     }
