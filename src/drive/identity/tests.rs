@@ -46,8 +46,10 @@ impl IdentityTree {
     }
 }
 
+type Files = &'static [(&'static str, &'static str)];
+
 #[rustfmt::skip]
-const QUEUE_512E: &[(&str, &str)] = &[
+const QUEUE_512E: Files = &[
     ("queue/logical_block_size", "512\n"), ("queue/physical_block_size", "4096\n"),
     ("queue/rotational", "1\n"), ("queue/scheduler", "none [mq-deadline] kyber\n"),
     ("queue/read_ahead_kb", "128\n"), ("queue/max_sectors_kb", "1280\n"),
@@ -184,7 +186,7 @@ fn drives_without_udev_are_named_by_the_kernel_and_escaped() {
 #[test]
 fn device_mapper_on_raid_on_two_disks_lists_slaves_and_holders() {
     #[rustfmt::skip]
-    let devices: [(&str, &str, &[(&str, &str)]); 4] = [
+    let devices: [(&str, &str, Files); 4] = [
         ("ata2/host1/sdb", "8:16", &[("holders/md0", "")]),
         ("ata2/host1/sdc", "8:32", &[("holders/md0", "")]),
         ("md0", "9:0", &[("md/level", "raid0\n"), ("slaves/sdc", ""), ("slaves/sdb", ""), ("holders/dm-0", "")]),
