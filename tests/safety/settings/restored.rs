@@ -148,46 +148,6 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
 }
 
 #[test]
-fn setting_is_restored_after_simultaneous_benchmarks_end_in_any_order() {
-    let Some((sandbox, target)) = sandbox_and_target() else {
-        return;
-    };
-    for round in 0..6 {
-        let Some(held) = target.hold_opens() else {
-            return;
-        };
-        let all: Vec<Child> = (0..4)
-            .map(|_| sandbox.read_ahead(&target).spawn().unwrap())
-            .collect();
-        held.wait();
-        let starts: Vec<Child> = (0..3)
-            .map(|_| sandbox.diskscope(&["tests"]).spawn().unwrap())
-            .collect();
-        for (index, mut child) in all.into_iter().enumerate() {
-            match (index + round) % 3 {
-                0 => child.kill().unwrap(),
-                1 => kill_process(Pid::from_child(&child), Signal::TERM).unwrap(),
-                _ => {}
-            }
-            if (index + round) % 3 > 0 {
-                held.release();
-            }
-            child.wait_with_output().unwrap();
-        }
-        for child in starts {
-            child.wait_with_output().unwrap();
-        }
-        // By a user with another home.
-        let start = sandbox
-            .diskscope(&["tests", "--json"])
-            .env("HOME", "/")
-            .output();
-        assert!(start.unwrap().status.success());
-        assert_eq!(target.read_ahead(), ORIGINAL_READ_AHEAD, "round {round}");
-    }
-}
-
-#[test]
 fn read_ahead_is_measured_with_each_setting_and_restored_before_the_first_request() {
     let Some((sandbox, target)) = sandbox_and_target() else {
         return;
