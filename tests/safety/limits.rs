@@ -109,7 +109,7 @@ fn recording_ends_whole_before_its_file_system_is_full() {
     let Some(small) = Mounted::with_size(directory.path().join("small"), "1m") else {
         return;
     };
-    fs::write(small.0.join("fill"), vec![0; 900_000]).unwrap();
+    fs::write(small.0.join("fill"), vec![0; 970_000]).unwrap();
     let words = "record small/day --interval 100ms --duration 120s";
     let words: Vec<&str> = words.split(' ').collect();
     let output = diskscope(directory.path(), &words).output().unwrap();
