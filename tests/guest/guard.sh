@@ -111,7 +111,7 @@ if mkdir $target 2>/dev/null; then
     echo 1 >$target/namespaces/1/enable
     refused "nvmet" /dev/$scsi
     umount /sys/kernel/config
-    refused "configfs" /dev/$scsi
+    refused "nvmet exports" /dev/$scsi
     mount -t configfs none /sys/kernel/config
     echo 0 >$target/namespaces/1/enable
     rmdir $target/namespaces/1
