@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::file_system::LoopFileSystem;
 use crate::guard::sandbox::{
-    self, Background, GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, is_root,
-    overwrite_command, run_overwrite, test_content, wait_until,
+    self, Background, GuardSandbox, IMAGE_BYTES, assert_written, is_root, overwrite_command,
+    run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::process::worker_id;
@@ -32,15 +32,6 @@ fn start_writing_run(target: &std::path::Path) -> Background {
     // The file is one hole until the first request.
     wait_until("it writes", || fs::metadata(target).unwrap().blocks() > 0);
     child
-}
-
-#[test]
-fn second_run_on_the_same_file_is_refused() {
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let first = start_writing_run(&file);
-    assert_refused(&run_overwrite(&file), "");
-    drop(first);
 }
 
 /// Waits for a run to end by itself because its target came into use, as one that has failed. What it has
@@ -69,21 +60,6 @@ fn assert_run_ends_within(run: &mut Background, limit: Duration) -> serde_json::
 #[track_caller]
 fn assert_run_ends(run: &mut Background) {
     assert_run_ends_within(run, Duration::from_secs(5));
-}
-
-#[test]
-fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
-    if !is_root() {
-        return;
-    }
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let mut run = start_writing_run(&file);
-    let Some(device) = LoopDevice::attach(&file, &[]) else {
-        return;
-    };
-    assert_run_ends(&mut run);
-    drop(device);
 }
 
 /// The kernel has a reader wait until the run has given up its lease.

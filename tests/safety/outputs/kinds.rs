@@ -246,26 +246,3 @@ fn output_file_created_during_run_is_not_overwritten() {
         assert_eq!(sandbox.file_names(), ["out.json", "scratch", "state"]);
     }
 }
-
-/// A stream that cannot start leaves no file: the same command would be refused because of it afterwards.
-#[test]
-fn stream_without_the_right_to_trace_leaves_no_file() {
-    let Some(device) = LoopDevice::with(&vec![0; 1 << 20]) else {
-        return;
-    };
-    let sandbox = OutputSandbox::new();
-    let script = r#"
-        mount -t tmpfs -o mode=755 none "$D"
-        cd "$D" && cp "$P" program && chown 1000:1000 .
-        for command in "trace DEVICE --json" "watch --by-device --count 1"; do
-            user ./program $command -o stream 2>&1 || echo $?
-            ls -A stream 2> /dev/null || true
-        done
-    "#;
-    let script = script.replace("DEVICE", device.path());
-    if let Some(Answer { stdout, .. }) = sandbox.script_with_mounts(&script) {
-        assert_eq!(stdout.matches("not permitted").count(), 2, "{stdout}");
-        assert_eq!(stdout.matches("\n1\n").count(), 2, "{stdout}");
-        assert!(!stdout.contains("\nstream"), "{stdout}");
-    }
-}
