@@ -105,7 +105,6 @@ fn recordings_and_sessions_beyond_any_real_one_are_refused() {
     }
     for (field, element) in [
         ("processes", "{}"),
-        ("devices", "{}"),
         ("notices", "\"\""),
         (
             "transfers",
