@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diskscope::probe::copy_jobs::{CopyJobs, FileCount};
 use diskscope::probe::files::find_paths;
 use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
 use diskscope::roots::SysPaths;
+use diskscope::transfers::counting::{FileCount, JobCounter};
 use diskscope::tui::targets::list_targets;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{
@@ -106,7 +106,7 @@ fn write_file(path: &Path) {
 fn count_of_copy(directory: &Path, arguments: &[u8]) -> (FileCount, Option<FileCount>) {
     let process = Sleeper::start(directory);
     let name = arguments.split(|byte| *byte == 0).next().unwrap();
-    let mut processes = [ProcessSample {
+    let processes = [ProcessSample {
         identity: Arc::new(ProcessIdentity {
             pid: process.0.id(),
             name: name.to_vec(),
@@ -115,22 +115,22 @@ fn count_of_copy(directory: &Path, arguments: &[u8]) -> (FileCount, Option<FileC
         }),
         ..ProcessSample::default()
     }];
-    let (roots, mut jobs) = (SysPaths::default(), CopyJobs::default());
+    let mut jobs = JobCounter::new(SysPaths::default());
     let end = Instant::now() + Duration::from_secs(2);
     let mut count = FileCount::default();
     while Instant::now() < end {
-        jobs.update_counts(&roots, &mut processes);
-        count = processes[0].job_count.as_ref().unwrap().count;
+        let counts = jobs.update(&processes);
+        count = counts.running.values().next().unwrap().count;
         thread::sleep(Duration::from_millis(50));
     }
     drop(process);
     let mut ended = Vec::new();
     let end = Instant::now() + Duration::from_secs(20);
     while ended.is_empty() && Instant::now() < end {
-        ended = jobs.update_counts(&roots, &mut []);
+        ended = jobs.update(&[]).ended;
         thread::sleep(Duration::from_millis(50));
     }
-    (count, ended[0].count)
+    (count, ended[0].1)
 }
 
 #[test]
