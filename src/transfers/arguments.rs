@@ -281,15 +281,15 @@ impl<'a> ParsedArguments<'a> {
     }
 }
 
-/// Whether a letter or the beginning of a name is one of these options.
+/// Whether a letter, or a name or the beginning of one, is one of these options.
 fn is_option(own: &[u8], (letters, names): Options) -> bool {
-    match own {
-        [] => false,
-        [letter] => letters.as_bytes().contains(letter),
-        _ => names
-            .split_ascii_whitespace()
-            .any(|name| name.as_bytes().starts_with(own)),
+    /// A shorter beginning is an option of its own (`--file`, `--files-from`).
+    const MIN_ABBREVIATION: usize = 5;
+    if let [letter] = own {
+        return letters.as_bytes().contains(letter);
     }
+    let mut names = names.split_ascii_whitespace().map(str::as_bytes);
+    names.any(|name| name == own || (own.len() >= MIN_ABBREVIATION && name.starts_with(own)))
 }
 
 /// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.

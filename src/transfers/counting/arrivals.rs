@@ -147,9 +147,9 @@ impl ExpectedFiles {
                 directory.listing = None;
             }
         }
-        let top = self.directories.first();
-        if let Some(top) = top.filter(|top| is_renamed && top.below.as_os_str().is_empty()) {
-            let inside: Vec<usize> = top.missing_directories.values().copied().collect();
+        if let Some(top) = self.by_path.get(Path::new("")).filter(|_| is_renamed) {
+            let inside = self.directories[*top].missing_directories.values();
+            let inside: Vec<usize> = inside.copied().collect();
             self.set_existing(&inside);
         }
     }

@@ -5,6 +5,7 @@
 //! destination. The thread that takes the samples tells it what runs, and takes its counts.
 
 mod arrivals;
+mod counts;
 mod paths;
 mod tree;
 
@@ -20,6 +21,8 @@ use super::arguments::{CopyOrder, parse_copy_order};
 use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
 use crate::roots::SysPaths;
 
+pub use self::counts::{FileCount, JobCount, JobCounts};
+
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause between two steps while sources are looked for, so that they do not take a whole processor.
@@ -28,46 +31,6 @@ const STEP_PAUSE: Duration = Duration::from_millis(5);
 const MAX_JOBS: usize = 32;
 /// Bytes of the names that are remembered, of all jobs together.
 const MAX_NAME_BYTES: usize = 64 << 20;
-
-/// Files and bytes of a job.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileCount {
-    /// Regular files to copy, as far as they were found.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Bytes of an archive (tar) of all that was found, with a header for each file and directory.
-    pub archive_bytes: u64,
-    /// Whether all of them were found; otherwise the counts still grow.
-    pub is_complete: bool,
-    /// Files that are copied completely; `None` if unknown.
-    pub files_done: Option<u64>,
-    /// Bytes copied, including those of the current file; `None` if unknown.
-    pub bytes_done: Option<u64>,
-    /// Device number of the file system that is read; `None` until a source was found.
-    pub source_file_system: Option<(u32, u32)>,
-    /// Device number of the file system that is written; `None` if unknown.
-    pub destination_file_system: Option<(u32, u32)>,
-}
-
-/// A job whose process runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobCount {
-    /// What its arguments request.
-    pub order: Arc<CopyOrder>,
-    /// The counts so far.
-    pub count: FileCount,
-}
-
-/// What is counted at the time of a sample.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct JobCounts {
-    /// The jobs whose process runs.
-    pub running: BTreeMap<ProcessKey, JobCount>,
-    /// The jobs whose process has ended and for which the last look at the destination is done, once
-    /// each, with their final counts; `None` where these cannot be determined.
-    pub ended: Vec<(ProcessKey, Option<FileCount>)>,
-}
 
 /// A process that was looked at.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::FileCount;
 use super::arrivals::ExpectedFiles;
+use super::counts::FileCount;
 use super::paths::JobPaths;
 use crate::foreign_tree::{FileStatus, ForeignFile};
 use crate::transfers::arguments::{CopyOrder, CountMethod, EnteredDirectories};
