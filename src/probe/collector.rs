@@ -7,7 +7,6 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
-use super::copy_jobs::CopyJobs;
 use super::mounts::MountReader;
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
@@ -47,7 +46,6 @@ pub struct SampleCollector {
     drives: Arc<[BlockDevice]>,
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
-    copy_jobs: CopyJobs,
     hierarchies: Arc<IoHierarchies>,
     /// Reads the control groups, where they are requested.
     control_groups: Option<ControlGroupReader>,
@@ -86,7 +84,6 @@ impl SampleCollector {
             drives: Arc::default(),
             temperatures: Arc::default(),
             file_systems: Arc::default(),
-            copy_jobs: CopyJobs::default(),
             hierarchies: Arc::default(),
             control_groups: None,
             drives_read_at: None,
@@ -204,8 +201,7 @@ impl SampleCollector {
         if logged.is_some_and(|logged| !matches!(logged, NewErrors::Read(_))) {
             notices.push(ProbeNotice::NoKernelLog);
         }
-        let mut processes = self.processes.snapshot();
-        let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
+        let processes = self.processes.snapshot();
         let sources = OperationSources {
             roots: &self.roots,
             disks: &disks,
@@ -230,7 +226,6 @@ impl SampleCollector {
                 |number| number.0 != 0 || self.has_block_device(number),
             ),
             file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
-            ended_jobs,
             operations,
             mounts: self
                 .mount_reader

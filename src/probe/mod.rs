@@ -4,11 +4,12 @@
 pub mod btrfs;
 mod collector;
 pub mod control_groups;
-pub mod copy_jobs;
 pub mod facts;
+pub mod file_locations;
 pub mod file_systems;
 pub mod files;
 mod foreign_descriptor;
+pub mod interval;
 pub mod mount_tree;
 pub mod mounts;
 mod notice;

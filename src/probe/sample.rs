@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
 use super::process::scanned_tasks::TaskScan;
@@ -49,8 +48,6 @@ pub struct SystemSample {
     pub closed_files: Vec<ClosedFile>,
     /// Pages in memory only of the files that are followed.
     pub file_pages: Vec<FilePages>,
-    /// Copy jobs whose process has ended, with their final counts, once each.
-    pub ended_jobs: Vec<EndedJob>,
     /// Operations with an end that are no copies, such as the resync of an array.
     pub operations: Vec<OperationSample>,
     /// Control groups, where they were requested.
@@ -313,8 +310,6 @@ pub struct ProcessSample {
     pub io_limits: Arc<[IoLimit]>,
     /// The unit that it belongs to; `None` in the root group, and for idle processes.
     pub unit: Option<Arc<Unit>>,
-    /// Progress over all files that its arguments name, where it copies several.
-    pub job_count: Option<JobCount>,
 }
 
 /// What the ended threads of a process did, as the kernel reports at their ends.

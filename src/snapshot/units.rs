@@ -2,20 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::interval::SampleInterval;
 use super::view::{DeviceView, UnitLimit, UnitView};
 use crate::files::safe_text::SafeText;
+use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
 use crate::stats::sorting::SortList as _;
-
-/// Rates on one device.
-#[derive(Debug, Clone, Copy, Default)]
-struct IoRates {
-    read_bytes: f64,
-    write_bytes: f64,
-    reads: f64,
-    writes: f64,
-}
+use crate::transfers::limits::IoRates;
 
 /// The units of a sample, the busiest first; `None` where control groups were not sampled.
 ///
@@ -113,14 +105,7 @@ impl UnitContext {
         // A device of which the group had not used anything has no line yet.
         let before = earlier.iter().find(|io| io.device == now.device);
         let before = before.copied().unwrap_or_default();
-        let seconds = self.seconds?;
-        let rate = |now: u64, before: u64| Some(now.checked_sub(before)? as f64 / seconds);
-        Some(IoRates {
-            read_bytes: rate(now.read_bytes, before.read_bytes)?,
-            write_bytes: rate(now.written_bytes, before.written_bytes)?,
-            reads: rate(now.read_ios, before.read_ios)?,
-            writes: rate(now.write_ios, before.write_ios)?,
-        })
+        IoRates::between(&before, now, self.seconds?)
     }
 
     fn limit(
@@ -138,16 +123,8 @@ impl UnitContext {
         });
         let rates = io.and_then(|io| self.rates(earlier, &io));
         let usage = rates.and_then(|rates| {
-            let pairs = [
-                (rates.read_bytes, limit.read_bytes_per_s),
-                (rates.write_bytes, limit.write_bytes_per_s),
-                (rates.reads, limit.read_ios_per_s),
-                (rates.writes, limit.write_ios_per_s),
-            ];
-            let usages = pairs
-                .into_iter()
-                .filter_map(|(rate, limit)| Some(rate / limit.filter(|limit| *limit > 0)? as f64));
-            usages.reduce(f64::max)
+            let uses = [rates.read_use(limit), rates.write_use(limit)];
+            uses.into_iter().flatten().reduce(f64::max)
         });
         UnitLimit {
             device: self.device_name(limit.device),
@@ -169,17 +146,6 @@ impl UnitContext {
     fn is_medium(&self, device: (u32, u32)) -> bool {
         let known = self.devices.get(&device);
         known.is_some_and(|device| device.is_medium)
-    }
-}
-
-impl IoRates {
-    fn add(&self, other: &Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes + other.read_bytes,
-            write_bytes: self.write_bytes + other.write_bytes,
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-        }
     }
 }
 

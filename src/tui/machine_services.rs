@@ -22,6 +22,7 @@ use crate::probe::SampleCollector;
 use crate::roots::SysPaths;
 use crate::session::store;
 use crate::snapshot::ViewBuilder;
+use crate::transfers::counting::JobCounter;
 
 /// Sampling, benchmarks and sessions on this machine.
 #[derive(Debug)]
@@ -54,6 +55,7 @@ impl MachineServices {
         let all_processes = Arc::new(AtomicBool::new(false));
         let (mut collector, mut builder) =
             (SampleCollector::new(roots.clone()), ViewBuilder::default());
+        let mut job_counter = JobCounter::new(roots.clone());
         let (snapshots, all) = (senders.snapshots.clone(), Arc::clone(&all_processes));
         let threads = Arc::new(AtomicBool::new(false));
         let threads_shown = Arc::clone(&threads);
@@ -74,7 +76,9 @@ impl MachineServices {
             collector.set_show_all(all);
             builder.show_all_processes(all);
             collector.follow_files(builder.followed_files());
-            let view = Arc::new(builder.update(Arc::new(collector.collect())));
+            let sample = Arc::new(collector.collect());
+            builder.set_job_counts(job_counter.update(&sample.processes));
+            let view = Arc::new(builder.update(sample));
             snapshots.send_replace(Some(Arc::clone(&view)));
             if let Some(examined) = &examined {
                 // The thread is gone once the program ends.

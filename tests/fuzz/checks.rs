@@ -20,10 +20,9 @@ use diskscope::drive::{identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::files::printable;
 use diskscope::probe::control_groups::{container, counters, limits};
-use diskscope::probe::copy_jobs::{arguments, temporary_name};
 use diskscope::probe::file_systems;
-use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
+use diskscope::probe::process::temporary_name;
 use diskscope::probe::process::{
     exit_records, mappings, open_files, stat, task_scan, taskstats, thread_owner,
 };
@@ -38,13 +37,14 @@ use diskscope::session::document::Session;
 use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::snapshot::advice;
-use diskscope::snapshot::transfers::dd;
 use diskscope::snapshot::{SampleHistory, Snapshot, ViewBuilder};
 use diskscope::trace::events::decode::EventDecoder;
 use diskscope::trace::events::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use diskscope::trace::events::format::EventFormat;
 use diskscope::trace::events::page::PageFormat;
 use diskscope::trace::requests::{RequestAggregator, RequestLine, RequestsView};
+use diskscope::transfers::arguments::parse_copy_order;
+use diskscope::transfers::dd::DdArguments;
 use diskscope::ui::{self, Theme};
 use diskscope::units;
 use ratatui::buffer::Buffer;
@@ -87,8 +87,6 @@ pub fn proc_file(bytes: &[u8]) {
     assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
     assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
     black_box(mounts::zfs::parse_objset(bytes));
-    assert!(operations::swap::parse_swaps(bytes).len() <= lines);
-    black_box(operations::fsck::parse_report(bytes));
     for scan in operations::zfs::parse_status(bytes) {
         assert!(scan.basis_points <= 10_000);
     }
@@ -140,13 +138,13 @@ pub fn netlink(bytes: &[u8]) {
 /// The command line of a process: its words, each terminated by a zero byte.
 pub fn command_line(bytes: &[u8]) {
     let words = bytes.split(|byte| *byte == 0).count();
-    for program in arguments::COPY_PROGRAMS {
-        if let Some(order) = arguments::parse_copy_order(program, bytes) {
+    for program in ["cp", "rsync", "tar", "scp", "gzip", "btrfs"] {
+        if let Some(order) = parse_copy_order(program.as_bytes(), bytes) {
             assert!(order.sources.len() <= words);
             assert_eq!(order.copies_contents.len(), order.sources.len());
         }
     }
-    black_box(dd::dd_limits(bytes));
+    black_box(DdArguments::parse(bytes));
     assert!(temporary_name::final_path(bytes).len() <= bytes.len());
     assert!(bytes.ends_with(temporary_name::base_name(bytes)));
 }
@@ -169,11 +167,9 @@ pub fn units_and_volumes(bytes: &[u8]) {
     black_box(container::podman_list_name(bytes, "0123456789ab"));
     let (count, answer) = bytes.split_at(bytes.len().min(1));
     let count = u32::from(count.first().copied().unwrap_or(0));
-    for is_pvmove in [false, true] {
-        let found = volume_status::parse_status_progress(count, answer, is_pvmove);
-        if let Some((_, OperationProgress::Done { done, total, .. })) = found {
-            assert!(done < total, "{done} of {total}");
-        }
+    let found = operations::pvmove::parse_mirror_status(count, answer);
+    if let Some(OperationProgress::Done { done, total, .. }) = found {
+        assert!(done < total, "{done} of {total}");
     }
 }
 

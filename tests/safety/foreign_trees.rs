@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diskscope::probe::copy_jobs::{CopyJobs, FileCount};
 use diskscope::probe::files::find_paths;
 use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
 use diskscope::roots::SysPaths;
+use diskscope::transfers::counting::{FileCount, JobCounter};
 use diskscope::tui::targets::list_targets;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{
@@ -126,7 +126,7 @@ fn write_file(path: &Path) {
 fn count_of_copy(directory: &Path, arguments: &[u8]) -> FileCount {
     let process = Sleeper::start(directory);
     let name = arguments.split(|byte| *byte == 0).next().unwrap();
-    let mut processes = [ProcessSample {
+    let processes = [ProcessSample {
         identity: Arc::new(ProcessIdentity {
             pid: process.0.id(),
             name: name.to_vec(),
@@ -135,13 +135,15 @@ fn count_of_copy(directory: &Path, arguments: &[u8]) -> FileCount {
         }),
         ..ProcessSample::default()
     }];
-    let (roots, mut jobs) = (SysPaths::default(), CopyJobs::default());
+    let mut jobs = JobCounter::new(SysPaths::default());
     let end = Instant::now() + Duration::from_millis(1500);
+    let mut count = FileCount::default();
     while Instant::now() < end {
-        jobs.update_counts(&roots, &mut processes);
+        let counts = jobs.update(&processes);
+        count = counts.running.values().next().unwrap().count;
         thread::sleep(Duration::from_millis(50));
     }
-    processes[0].job_count.as_ref().unwrap().count
+    count
 }
 
 #[test]

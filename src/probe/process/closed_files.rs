@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::foreign_tree::{FileStatus, ForeignTree};
-use crate::probe::copy_jobs::temporary_name::final_path;
+use crate::probe::process::temporary_name::final_path;
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or

@@ -22,6 +22,7 @@ pub(crate) mod table;
 pub mod task_scan;
 pub mod task_scanner;
 pub mod taskstats;
+pub mod temporary_name;
 pub mod thread_owner;
 pub mod thread_sleep;
 pub(crate) mod threads;

@@ -122,13 +122,13 @@ fn check_extreme_sessions(cases: u32) {
 }
 
 fn check_units_and_volumes(cases: u32) {
-    use diskscope::probe::operations::device_mapper::parse_status_progress;
+    use diskscope::probe::operations::pvmove::parse_mirror_status;
     let seeds = seeds::unit_and_volume_seeds();
     let read = seeds.iter().filter_map(|seed| {
         let (count, answer) = seed.split_first()?;
-        parse_status_progress(u32::from(*count), answer, false)
+        parse_mirror_status(u32::from(*count), answer)
     });
-    assert_eq!(read.count(), 3, "the seeds are read");
+    assert_eq!(read.count(), 1, "the seed is read");
     check_property(cases, &damaged_seed(seeds, 8), |bytes| {
         checks::units_and_volumes(&bytes)
     });
