@@ -8,9 +8,8 @@ use std::path::Path;
 use crate::drive::identity;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
-use crate::trace::events::{
-    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError,
-};
+pub use crate::trace::events::TraceDetail;
+use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
 use crate::trace::partitions::first_sector;
 use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
 
@@ -125,15 +124,6 @@ pub struct RequestBatch {
     pub end_reason: Option<String>,
 }
 
-/// Level of detail of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceDetail {
-    /// Every stage, and the attribution of writes.
-    Full,
-    /// Only Q2D and D2C: costs less.
-    QueueAndDrive,
-}
-
 /// Traces the requests of a device until the capture is stopped or dropped. `sink` runs on the
 /// capture's thread, see [`TraceCapture::start`].
 ///
@@ -148,10 +138,7 @@ pub fn follow_requests(
 ) -> Result<TraceCapture, TraceError> {
     let settings = CaptureSettings {
         devices: scope.devices.clone(),
-        detail: match detail {
-            TraceDetail::Full => CaptureDetail::Requests,
-            TraceDetail::QueueAndDrive => CaptureDetail::QueueAndDrive,
-        },
+        detail,
     };
     let drives = scope.devices.iter().map(|device| (*device, scope.drive));
     match_requests(roots, &settings, drives.collect(), move |mut batch| {
@@ -168,7 +155,7 @@ pub(super) fn match_requests(
     mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
 ) -> Result<TraceCapture, TraceError> {
     let mut matcher = RequestMatcher::new(drives);
-    let needs_oldest = settings.detail == CaptureDetail::QueueAndDrive;
+    let needs_oldest = settings.detail == TraceDetail::QueueAndDrive;
     TraceCapture::start(roots, settings, move |batch: EventBatch<'_>| {
         let mut requests = Vec::new();
         for event in batch.events {

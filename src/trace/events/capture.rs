@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::catalog::{CaptureDetail, EventSpec, drop_fallbacks, wanted_events};
+use super::catalog::{EventSpec, TraceDetail, drop_fallbacks, wanted_events};
 use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::event::{DeviceNumber, Event, EventKind};
@@ -34,7 +34,7 @@ pub struct CaptureSettings {
     /// Devices, including partitions of a drive: the device numbers in the events. Empty: all.
     pub devices: Vec<DeviceNumber>,
     /// Which events.
-    pub detail: CaptureDetail,
+    pub detail: TraceDetail,
 }
 
 /// An instance whose events are chosen and which is not recording yet. The field order matters: the
@@ -63,7 +63,7 @@ impl PreparedTrace {
         drop_fallbacks(&mut events);
         let mut required = wanted.iter().filter(|event| event.is_required());
         if let Some(missing) = required.find(|event| !events.contains(event)) {
-            return Err(missing_event_error(&directory, missing.path));
+            return Err(missing_event_error(&directory, &missing.path));
         }
         let header = directory.join("header_page");
         let format = PageFormat::read(&header)
@@ -88,13 +88,15 @@ impl PreparedTrace {
 }
 
 /// Why an event that is needed is missing: who may not read tracefs finds none.
-fn missing_event_error(events: &Path, event: &'static str) -> TraceError {
+fn missing_event_error(events: &Path, event: &str) -> TraceError {
     let format = events.join(event).join("format");
     match File::open(&format) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             TraceError::from_io_error("reading", &format)(error)
         }
-        _ => TraceError::NoBlockEvents { event },
+        _ => TraceError::NoBlockEvents {
+            event: event.to_owned(),
+        },
     }
 }
 

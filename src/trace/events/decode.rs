@@ -88,6 +88,7 @@ impl EventLayout {
             EventKind::CallStarted(_) => &["fd"],
             EventKind::DirectStarted => &["count", "len"],
             EventKind::JournalChanged => &["dirtied_blocks"],
+            EventKind::FileSynced => &["root_objectid"],
             _ => &[],
         };
         let layout = Self {
@@ -172,7 +173,7 @@ impl EventDecoder {
         let mut decoder = Self::default();
         let mut available = wanted.to_vec();
         available.retain(|event| {
-            let text = std::fs::read_to_string(events.join(event.path).join("format"));
+            let text = std::fs::read_to_string(events.join(&event.path).join("format"));
             text.is_ok_and(|text| decoder.add_format(event.kind, &text))
         });
         (decoder, available)

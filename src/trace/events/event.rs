@@ -74,6 +74,16 @@ pub enum SyncCall {
 }
 
 impl SyncCall {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::SyncFileRange,
+        Self::Msync,
+        Self::Syncfs,
+        Self::Sync,
+    ];
+
     /// Name of the system call.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -179,7 +189,7 @@ pub struct Event {
     pub error: i32,
     /// For dirtying and writeback the file; of other events of files the inode only.
     pub file: FileKey,
-    /// Added pages as a power of two, length of direct I/O, file descriptor, changed blocks.
+    /// Added pages as a power of two, length of direct I/O, file descriptor, changed blocks, subvolume of btrfs.
     pub amount: Option<u64>,
 }
 

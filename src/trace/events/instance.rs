@@ -76,7 +76,7 @@ impl TraceInstance {
         devices: &[DeviceNumber],
     ) -> Result<(), TraceError> {
         for wanted in events {
-            if let Some(filter) = wanted.filter_expression(devices) {
+            if let Some(filter) = wanted.filter(devices) {
                 self.write_file(&format!("events/{}/filter", wanted.path), &filter)?;
             }
         }

@@ -1,6 +1,6 @@
 //! Events of single requests and of files, read in binary from a private buffer of the kernel.
 //!
-//! A [`TraceCapture`] creates an instance in tracefs, enables events of [`catalog::EVENTS`] in it, and reads
+//! A [`TraceCapture`] creates an instance in tracefs, enables events of [`catalog::all_events`] in it, and reads
 //! its buffers on a separate thread. The output is [`Event`]s in order of time.
 
 mod capture;
@@ -16,7 +16,7 @@ mod tracefs;
 
 pub(crate) use self::capture::PreparedTrace;
 pub use self::capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
-pub use self::catalog::CaptureDetail;
+pub use self::catalog::TraceDetail;
 pub use self::error::TraceError;
 pub use self::event::{Event, EventKind, SyncCall};
 pub use self::leftovers::remove_leftovers;

@@ -83,18 +83,17 @@ impl FileIndex {
 
     /// The file of a file system that an inode means. Where several subvolumes of btrfs may have that
     /// inode, it is the one that the process has open, if it was looked at while it was open.
-    pub(super) fn file_of_inode(
+    pub(super) fn file_of_hint(
         &mut self,
         volumes: &Volumes,
-        (volume, inode): (usize, u64),
+        (volume, hint): (usize, FileHint),
         process: u32,
     ) -> Option<FileId> {
-        let Some(subvolume) = volumes.all.get(volume)?.only_subvolume() else {
-            return self
-                .opened
-                .get(&(process, volume, inode))
-                .copied()
-                .flatten();
+        let inode = hint.inode;
+        let only = volumes.all.get(volume)?.only_subvolume();
+        let Some(subvolume) = hint.subvolume.or(only) else {
+            let opened = self.opened.get(&(process, volume, inode));
+            return opened.copied().flatten();
         };
         self.id_of(FileIdentity {
             volume,
@@ -112,8 +111,8 @@ impl FileIndex {
         process: u32,
     ) {
         let volume = hint.device.and_then(|device| volumes.by_device_id(device));
-        let place = volume.map(|volume| (volume, hint.inode));
-        let known = place.and_then(|place| self.file_of_inode(volumes, place, process));
+        let place = volume.map(|volume| (volume, hint));
+        let known = place.and_then(|place| self.file_of_hint(volumes, place, process));
         if let Some(id) = known {
             self.look_up_path(volumes, id);
             if self.file(id).is_some_and(|file| file.path.is_some()) {

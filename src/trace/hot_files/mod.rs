@@ -31,7 +31,7 @@ use self::sampling::TraceSampling;
 use self::view::{HotFilesView, NotRecorded};
 use crate::roots::SysPaths;
 use crate::trace::events::{
-    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, EventKind, SyncCall, TraceCapture,
+    CaptureControl, CaptureSettings, EventBatch, EventKind, SyncCall, TraceCapture, TraceDetail,
     TraceError,
 };
 
@@ -110,7 +110,7 @@ impl FileTrace {
         let resolver = Resolver::new(roots);
         let mut collector = FileTraceCollector::new(resolver.collector_settings());
         let settings = CaptureSettings {
-            detail: CaptureDetail::Files,
+            detail: TraceDetail::Files,
             ..CaptureSettings::default()
         };
         let (sender, batches) = sync_channel(QUEUE_BATCHES);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::trace::events::event::{DeviceNumber, Event, SyncCall};
+use crate::trace::events::event::{DeviceNumber, Event, EventKind, SyncCall};
 use crate::trace::requests::RequestActor;
 
 /// Direction of a transfer.
@@ -50,8 +50,10 @@ pub(super) struct FileHint {
     /// Device number of its file system, as in `/proc/self/mountinfo`. `None`: the event tells it in another way;
     /// it is the file system that the bio goes to.
     pub(super) device: Option<DeviceNumber>,
-    /// The inode; btrfs has one such number per subvolume.
+    /// The inode.
     pub(super) inode: u64,
+    /// The subvolume of btrfs, each of which has inode numbers of its own, where the event tells it.
+    pub(super) subvolume: Option<u64>,
 }
 
 impl FileHint {
@@ -60,6 +62,7 @@ impl FileHint {
         Self {
             device: Some(event.device).filter(|device| *device != (0, 0)),
             inode: event.file.inode,
+            subvolume: event.amount.filter(|_| event.kind == EventKind::FileSynced),
         }
     }
 }

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::collector::{CollectedBatch, CollectorSettings, Sighting};
 use super::index::FileIndex;
-use super::piece::{Access, CompletedPiece, FileHint, SyncRecord};
+use super::piece::{Access, CompletedPiece, SyncRecord};
 use super::processes::Processes;
 use super::totals::{FileId, HotFileTable, SyncKey, SyncTable};
 use super::view::UnknownReason;
@@ -147,21 +147,20 @@ impl Resolver {
             return Err(UnknownReason::NoEvent);
         }
         let process = self.processes.process_id(piece.bio.actor.pid);
-        let place = (volume, hint.inode);
+        let place = (volume, hint);
         let reason = match self.volumes.all[volume].has_subvolumes() {
             true => UnknownReason::Subvolumes,
             false => UnknownReason::TooManyFiles,
         };
-        let file = self.index.file_of_inode(&self.volumes, place, process);
+        let file = self.index.file_of_hint(&self.volumes, place, process);
         Ok((file.ok_or(reason)?, access))
     }
 
     fn add_sync(&mut self, record: &SyncRecord) {
         let pid = self.processes.process_id(record.pid);
-        let hinted = record.file.and_then(|FileHint { device, inode }| {
-            let volume = self.volumes.by_device_id(device?)?;
-            self.index
-                .file_of_inode(&self.volumes, (volume, inode), pid)
+        let hinted = record.file.and_then(|hint| {
+            let volume = self.volumes.by_device_id(hint.device?)?;
+            self.index.file_of_hint(&self.volumes, (volume, hint), pid)
         });
         let descriptor = record.descriptor.map(|descriptor| (record.pid, descriptor));
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());

@@ -16,6 +16,7 @@ fn hint(inode: u64) -> FileHint {
     FileHint {
         device: Some(PARTITION),
         inode,
+        subvolume: None,
     }
 }
 
@@ -51,7 +52,7 @@ fn used(kind: EventKind, at: u64, pid: u32, inode: u64, amount: u64) -> Event {
             inode,
             ..FileKey::default()
         },
-        amount: Some(amount),
+        amount: Some(amount).filter(|_| kind != EventKind::FileSynced),
         ..Event::new(kind, at)
     }
 }
@@ -105,31 +106,31 @@ fn read_belongs_to_the_file_that_the_last_event_names() {
         ("no event", vec![], None),
         (
             "after a fault",
-            vec![(fault, 1, 0), (added, 1, 3)],
-            Some((1, Access::Mmap)),
+            vec![(fault, 71, 0), (added, 71, 3)],
+            Some((71, Access::Mmap)),
         ),
         (
             "another file",
-            vec![(fault, 1, 0), (added, 1, 3), (added, 2, 3)],
-            Some((2, Access::Buffered)),
+            vec![(fault, 71, 0), (added, 71, 3), (added, 72, 3)],
+            Some((72, Access::Buffered)),
         ),
         // The pages of a buffered write are not read.
         (
             "direct",
-            vec![(added, 1, 3), (direct, 2, 8192)],
-            Some((2, Access::Direct)),
+            vec![(added, 71, 3), (direct, 72, 8192)],
+            Some((72, Access::Direct)),
         ),
         (
             "direct, length unknown",
-            vec![(added, 1, 3), (mapped, 2, 0)],
-            Some((2, Access::Direct)),
+            vec![(added, 71, 3), (mapped, 72, 0)],
+            Some((72, Access::Direct)),
         ),
         (
             "after direct I/O",
-            vec![(mapped, 2, 0), (added, 1, 3)],
-            Some((1, Access::Buffered)),
+            vec![(mapped, 72, 0), (added, 71, 3)],
+            Some((71, Access::Buffered)),
         ),
-        ("all submitted", vec![(direct, 2, 0)], None),
+        ("all submitted", vec![(direct, 72, 0)], None),
     ] {
         let mut all: Vec<Event> = events
             .into_iter()
