@@ -215,9 +215,7 @@ impl<'a> WatchSession<'a> {
             .set_job_counts(self.job_counter.update(&sample.processes));
         let traced = self.trace.as_ref().map(ProcessIoTrace::take);
         if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
-            return Err(CommandFailure::failed(format!(
-                "the kernel has ended the trace: {reason}"
-            )));
+            return Err(CommandFailure::failed(reason));
         }
         let live = self
             .view_builder

@@ -38,9 +38,8 @@ use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::snapshot::advice;
 use diskscope::snapshot::{SampleHistory, Snapshot, ViewBuilder};
+use diskscope::trace::events::catalog::all_events;
 use diskscope::trace::events::decode::EventDecoder;
-use diskscope::trace::events::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
-use diskscope::trace::events::format::EventFormat;
 use diskscope::trace::events::page::PageFormat;
 use diskscope::trace::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::transfers::arguments::parse_copy_order;
@@ -249,12 +248,8 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
 
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
-    let format = EventFormat::parse(text);
-    if let Some(field) = format.and_then(|format| format.field("dev")) {
-        black_box(field.read_number(records));
-    }
     let mut decoder = EventDecoder::default();
-    for wanted in [ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS].concat() {
+    for wanted in all_events() {
         if decoder.add_format(wanted.kind, text) {
             black_box(decoder.decode_record(0, records));
         }

@@ -4,17 +4,15 @@ use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 
+use super::collector::{CollectedBatch, CollectorSettings, Sighting};
 use super::index::FileIndex;
+use super::piece::{Access, CompletedPiece, SyncRecord};
 use super::processes::Processes;
+use super::totals::{FileId, HotFileTable, SyncKey, SyncTable};
+use super::view::UnknownReason;
 use super::volumes::Volumes;
 use crate::roots::SysPaths;
-use crate::trace::events::event::{DeviceNumber, FileKey};
-use crate::trace::hot_files::view::UnknownReason;
-use crate::trace::hot_files::{
-    Access, CollectedBatch, CollectorSettings, CompletedPiece, FileHint, FileId, FileSystemHint,
-    HotFileTable, Sighting, SyncKey, SyncRecord, SyncTable,
-};
-use crate::trace::requests::RequestActor;
+use crate::trace::events::event::DeviceNumber;
 
 /// Interval at which what is looked up early is limited.
 const ROUND: Duration = Duration::from_secs(1);
@@ -25,7 +23,7 @@ const EARLY_PATHS_PER_ROUND: u32 = 500;
 /// Finds files and sums up.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    pub(super) roots: SysPaths,
+    roots: SysPaths,
     pub(super) volumes: Volumes,
     pub(super) processes: Processes,
     pub(super) index: FileIndex,
@@ -34,6 +32,7 @@ pub(super) struct Resolver {
     /// Blocks by device of the file system and process.
     pub(super) journal_blocks: HashMap<(DeviceNumber, u32), u64>,
     pub(super) unmatched_bytes: u64,
+    /// Files by thread and descriptor.
     descriptors: HashMap<(u32, u32), FileId>,
     round_started: Instant,
     early_paths: u32,
@@ -60,18 +59,15 @@ impl Resolver {
     pub(super) fn collector_settings(&self) -> CollectorSettings {
         let systems = self.volumes.all.iter();
         CollectorSettings {
-            drive_by_device: self.volumes.drives(),
+            drive_by_device: self.volumes.drives.clone(),
             file_systems: systems.map(|volume| volume.device_id).collect(),
             page_bytes: rustix::param::page_size() as u64,
         }
     }
 
-    pub(super) fn add_batch(&mut self, batch: CollectedBatch) {
+    pub(super) fn add_batch(&mut self, batch: &CollectedBatch) {
         for sighting in &batch.sightings {
             self.look_up(*sighting);
-        }
-        for (file, actor) in &batch.dirtied {
-            self.note_dirtied(*file, *actor);
         }
         for piece in &batch.pieces {
             self.place(piece);
@@ -79,14 +75,16 @@ impl Resolver {
         for record in &batch.syncs {
             self.add_sync(record);
         }
-        for change in &batch.journal_changes {
-            let process = self.processes.process_id(change.pid);
-            let key = (change.device, process);
-            *self.journal_blocks.entry(key).or_default() += change.blocks;
+        for (device, thread, blocks) in &batch.journal_changes {
+            let process = self.processes.process_id(*thread);
+            *self.journal_blocks.entry((*device, process)).or_default() += blocks;
         }
         self.unmatched_bytes += batch.unmatched_bytes;
         if self.round_started.elapsed() >= ROUND {
-            self.start_round();
+            self.round_started = Instant::now();
+            self.early_paths = 0;
+            self.index.start_round();
+            self.volumes.refresh();
         }
     }
 
@@ -95,14 +93,16 @@ impl Resolver {
             Sighting::Thread(pid) => self.processes.look_up(&self.roots, pid),
             Sighting::Executed(pid) => self.processes.executed(&self.roots, pid),
             Sighting::File(hint, thread) => {
-                if let Some(volume) = self.volumes.of_hint(hint) {
-                    self.look_up_used((volume, hint), thread);
+                if self.early_paths < EARLY_PATHS_PER_ROUND {
+                    self.early_paths += 1;
+                    let process = self.processes.process_id(thread);
+                    self.index
+                        .note_used(&self.roots, &self.volumes, hint, process);
                 }
             }
-            Sighting::Descriptor { pid, descriptor } => {
+            Sighting::Descriptor(pid, descriptor) => {
                 let process = self.processes.process_id(pid);
-                let directory = self.roots.proc.join(pid.to_string()).join("fd");
-                let link = directory.join(descriptor.to_string());
+                let link = self.roots.proc.join(format!("{pid}/fd/{descriptor}"));
                 let found = self
                     .index
                     .note_descriptor(&self.volumes, process, &link, None);
@@ -113,47 +113,21 @@ impl Resolver {
         }
     }
 
-    fn look_up_used(&mut self, file: (usize, FileHint), thread: u32) {
-        if self.early_paths < EARLY_PATHS_PER_ROUND {
-            self.early_paths += 1;
-            let process = self.processes.process_id(thread);
-            self.index
-                .note_used(&self.roots, &self.volumes, file, process);
-        }
-    }
-
-    fn note_dirtied(&mut self, file: FileKey, actor: RequestActor) {
-        let (name, hint) = (file.backing_device.as_bytes(), FileHint::from(file));
-        let process = self.processes.process_id(actor.pid);
-        for volume in self.volumes.with_backing_name(name) {
-            let file = (volume, hint);
-            let mut found = self.index.file_of_hint(&self.volumes, file, process);
-            if found.is_none() {
-                // It is written back later, when the process may have closed it.
-                self.look_up_used(file, actor.pid);
-                found = self.index.file_of_hint(&self.volumes, file, process);
-            }
-            if let Some(id) = found {
-                self.index.note_dirtied(id, actor);
-            }
-        }
-    }
-
     fn place(&mut self, piece: &CompletedPiece) {
-        let (drive, offset) = (piece.drive, piece.offset());
+        let (drive, offset) = (piece.drive, piece.offset);
         let Some(volume) = self.volumes.at(drive, offset) else {
             if !self.volumes.is_below_another_device(drive, offset) {
                 self.table.raw_bytes += piece.bytes;
             }
             return;
         };
-        if piece.is_journal {
+        if piece.bio.is_journal {
             self.table.journal_bytes += piece.bytes;
-        } else if piece.is_metadata {
+        } else if piece.bio.is_metadata {
             self.table.metadata_bytes += piece.bytes;
         } else {
             match self.file_of_piece(piece, volume) {
-                Ok((file, access)) => self.record(file, piece, access),
+                Ok((file, access)) => self.table.record(file, piece, access),
                 Err(reason) => self.table.add_unknown(reason, piece.bytes),
             }
         }
@@ -165,54 +139,36 @@ impl Resolver {
         piece: &CompletedPiece,
         volume: usize,
     ) -> Result<(FileId, Access), UnknownReason> {
-        let named = piece.hint.zip(piece.access).filter(|(hint, _)| {
-            hint.system == FileSystemHint::Drive || self.volumes.of_hint(*hint) == Some(volume)
-        });
-        let (hint, access) = named.ok_or(UnknownReason::NoEvent)?;
-        let process = self.processes.process_id(piece.charged_actor().pid);
-        let file = self
-            .index
-            .file_of_hint(&self.volumes, (volume, hint), process);
-        match file {
-            Some(file) => Ok((file, access)),
-            None if self.volumes.has_subvolumes(volume) => Err(UnknownReason::Subvolumes),
-            None => Err(UnknownReason::TooManyFiles),
+        let (hint, access) = piece.bio.file.ok_or(UnknownReason::NoEvent)?;
+        if hint
+            .device
+            .is_some_and(|device| self.volumes.by_device_id(device) != Some(volume))
+        {
+            return Err(UnknownReason::NoEvent);
         }
-    }
-
-    fn record(&mut self, file: FileId, piece: &CompletedPiece, access: Access) {
-        let dirtied_by = self.index.file(file).and_then(|file| file.dirtied_by);
-        let is_of_kernel = self.processes.is_kernel_thread(piece.submitter.pid);
-        let is_unattributed = is_of_kernel && piece.dirtied_by.is_none();
-        let actor = if access == Access::Writeback && is_unattributed {
-            dirtied_by.unwrap_or(piece.submitter)
-        } else {
-            piece.charged_actor()
+        let process = self.processes.process_id(piece.bio.actor.pid);
+        let place = (volume, hint);
+        let reason = match self.volumes.all[volume].has_subvolumes() {
+            true => UnknownReason::Subvolumes,
+            false => UnknownReason::TooManyFiles,
         };
-        self.table.record(file, piece, access, actor);
+        let file = self.index.file_of_hint(&self.volumes, place, process);
+        Ok((file.ok_or(reason)?, access))
     }
 
     fn add_sync(&mut self, record: &SyncRecord) {
-        let process = self.processes.process_id(record.pid);
+        let pid = self.processes.process_id(record.pid);
         let hinted = record.file.and_then(|hint| {
-            let volume = self.volumes.of_hint(hint)?;
-            self.index
-                .file_of_hint(&self.volumes, (volume, hint), process)
+            let volume = self.volumes.by_device_id(hint.device?)?;
+            self.index.file_of_hint(&self.volumes, (volume, hint), pid)
         });
         let descriptor = record.descriptor.map(|descriptor| (record.pid, descriptor));
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());
         let key = SyncKey {
             call: record.call,
-            pid: process,
+            pid,
             file: hinted.or(opened),
         };
         self.syncs.record(key, record);
-    }
-
-    fn start_round(&mut self) {
-        self.round_started = Instant::now();
-        self.early_paths = 0;
-        self.index.start_round();
-        self.volumes.refresh();
     }
 }

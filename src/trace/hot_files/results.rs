@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::resolver::Resolver;
-use crate::files::safe_text::SafeText;
-use crate::stats::sorting::SortList as _;
-use crate::trace::events::event::{DeviceNumber, ThreadName};
-use crate::trace::hot_files::view::{
+use super::totals::{FileId, FileTotals};
+use super::view::{
     FileNameView, FileUserView, HotFileView, HotFilesView, JournalUserView, JournalView,
     ProcessView, SyncView,
 };
-use crate::trace::hot_files::{FileId, FileTotals};
+use crate::files::safe_text::SafeText;
+use crate::stats::sorting::SortList as _;
+use crate::trace::events::event::{DeviceNumber, ThreadName};
 use crate::trace::requests::RequestActor;
 
 /// Files in the list.
@@ -22,18 +22,12 @@ const MAX_LISTED_SYNCS: usize = 1000;
 /// Processes of one file or journal.
 const MAX_LISTED_PROCESSES: usize = 16;
 /// Time to search directories for paths that are not known otherwise.
-const SEARCH_TIME: Duration = Duration::from_secs(2);
+pub(super) const SEARCH_TIME: Duration = Duration::from_secs(2);
 
 impl Resolver {
-    /// The result.
-    pub(super) fn into_view(mut self) -> HotFilesView {
-        self.find_listed_paths(SEARCH_TIME);
-        self.current_view()
-    }
-
-    /// The result so far. Directories are not searched.
-    pub(super) fn interim_view(&mut self) -> HotFilesView {
-        self.find_listed_paths(Duration::ZERO);
+    /// The result; directories are searched for paths for at most this time.
+    pub(super) fn view(&mut self, search_time: Duration) -> HotFilesView {
+        self.find_listed_paths(search_time);
         self.current_view()
     }
 
@@ -41,6 +35,7 @@ impl Resolver {
         let hottest = self.table.hottest();
         let listed = hottest.len().min(MAX_LISTED_FILES);
         let omitted = hottest[listed..].iter();
+        let unknown = self.table.unknown();
         HotFilesView {
             files: hottest[..listed]
                 .iter()
@@ -48,8 +43,8 @@ impl Resolver {
                 .collect(),
             files_omitted: (hottest.len() - listed) as u64,
             omitted_bytes: omitted.map(|(_, totals)| totals.total_bytes()).sum(),
-            unknown_bytes: self.table.unknown_bytes(),
-            unknown: self.table.unknown(),
+            unknown_bytes: unknown.iter().map(|one| one.bytes).sum(),
+            unknown,
             metadata_bytes: self.table.metadata_bytes,
             journal_bytes: self.table.journal_bytes,
             raw_bytes: self.table.raw_bytes,
@@ -90,8 +85,8 @@ impl Resolver {
 
     fn file_view(&self, id: FileId, totals: &FileTotals) -> Option<HotFileView> {
         let mut users: BTreeMap<ProcessView, u64> = BTreeMap::new();
-        for (actor, bytes) in totals.actors() {
-            *users.entry(self.processes.view_of(actor)).or_default() += bytes;
+        for (actor, bytes) in &totals.actors {
+            *users.entry(self.processes.view_of(*actor)).or_default() += bytes;
         }
         let mut who: Vec<FileUserView> = users
             .into_iter()
@@ -105,8 +100,8 @@ impl Resolver {
             written_bytes: totals.written_bytes,
             read_ios: totals.read_ios,
             write_ios: totals.write_ios,
-            p50_ns: totals.percentile(50.0),
-            p99_ns: totals.percentile(99.0),
+            p50_ns: totals.latencies.percentile(50.0),
+            p99_ns: totals.latencies.percentile(99.0),
             who,
             via: totals.main_access(),
         })
@@ -120,13 +115,13 @@ impl Resolver {
             .map(|(key, totals)| SyncView {
                 call: key.call,
                 process: self.process_of(key.pid),
-                threads: totals.thread_count() as u64,
+                threads: totals.threads.len() as u64,
                 file: key.file.and_then(|id| self.name_view(id)),
                 count: totals.count,
                 total_ns: totals.total_ns,
-                p50_ns: totals.percentile(50.0),
-                p99_ns: totals.percentile(99.0),
-                max_ns: totals.max_ns(),
+                p50_ns: totals.latencies.percentile(50.0),
+                p99_ns: totals.latencies.percentile(99.0),
+                max_ns: totals.latencies.max(),
                 journal_fraction: totals.commit_fraction(),
             })
             .collect()
@@ -157,9 +152,7 @@ impl Resolver {
     }
 
     fn process_of(&self, pid: u32) -> ProcessView {
-        self.processes.view_of(RequestActor {
-            pid,
-            name: ThreadName::default(),
-        })
+        let name = ThreadName::default();
+        self.processes.view_of(RequestActor { pid, name })
     }
 }

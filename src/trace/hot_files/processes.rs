@@ -1,33 +1,22 @@
 //! The processes behind thread ids: read when a thread is first seen, since it may end soon.
 
-use std::sync::Arc;
-
 use foldhash::HashMap;
 
+use super::view::ProcessView;
 use crate::files::safe_text::SafeText;
 use crate::probe::control_groups::{IoHierarchies, UnitNames};
-use crate::probe::process::stat::{parse_stat, parse_thread_group};
+use crate::probe::process::stat::parse_thread_group;
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
-use crate::trace::hot_files::view::ProcessView;
 use crate::trace::requests::RequestActor;
 
 /// More threads are not kept.
 const MAX_THREADS: usize = 65_536;
-/// kthreadd, the parent of all threads of the kernel (kernel/kthread.c).
-const KTHREADD: u32 = 2;
-
-/// A process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KnownProcess {
-    pub(super) view: ProcessView,
-    pub(super) is_kernel_thread: bool,
-}
 
 /// Processes by the id of any of their threads.
 #[derive(Debug, Default)]
 pub(super) struct Processes {
-    by_thread: HashMap<u32, Arc<KnownProcess>>,
+    by_thread: HashMap<u32, ProcessView>,
     hierarchies: IoHierarchies,
     units: UnitNames,
 }
@@ -48,10 +37,9 @@ impl Processes {
         if self.by_thread.len() >= MAX_THREADS {
             self.by_thread.clear();
         }
-        if let Some(process) = self.read(roots, thread).map(Arc::new) {
+        if let Some(process) = self.read(roots, thread) {
             // Sums by process name it by the id of its first thread, which may do no I/O.
-            self.by_thread
-                .insert(process.view.pid, Arc::clone(&process));
+            self.by_thread.insert(process.pid, process.clone());
             self.by_thread.insert(thread, process);
         }
     }
@@ -64,41 +52,29 @@ impl Processes {
         }
         // The old name is better than none where it has ended meanwhile.
         if let Some(process) = self.read(roots, pid) {
-            self.by_thread.insert(pid, Arc::new(process));
+            self.by_thread.insert(pid, process);
         }
     }
 
-    fn read(&mut self, roots: &SysPaths, thread: u32) -> Option<KnownProcess> {
+    fn read(&mut self, roots: &SysPaths, thread: u32) -> Option<ProcessView> {
         let directory = roots.proc.join(thread.to_string());
         let status = read_file(&directory.join("status"))?;
         let pid = parse_thread_group(&status).unwrap_or(thread);
         let name = read_file(&roots.proc.join(pid.to_string()).join("comm"))
             .or_else(|| read_file(&directory.join("comm")))?;
-        let stat = read_file(&directory.join("stat")).unwrap_or_default();
         let group = self.hierarchies.membership(roots, pid).group;
         let unit = group.and_then(|group| self.units.unit_of(roots, &group));
-        Some(KnownProcess {
-            view: ProcessView {
-                pid,
-                command: SafeText::from_bytes(name.trim_ascii_end()),
-                unit: unit.map(|unit| unit.name.clone()),
-            },
-            is_kernel_thread: parse_stat(&stat)
-                .is_some_and(|stat| stat.parent_pid == KTHREADD || pid == KTHREADD),
+        Some(ProcessView {
+            pid,
+            command: SafeText::from_bytes(name.trim_ascii_end()),
+            unit: unit.map(|unit| unit.name.clone()),
         })
-    }
-
-    /// Whether a thread is one of the kernel.
-    pub(super) fn is_kernel_thread(&self, thread: u32) -> bool {
-        self.by_thread
-            .get(&thread)
-            .is_some_and(|process| process.is_kernel_thread)
     }
 
     /// The process of a thread; as far as the events tell, where it ended before it was read.
     pub(super) fn view_of(&self, actor: RequestActor) -> ProcessView {
         match self.by_thread.get(&actor.pid) {
-            Some(process) => process.view.clone(),
+            Some(process) => process.clone(),
             None => ProcessView {
                 pid: actor.pid,
                 command: SafeText::from_bytes(actor.name.as_bytes()),
@@ -111,7 +87,7 @@ impl Processes {
     pub(super) fn process_id(&self, thread: u32) -> u32 {
         self.by_thread
             .get(&thread)
-            .map_or(thread, |process| process.view.pid)
+            .map_or(thread, |process| process.pid)
     }
 }
 

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use super::request::RequestActor;
-use crate::trace::events::event::{BlockEvent, FileKey, RequestStep};
+use crate::trace::events::event::{Event, EventKind, FileKey};
 
 /// Limit on files. Beyond it half of them are dropped, the least recently used first.
 const MAX_FILES: usize = 16_384;
@@ -24,23 +24,19 @@ pub(crate) struct WritebackAttribution {
 
 impl WritebackAttribution {
     /// Processes an event of a file.
-    pub(crate) fn record_event(&mut self, event: &BlockEvent) {
-        match event.request_step {
-            RequestStep::Dirtied => {
-                let actor = RequestActor {
-                    pid: event.pid,
-                    name: event.thread_name,
-                };
-                self.dirtied_by
-                    .insert(event.file, (event.timestamp_ns, actor));
+    pub(crate) fn record_event(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Dirtied => {
+                let actor = RequestActor::of_event(event);
+                self.dirtied_by.insert(event.file, (event.at, actor));
                 if self.dirtied_by.len() > MAX_FILES {
                     self.evict_half();
                 }
             }
-            RequestStep::WritebackStarted => {
+            EventKind::WritebackStarted => {
                 self.written_by_thread.insert(event.pid, event.file);
             }
-            RequestStep::WritebackFinished => {
+            EventKind::WritebackFinished => {
                 self.written_by_thread.remove(&event.pid);
             }
             _ => {}
@@ -66,9 +62,8 @@ impl WritebackAttribution {
 
     fn evict_half(&mut self) {
         let mut times: Vec<u64> = self.dirtied_by.values().map(|(at, _)| *at).collect();
-        let middle = times.len() / 2;
-        let (_, middle, _) = times.select_nth_unstable(middle);
-        let middle = *middle;
+        times.sort_unstable();
+        let middle = times[times.len() / 2];
         self.dirtied_by.retain(|_, (at, _)| *at > middle);
     }
 }
@@ -78,29 +73,29 @@ mod tests {
     use super::*;
     use crate::trace::events::event::{FixedText, ThreadName};
 
-    fn event(step: RequestStep, at: u64, pid: u32, inode: u64) -> BlockEvent {
-        BlockEvent {
+    fn event(kind: EventKind, at: u64, pid: u32, inode: u64) -> Event {
+        Event {
             pid,
             thread_name: ThreadName::from_field(b"dd"),
             file: FileKey {
                 backing_device: FixedText::from_field(b"8:0"),
                 inode,
             },
-            ..BlockEvent::new(step, at)
+            ..Event::new(kind, at)
         }
     }
 
     #[test]
     fn writeback_is_attributed_to_first_dirtying_process() {
         let mut charge = WritebackAttribution::default();
-        charge.record_event(&event(RequestStep::Dirtied, 1, 100, 7));
+        charge.record_event(&event(EventKind::Dirtied, 1, 100, 7));
         assert_eq!(charge.charged_actor(5), None);
-        charge.record_event(&event(RequestStep::WritebackStarted, 2, 5, 7));
+        charge.record_event(&event(EventKind::WritebackStarted, 2, 5, 7));
         assert_eq!(charge.charged_actor(5).unwrap().pid, 100);
         assert_eq!(charge.charged_actor(6), None);
-        charge.record_event(&event(RequestStep::WritebackFinished, 3, 5, 7));
+        charge.record_event(&event(EventKind::WritebackFinished, 3, 5, 7));
         assert_eq!(charge.charged_actor(5), None);
-        charge.record_event(&event(RequestStep::WritebackStarted, 4, 5, 8));
+        charge.record_event(&event(EventKind::WritebackStarted, 4, 5, 8));
         assert_eq!(
             charge.charged_actor(5),
             None,
@@ -112,11 +107,11 @@ mod tests {
     fn writeback_attribution_memory_is_bounded() {
         let mut charge = WritebackAttribution::default();
         for inode in 0..3 * MAX_FILES as u64 {
-            charge.record_event(&event(RequestStep::Dirtied, inode, 100, inode));
+            charge.record_event(&event(EventKind::Dirtied, inode, 100, inode));
         }
         assert!(charge.dirtied_by.len() <= MAX_FILES);
         charge.record_event(&event(
-            RequestStep::WritebackStarted,
+            EventKind::WritebackStarted,
             9,
             5,
             3 * MAX_FILES as u64 - 1,

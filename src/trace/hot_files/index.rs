@@ -9,12 +9,12 @@ use std::time::Duration;
 use foldhash::HashMap;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
+use super::piece::FileHint;
+use super::totals::FileId;
 use super::volumes::Volumes;
 use crate::probe::files::find_paths;
 use crate::probe::files::handle::{FileHandle, FoundFile};
 use crate::roots::SysPaths;
-use crate::trace::hot_files::{FileHint, FileId, FileSystemHint};
-use crate::trace::requests::RequestActor;
 
 /// Limit on files.
 const MAX_FILES: usize = 200_000;
@@ -40,8 +40,6 @@ pub(super) struct KnownFile {
     pub(super) path: Option<PathBuf>,
     pub(super) is_deleted: bool,
     was_looked_up: bool,
-    /// The thread that dirtied it last.
-    pub(super) dirtied_by: Option<RequestActor>,
 }
 
 /// A file that a process has open: process, file system, inode.
@@ -74,7 +72,6 @@ impl FileIndex {
             path: None,
             is_deleted: false,
             was_looked_up: false,
-            dirtied_by: None,
         });
         self.by_identity.insert(identity, id);
         Some(id)
@@ -82,10 +79,6 @@ impl FileIndex {
 
     pub(super) fn file(&self, id: FileId) -> Option<&KnownFile> {
         self.files.get(id.0 as usize)
-    }
-
-    fn file_mut(&mut self, id: FileId) -> Option<&mut KnownFile> {
-        self.files.get_mut(id.0 as usize)
     }
 
     /// The file of a file system that an inode means. Where several subvolumes of btrfs may have that
@@ -96,18 +89,16 @@ impl FileIndex {
         (volume, hint): (usize, FileHint),
         process: u32,
     ) -> Option<FileId> {
+        let inode = hint.inode;
         let only = volumes.all.get(volume)?.only_subvolume();
-        let subvolume = match (hint.system, only) {
-            (FileSystemHint::Subvolume(_, subvolume), _) | (_, Some(subvolume)) => subvolume,
-            (_, None) => {
-                let opened = self.opened.get(&(process, volume, hint.inode));
-                return opened.copied().flatten();
-            }
+        let Some(subvolume) = hint.subvolume.or(only) else {
+            let opened = self.opened.get(&(process, volume, inode));
+            return opened.copied().flatten();
         };
         self.id_of(FileIdentity {
             volume,
             subvolume,
-            inode: hint.inode,
+            inode,
         })
     }
 
@@ -116,23 +107,20 @@ impl FileIndex {
         &mut self,
         roots: &SysPaths,
         volumes: &Volumes,
-        (volume, hint): (usize, FileHint),
+        hint: FileHint,
         process: u32,
     ) {
-        let known = self.file_of_hint(volumes, (volume, hint), process);
+        let volume = hint.device.and_then(|device| volumes.by_device_id(device));
+        let place = volume.map(|volume| (volume, hint));
+        let known = place.and_then(|place| self.file_of_hint(volumes, place, process));
         if let Some(id) = known {
             self.look_up_path(volumes, id);
             if self.file(id).is_some_and(|file| file.path.is_some()) {
                 return;
             }
         }
-        self.note_descriptors(roots, volumes, process, hint.inode);
-    }
-
-    /// Notes who made a file dirty.
-    pub(super) fn note_dirtied(&mut self, file: FileId, actor: RequestActor) {
-        if let Some(file) = self.file_mut(file) {
-            file.dirtied_by = Some(actor);
+        if hint.device.is_none() || volume.is_some() {
+            self.note_descriptors(roots, volumes, process, hint.inode);
         }
     }
 
@@ -159,19 +147,22 @@ impl FileIndex {
         let mut wanted: BTreeMap<usize, HashMap<u64, FileId>> = BTreeMap::new();
         for id in ids {
             let unnamed = self.file(*id).filter(|file| file.path.is_none());
+            let Some(FileIdentity { volume, inode, .. }) = unnamed.map(|file| file.identity) else {
+                continue;
+            };
             // The directories of another subvolume have another device number.
-            let unnamed =
-                unnamed.filter(|file| volumes.all[file.identity.volume].only_subvolume().is_some());
-            if let Some(file) = unnamed {
-                let of_volume = wanted.entry(file.identity.volume).or_default();
-                of_volume.insert(file.identity.inode, *id);
+            if volumes.all[volume].only_subvolume().is_some() {
+                wanted.entry(volume).or_default().insert(inode, *id);
             }
         }
         let share = limit / u32::try_from(wanted.len().max(1)).unwrap_or(1);
         for (volume, inodes) in wanted {
             let directory = &volumes.all[volume].mount_point;
             for (inode, path) in find_paths(directory, inodes.keys().copied().collect(), share) {
-                if let Some(file) = inodes.get(&inode).and_then(|id| self.file_mut(*id)) {
+                if let Some(file) = inodes
+                    .get(&inode)
+                    .and_then(|id| self.files.get_mut(id.0 as usize))
+                {
                     file.path = Some(path);
                 }
             }
@@ -215,7 +206,9 @@ impl FileIndex {
             inode: about.stx_ino,
         })?;
         self.note_opened((process, volume, about.stx_ino), id);
-        let file = self.file_mut(id)?;
+        // A handle tells the path as this process sees it, not one of another mount namespace.
+        self.look_up_path(volumes, id);
+        let file = self.files.get_mut(id.0 as usize)?;
         if file.path.is_none() {
             file.is_deleted = about.stx_nlink == 0;
             let path = std::fs::read_link(link).ok();
