@@ -13,6 +13,7 @@ mod growing;
 pub mod history;
 pub mod interval;
 mod io_errors;
+mod json;
 mod memory;
 mod mounts;
 pub mod processes;
@@ -23,5 +24,6 @@ pub mod view;
 pub mod view_builder;
 
 pub use self::history::SampleHistory;
+pub use self::json::snapshot_line;
 pub use self::view::Snapshot;
 pub use self::view_builder::{ViewBuilder, ViewSettings};
