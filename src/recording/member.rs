@@ -95,14 +95,16 @@ pub(super) fn decode(header: &[u8; HEADER_BYTES]) -> Option<Header> {
     if fixed[..4] != MAGIC || fixed[12..14] != SUBFIELD {
         return None;
     }
-    if field[0] != VERSION {
+    let (content, sum) = field.split_at(CHECKSUM_OFFSET);
+    let is_valid = long(sum) == u64::from(checksum(content));
+    let has_this_size = long(&fixed[14..]) == FIELD_BYTES as u64;
+    if field[0] != VERSION && (is_valid || !has_this_size) {
         return Some(Header::OtherVersion(field[0]));
     }
-    let (content, sum) = field.split_at(CHECKSUM_OFFSET);
     let samples = usize::from(u16::from_le_bytes([content[2], content[3]]));
     let member_bytes = long(&content[4..8]) as u32;
-    let is_valid = long(sum) == u64::from(checksum(content)) && samples <= MAX_SAMPLES;
-    if !is_valid || (member_bytes as usize) < HEADER_BYTES + TRAILER_BYTES {
+    let is_complete = member_bytes as usize >= HEADER_BYTES + TRAILER_BYTES;
+    if !is_valid || !is_complete || samples > MAX_SAMPLES {
         return Some(Header::NotIndexed);
     }
     let marks = content[MARKS_OFFSET..].chunks_exact(MARK_BYTES);

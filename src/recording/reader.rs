@@ -19,6 +19,8 @@ use crate::files::input::{InputKind, open_input};
 const MAX_CONTENT_BYTES: usize = MAX_LINE_BYTES + (1 << 20);
 /// Bytes in which the next header is searched at a time.
 const SEARCH_BYTES: usize = 1 << 16;
+/// What is wrong with a member that ends early.
+const CUT_OFF: &str = "it is cut off";
 /// Begins of recordings of versions that were never released.
 const EARLIER_MAGIC: [&[u8]; 2] = [b"DSKSCOPE", b"DSKSRING"];
 
@@ -64,18 +66,18 @@ pub struct RecordingDamage {
     /// How long it is.
     pub bytes: u64,
     /// What is wrong.
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 impl RecordingDamage {
     /// A file that cannot be read at all.
-    pub(super) fn of_file(path: PathBuf, reason: &'static str) -> Self {
+    pub(super) fn of_file(path: PathBuf, reason: &str) -> Self {
         let bytes = std::fs::metadata(&path).map_or(0, |about| about.len());
         Self {
             path,
             offset: 0,
             bytes,
-            reason,
+            reason: reason.to_owned(),
         }
     }
 }
@@ -102,8 +104,8 @@ pub(super) struct Member {
     pub(super) marks: Vec<SampleMark>,
     /// Whether it has lines of requests.
     pub(super) has_requests: bool,
-    /// Whether it was completed; otherwise it has what could be read.
-    pub(super) is_complete: bool,
+    /// Why it has no end; what is before that can be read.
+    problem: Option<&'static str>,
 }
 
 /// One file of a recording.
@@ -168,7 +170,9 @@ impl RecordedFile {
 
     /// Whether its last member is complete.
     pub(super) fn is_complete(&self) -> bool {
-        self.members.last().is_some_and(|last| last.is_complete)
+        self.members
+            .last()
+            .is_some_and(|last| last.problem.is_none())
     }
 
     /// Goes from header to header. What has no index is decompressed; what is no member is skipped.
@@ -179,7 +183,7 @@ impl RecordedFile {
         let mut offset = 0;
         while offset < size {
             let header = read_header(file, offset).map_err(failed)?;
-            let member = match header {
+            let mut member = match header {
                 Some(Header::Indexed(index)) if offset + u64::from(index.member_bytes) <= size => {
                     indexed_member(offset, index)
                 }
@@ -195,15 +199,16 @@ impl RecordedFile {
                     continue;
                 }
             };
-            let mut end = offset + member.bytes;
-            if !member.is_complete {
-                end = find_member(file, offset + 1, size).map_err(failed)?;
-                if end < size {
-                    self.note_damage(offset, end, "its end is missing");
+            if let Some(reason) = member.problem {
+                let next = find_member(file, offset + 1, size).map_err(failed)?;
+                member.bytes = next - offset;
+                // At the end of the file it is what the recorder was writing.
+                if next < size || reason != CUT_OFF {
+                    self.note_damage(offset, next, reason);
                 }
             }
+            offset += member.bytes;
             self.members.push(member);
-            offset = end;
         }
         Ok(())
     }
@@ -213,7 +218,7 @@ impl RecordedFile {
             path: self.path.clone(),
             offset,
             bytes: end - offset,
-            reason,
+            reason: reason.to_owned(),
         };
         self.damage.get_or_insert_with(damage);
     }
@@ -260,22 +265,22 @@ impl RecordedFile {
         let content = decompress(file, member.offset, member.bytes)
             .map_err(|source| read_failure(&self.path, source))?;
         match content.problem {
-            Some(reason) if member.is_complete => Err(self.damaged(member, reason)),
+            Some(reason) if member.problem.is_none() => Err(self.damaged(member, reason)),
             _ => Ok(content),
         }
     }
 
     /// The error for a member with a line that is none of a recording.
-    pub(super) fn invalid_line(&self, member: usize) -> RecordingReadError {
-        self.damaged(&self.members[member], "it has a line that is no sample")
+    pub(super) fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
+        self.damaged(&self.members[member], reason)
     }
 
-    fn damaged(&self, member: &Member, reason: &'static str) -> RecordingReadError {
+    fn damaged(&self, member: &Member, reason: &str) -> RecordingReadError {
         RecordingReadError::Damaged(RecordingDamage {
             path: self.path.clone(),
             offset: member.offset,
             bytes: member.bytes,
-            reason,
+            reason: reason.to_owned(),
         })
     }
 }
@@ -294,7 +299,7 @@ fn indexed_member(offset: u64, index: MemberIndex) -> Member {
         bytes: index.member_bytes.into(),
         marks: index.marks,
         has_requests: index.has_requests,
-        is_complete: true,
+        problem: None,
     }
 }
 
@@ -318,7 +323,7 @@ fn read_unindexed(file: &File, offset: u64, size: u64) -> io::Result<Member> {
         bytes: content.consumed.unwrap_or(size - offset),
         marks,
         has_requests: content.lines().any(is_request),
-        is_complete: content.problem.is_none(),
+        problem: content.problem,
     })
 }
 
@@ -357,7 +362,7 @@ fn decompress(mut file: &File, offset: u64, bytes: u64) -> io::Result<MemberCont
             None
         }
         Err(error) => Some(match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it is cut off",
+            io::ErrorKind::UnexpectedEof => CUT_OFF,
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                 "its compressed data or their checksum are wrong"
             }

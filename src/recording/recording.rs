@@ -14,6 +14,9 @@ use crate::files::file_id::FileId;
 use crate::files::json;
 use crate::snapshot::Snapshot;
 
+/// What is wrong with a request.
+const NOT_AN_OBJECT: &str = "a line is not a JSON object";
+
 /// A recording: a file, or the files of a ring.
 #[derive(Debug)]
 pub struct Recording {
@@ -230,9 +233,9 @@ impl Recording {
         let number = view - self.members[member].first_sample;
         let content = self.content(member)?;
         let line = content.lines().filter(|line| !is_request(line)).nth(number);
-        match line.and_then(parse_line) {
-            Some(live) => Ok(Some(live)),
-            None => Err(self.invalid_line(member)),
+        match parse_line(line) {
+            Ok(live) => Ok(Some(live)),
+            Err(reason) => Err(self.invalid_line(member, &reason)),
         }
     }
 
@@ -249,9 +252,9 @@ impl Recording {
         Ok(&self.last_read.insert((member, content)).1)
     }
 
-    fn invalid_line(&self, member: usize) -> RecordingReadError {
+    fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
         let place = &self.members[member];
-        self.files[place.file].invalid_line(place.member)
+        self.files[place.file].invalid_line(place.member, reason)
     }
 
     /// Calls `each` for the requests between the previous sample and this one, and those of the triggers
@@ -298,7 +301,7 @@ impl Recording {
             return Ok(true);
         }
         let mut next_view = place.first_sample;
-        let invalid = self.invalid_line(member);
+        let invalid = self.invalid_line(member, NOT_AN_OBJECT);
         for line in self.content(member)?.lines() {
             if !is_request(line) {
                 next_view += 1;
@@ -328,7 +331,8 @@ impl Recording {
         for member in 0..file.members.len() {
             let content = file.read(member)?;
             for line in content.lines().filter(|line| is_request(line)) {
-                let text = printable_object(line).ok_or_else(|| file.invalid_line(member))?;
+                let text = printable_object(line)
+                    .ok_or_else(|| file.invalid_line(member, NOT_AN_OBJECT))?;
                 if !each(&text) {
                     return Ok(false);
                 }
@@ -354,8 +358,9 @@ impl Recording {
             return Ok(None);
         };
         let content = file.read(0)?;
-        let record = content.lines().next().and_then(parse_line);
-        record.map(Some).ok_or_else(|| file.invalid_line(0))
+        parse_line(content.lines().next())
+            .map(Some)
+            .map_err(|reason| file.invalid_line(0, &reason))
     }
 
     /// Whether it contains single requests.
@@ -384,8 +389,10 @@ fn ring_files(path: &Path) -> Result<Vec<(RingFileName, PathBuf)>, RecordingRead
     Ok(files)
 }
 
-fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-    serde_json::from_slice(line).ok()
+/// The value of a line, or why it has none.
+fn parse_line<T: DeserializeOwned>(line: Option<&[u8]>) -> Result<T, String> {
+    let line = line.ok_or("a line that its index names is missing")?;
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 /// A line that is a JSON object, without control characters; `None` for another one.

@@ -93,6 +93,9 @@ pub struct RingRecorder {
     /// The file of samples that is written.
     current: Option<(RingFileName, MemberStream)>,
     next_number: u64,
+    /// Bytes of files that this recorder has deleted and not written again: they are its to take, however
+    /// full the file system is.
+    freed_bytes: u64,
     sync: SyncThread,
 }
 
@@ -131,6 +134,7 @@ impl RingRecorder {
                 .map_or(1, |last| last.name.number.saturating_add(1)),
             files,
             current: None,
+            freed_bytes: 0,
             sync,
         })
     }
@@ -159,7 +163,7 @@ impl RingRecorder {
         loop {
             match self.directory.create_new(name.to_string().as_ref()) {
                 Err(FileError::Io { source, .. })
-                    if is_no_space(&source) && self.delete_oldest()?.is_some() => {}
+                    if is_no_space(&source) && self.delete_oldest()? => {}
                 made => return Ok((name, MemberStream::new(made?))),
             }
         }
@@ -184,15 +188,15 @@ impl RingRecorder {
         })
     }
 
-    /// Deletes the oldest file, those of triggers last. Returns its size; `None` if there is none but
-    /// what is written now.
-    fn delete_oldest(&mut self) -> Result<Option<u64>, RecordingWriteError> {
+    /// Deletes the oldest file, those of triggers last; false if there is none but what is written now.
+    fn delete_oldest(&mut self) -> Result<bool, RecordingWriteError> {
         let samples = self.files.iter().position(|file| !file.name.is_trigger);
         let Some(oldest) = self.files.remove(samples.unwrap_or(0)) else {
-            return Ok(None);
+            return Ok(false);
         };
         self.delete(oldest)?;
-        Ok(Some(oldest.bytes))
+        self.freed_bytes += oldest.bytes;
+        Ok(true)
     }
 
     fn delete_oldest_trigger(&mut self) -> Result<(), RecordingWriteError> {
@@ -208,7 +212,24 @@ impl RingRecorder {
         }
     }
 
-    /// Appends to a file of the ring, and deletes what is in the way.
+    /// Deletes the oldest files until so many bytes fit into the ring and into the file system; false if
+    /// they do not.
+    fn make_room(
+        &mut self,
+        stream: &MemberStream,
+        needed: u64,
+    ) -> Result<bool, RecordingWriteError> {
+        while self.size_bytes() + stream.file_bytes() + needed > self.size
+            || (self.freed_bytes < needed && !output::has_room(stream.file(), needed))
+        {
+            if !self.delete_oldest()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Appends to a file that is not among the others of the ring.
     fn append_to(
         &mut self,
         name: RingFileName,
@@ -216,30 +237,24 @@ impl RingRecorder {
         lines: &[u8],
         mark: Option<SampleMark>,
     ) -> Result<AppendResult, RecordingWriteError> {
-        let mut freed = 0;
+        let mut has_failed = false;
         loop {
             let piece = stream
                 .pack(lines)
                 .map_err(|error| self.failed(name, error))?;
             let needed = piece.needed_bytes();
-            let current = self.current.as_ref().map_or(0, |(_, it)| it.file_bytes());
-            let others: u64 = self.files.iter().map(|file| file.bytes).sum();
-            let is_over = others + current + stream.file_bytes() + needed > self.size;
-            if !is_over && output::has_room(stream.file(), needed) {
-                match stream.write(piece, lines, mark) {
-                    Ok(()) => return Ok(AppendResult::Written),
-                    Err(error) if is_no_space(&error) => {}
-                    Err(error) => return Err(self.failed(name, error)),
-                }
-            }
-            // Some file systems free the space of a deleted file only later: no more is deleted than is
-            // needed now.
-            if !is_over && freed > needed {
+            if !self.make_room(stream, needed)? {
                 return Ok(AppendResult::NoRoom);
             }
-            match self.delete_oldest()? {
-                Some(bytes) => freed += bytes,
-                None => return Ok(AppendResult::NoRoom),
+            match stream.write(piece, lines, mark) {
+                Ok(()) => {
+                    self.freed_bytes = self.freed_bytes.saturating_sub(needed);
+                    return Ok(AppendResult::Written);
+                }
+                Err(error) if !is_no_space(&error) => return Err(self.failed(name, error)),
+                // Some file systems free the space of a deleted file only later: one is enough now.
+                Err(_) if has_failed || !self.delete_oldest()? => return Ok(AppendResult::NoRoom),
+                Err(_) => has_failed = true,
             }
         }
     }
@@ -310,7 +325,12 @@ impl Recorder for RingRecorder {
         };
         let appended = self.append_to(name, &mut stream, lines, mark);
         let synced = self.sync.request(stream.file());
-        self.current = Some((name, stream));
+        if matches!(appended, Ok(AppendResult::NoRoom)) && stream.file_bytes() > 0 {
+            // The next sample takes its place.
+            self.complete(name, stream);
+        } else {
+            self.current = Some((name, stream));
+        }
         synced.map_err(|error| self.failed(name, error))?;
         appended
     }
