@@ -11,8 +11,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
-    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, RequestLines,
-    TriggerRecord,
+    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, TriggerRecord,
 };
 use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
 use crate::roots::SysPaths;
@@ -31,8 +30,6 @@ const MIN_SNAPSHOTS: usize = 3;
 const MAX_BLOCKED: usize = 64;
 /// Conditions that are kept at most beside the first one of a trigger.
 const MAX_FURTHER: usize = 64;
-/// Requests in one frame of the recording.
-const REQUESTS_PER_FRAME: usize = 500;
 
 /// Watches for triggers.
 #[derive(Debug)]
@@ -65,8 +62,8 @@ struct PendingTrigger {
 pub struct KeptTrigger {
     /// The trigger.
     pub record: TriggerRecord,
-    /// The requests around it.
-    pub requests: Vec<RequestLines>,
+    /// The requests around it, as lines of JSON.
+    pub requests: Vec<u8>,
 }
 
 impl FlightRecorder {
@@ -181,6 +178,7 @@ impl FlightRecorder {
             Ok(taken) => {
                 window.requests = request_evidence(&self.roots, &window, &taken);
                 pending.record.requests = KeptRequests {
+                    kept: taken.requests.len() as u64,
                     left_out: taken.left_out,
                     reach_ns: Some(at.saturating_sub(taken.complete_since.max(from))),
                     lost_events: taken.dropped_events,
@@ -288,26 +286,18 @@ fn request_evidence(
 }
 
 /// The requests as lines of JSON, whose times count from `begin`.
-fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<RequestLines> {
-    let frames = taken.requests.chunks(REQUESTS_PER_FRAME);
-    frames
-        .map(|requests| {
-            let mut frame = RequestLines::default();
-            for request in requests {
-                let number = request.device;
-                let unnamed = || format!("{}:{}", number.0, number.1);
-                let name = taken.drive_names.get(&number).cloned();
-                let name = name.unwrap_or_else(unnamed);
-                let line = RequestLine::new(request, &name, begin);
-                if let Ok(text) = serde_json::to_vec(&line) {
-                    frame.lines.extend(text);
-                    frame.lines.push(b'\n');
-                    frame.count += 1;
-                }
-            }
-            frame
-        })
-        .collect()
+fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for request in &taken.requests {
+        let number = request.device;
+        let name = taken.drive_names.get(&number).cloned();
+        let name = name.unwrap_or_else(|| format!("{}:{}", number.0, number.1));
+        let line = RequestLine::new(request, &name, begin);
+        // A request has no value without a form in JSON.
+        lines.extend(serde_json::to_vec(&line).unwrap_or_default());
+        lines.push(b'\n');
+    }
+    lines
 }
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {

@@ -28,7 +28,7 @@ const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 /// # Errors
 /// Never fails for a view built by the model; the error is serde's.
 pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
-    crate::files::json::to_string(live)
+    crate::snapshot::snapshot_line(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.

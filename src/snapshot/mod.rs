@@ -11,6 +11,7 @@ mod flush_order;
 mod growing;
 pub mod history;
 mod io_errors;
+mod json;
 mod memory;
 mod mounts;
 pub mod processes;
@@ -20,5 +21,6 @@ pub mod view;
 pub mod view_builder;
 
 pub use self::history::SampleHistory;
+pub use self::json::snapshot_line;
 pub use self::view::Snapshot;
 pub use self::view_builder::{ViewBuilder, ViewSettings};

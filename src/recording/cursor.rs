@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::frame::FrameMark;
-use super::index::RecordingReadError;
-use super::reader::Recording;
+use super::member::SampleMark;
+use super::reader::RecordingReadError;
+use super::recording::Recording;
 use super::trigger::TriggerRecord;
 use super::view_time::RecordingTimes;
 use crate::snapshot::history::MAX_SAMPLES;
@@ -75,18 +75,16 @@ impl RecordingCursor {
         }
     }
 
-    /// First and last time of the recording; `None` without views.
-    ///
-    /// # Errors
-    /// As [`Recording::read_view`].
-    pub fn times(&mut self) -> Result<Option<RecordingTimes>, RecordingReadError> {
+    /// First and last time of the recording; `None` without a view that can be read.
+    pub fn times(&mut self) -> Option<RecordingTimes> {
         let (mut first_ms, mut last_ms) = (u64::MAX, 0);
         for mark in self.recording.view_marks() {
             first_ms = first_ms.min(mark.time_ms);
             last_ms = last_ms.max(mark.time_ms);
         }
-        let first = self.recording.read_view(0)?;
-        Ok(first.map(|view| RecordingTimes::new(first_ms, last_ms, &view.time)))
+        let mut views = 0..self.recording.view_count();
+        let first = views.find_map(|view| self.recording.read_view(view).ok()?);
+        first.map(|view| RecordingTimes::new(first_ms, last_ms, &view.time))
     }
 
     /// Seeks to the view with the highest throughput of the drives; to the first if there are
@@ -109,7 +107,7 @@ impl RecordingCursor {
 
     /// Summary of the current view, without decompressing it.
     #[must_use]
-    pub fn current_mark(&self) -> Option<FrameMark> {
+    pub fn current_mark(&self) -> Option<SampleMark> {
         self.recording.view_mark(self.current_view)
     }
 
@@ -132,18 +130,15 @@ impl RecordingCursor {
         self.recording.read_trigger(trigger)
     }
 
-    /// Reads the current view and those before it within `length`, the oldest first; at least `least`
-    /// and at most `most` of them, where there are as many.
-    ///
-    /// # Errors
-    /// As [`Recording::read_view`].
-    pub fn read_views_within(
+    /// The current view and those before it within `length`, the oldest first, without what is damaged; at
+    /// least `least` and at most `most` of them, where there are as many.
+    pub fn views_within(
         &mut self,
         length: Duration,
         (least, most): (usize, usize),
-    ) -> Result<Vec<Snapshot>, RecordingReadError> {
+    ) -> Vec<Snapshot> {
         let Some(here) = self.current_mark() else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let begin = here.time_ms.saturating_sub(whole_milliseconds(length));
         let is_within = |view: &usize| {
@@ -152,11 +147,10 @@ impl RecordingCursor {
         };
         let before = (0..self.current_view).rev().take_while(is_within).count();
         let count = (before + 1).max(least).min(most).min(self.current_view + 1);
-        let mut views = Vec::with_capacity(count);
-        for view in self.current_view + 1 - count..=self.current_view {
-            views.extend(self.recording.read_view(view)?);
-        }
-        Ok(views)
+        let views = self.current_view + 1 - count..=self.current_view;
+        views
+            .filter_map(|view| self.recording.read_view(view).ok()?)
+            .collect()
     }
 
     /// Iterates over the requests since the previous view, as lines of JSON that are safe to print,
@@ -185,7 +179,7 @@ impl RecordingCursor {
             return Ok(());
         };
         let begin = here.time_ms.saturating_sub(last_ms);
-        let is_before = |mark: &FrameMark| mark.time_ms < begin;
+        let is_before = |mark: &SampleMark| mark.time_ms < begin;
         let first = self.recording.view_marks().take_while(is_before).count();
         for view in first.min(self.current_view)..=self.current_view {
             if !self.recording.for_each_request(view, each)? {
@@ -196,17 +190,14 @@ impl RecordingCursor {
     }
 
     /// The history of the devices as it was at this view, for sparklines. After a seek it is
-    /// rebuilt from up to [`MAX_SAMPLES`] views.
-    ///
-    /// # Errors
-    /// As [`Recording::read_view`].
-    pub fn device_history(&mut self) -> Result<SampleHistory, RecordingReadError> {
+    /// rebuilt from up to [`MAX_SAMPLES`] views, without what is damaged.
+    pub fn device_history(&mut self) -> SampleHistory {
         let mut history = SampleHistory::default();
         for view in self.current_view.saturating_sub(MAX_SAMPLES - 1)..=self.current_view {
-            if let Some(live) = self.recording.read_view(view)? {
+            if let Ok(Some(live)) = self.recording.read_view(view) {
                 history.record(&live);
             }
         }
-        Ok(history)
+        history
     }
 }
