@@ -14,7 +14,7 @@ use crate::probe::process::io_priority::IoClass;
 use crate::probe::system::temperature::Temperatures;
 
 pub use super::control_groups::DeviceIo;
-pub use super::control_groups::limits::IoLimit;
+pub use super::control_groups::io_files::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};

@@ -101,6 +101,14 @@ pub fn parse_number(field: &[u8]) -> Option<u64> {
     })
 }
 
+/// A device number, `8:16`.
+#[must_use]
+pub fn parse_device_number(word: &[u8]) -> Option<(u32, u32)> {
+    let colon = word.iter().position(|byte| *byte == b':')?;
+    let part = |digits: &[u8]| u32::try_from(parse_number(digits)?).ok();
+    Some((part(&word[..colon])?, part(&word[colon + 1..])?))
+}
+
 /// The fields of a line, separated by spaces or tabs.
 pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))
