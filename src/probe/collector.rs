@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::copy_jobs::CopyJobs;
-use super::mounts::MountReader;
+use super::mounts::{MountReader, MountWatch};
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
 use super::process::exit_records::{ExitRecordSocket, ExitRecords, NoExitRecords};
@@ -20,10 +20,8 @@ use super::process::taskstats::TaskstatsSocket;
 use super::sample::{
     DiskCounters, ExitRecord, HostSample, IoAccounting, ProbeNotice, SystemSample,
 };
-use super::system::io_errors::IoErrorReader;
-use super::system::kernel_log::NewErrors;
-use super::system::mounts::MountWatch;
-use super::system::{diskstats, host, writeback};
+use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
+use super::system::{diskstats, host};
 use super::text::{read_file, read_word};
 use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
@@ -58,8 +56,8 @@ pub struct SampleCollector {
     mount_reader: Option<MountReader>,
     /// Scans the tasks, where blocked ones are requested, with the last scan.
     task_scanner: Option<(TaskScanner, Option<Arc<TaskScan>>)>,
-    /// Reads I/O errors, where they are requested.
-    io_error_reader: Option<IoErrorReader>,
+    /// The kernel log, where I/O errors are requested.
+    kernel_log: Option<KernelLog>,
 }
 
 impl SampleCollector {
@@ -94,7 +92,7 @@ impl SampleCollector {
             operations: OperationReader::default(),
             mount_reader: None,
             task_scanner: None,
-            io_error_reader: None,
+            kernel_log: None,
             roots,
         }
     }
@@ -133,8 +131,8 @@ impl SampleCollector {
 
     /// Sets whether I/O errors are sampled: those from now on.
     pub fn set_show_io_errors(&mut self, shown: bool) {
-        if shown != self.io_error_reader.is_some() {
-            self.io_error_reader = shown.then(|| IoErrorReader::new(&self.roots));
+        if shown != self.kernel_log.is_some() {
+            self.kernel_log = shown.then(|| KernelLog::open_at_end(&self.roots));
         }
     }
 
@@ -170,7 +168,7 @@ impl SampleCollector {
         }
         self.disks.clone_from(&disks);
         let device_writeback =
-            writeback::read_device_writeback(&self.roots, &self.host.memory, &disks);
+            diskstats::read_device_writeback(&self.roots, &self.host.memory, &disks);
         let waits = self.wait_source();
         self.processes.update(&self.roots, waits, (at, charged));
         if waits == WaitSource::Taskstats {
@@ -197,9 +195,9 @@ impl SampleCollector {
             Some(IoAccounting::V2) | None => {}
         }
         let io_errors = self
-            .io_error_reader
+            .kernel_log
             .as_mut()
-            .map(|reader| reader.read(&self.roots));
+            .map(|log| IoErrorSample::read(&self.roots, log));
         let logged = io_errors.as_ref().map(|errors| &errors.logged);
         if logged.is_some_and(|logged| !matches!(logged, NewErrors::Read(_))) {
             notices.push(ProbeNotice::NoKernelLog);

@@ -9,7 +9,6 @@ pub mod facts;
 pub mod file_systems;
 pub mod files;
 mod foreign_descriptor;
-pub mod mount_tree;
 pub mod mounts;
 mod notice;
 pub mod operations;

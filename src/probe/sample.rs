@@ -7,7 +7,7 @@ use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
 use super::process::scanned_tasks::TaskScan;
-use super::system::io_errors::IoErrorSample;
+use super::system::kernel_log::IoErrorSample;
 use crate::drive::BlockDevice;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::process::io_priority::IoClass;
@@ -18,8 +18,7 @@ pub use super::control_groups::io_files::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
-pub use super::system::paging::PagingCounters;
-pub use super::system::reclaim::ReclaimCounters;
+pub use super::system::vmstat::{PagingCounters, ReclaimCounters};
 
 /// All values that were read at one time.
 #[derive(Debug, Clone, Default, PartialEq)]

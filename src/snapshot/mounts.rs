@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::view::{DeviceView, MountErrors, MountView, NoMountValues};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::mounts::nfs::NfsOperation;
-use crate::probe::mounts::{MountCounters, MountSample, NoMountCounters};
+
+use crate::probe::mounts::{MountCounters, MountSample, NfsOperation, NoMountCounters};
 
 /// The mounts of a sample; `None` where they were not read. A mount without counters of its own has the
 /// rates of its block device, which `devices` contains.

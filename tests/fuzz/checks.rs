@@ -27,7 +27,7 @@ use diskscope::probe::operations::operation::OperationProgress;
 use diskscope::probe::process::{
     exit_records, mappings, open_files, stat, task_scan, taskstats, thread_owner,
 };
-use diskscope::probe::system::{diskstats, host, kernel_log, paging, reclaim, users, writeback};
+use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
@@ -65,28 +65,25 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(stat::parse_thread_group(bytes));
     black_box(stat::parse_ignored_signals(bytes));
     black_box(stat::parse_descriptor_info(bytes));
-    black_box(host::parse_dirty_limits(bytes, 4096));
     black_box(host::parse_uptime(bytes));
     assert!(host::parse_load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));
     black_box(host::parse_cpu(bytes));
     black_box(host::parse_memory(bytes));
     black_box(host::parse_pressure(bytes));
     black_box(host::parse_cpu_pressure(bytes));
-    black_box(paging::PagingCounters::parse(bytes, 4096));
-    black_box(reclaim::ReclaimCounters::parse(bytes, 4096));
-    black_box(writeback::parse_writeback(bytes));
+    black_box(vmstat::MemoryStatistics::parse(bytes, 4096));
+    black_box(diskstats::parse_writeback(bytes));
     black_box(thread_owner::parse_status(bytes));
     black_box(task_scan::parse_switches(bytes));
     assert!(mappings::parse_mappings(bytes).len() <= lines);
     for line in bytes.split(|byte| *byte == b'\n') {
-        black_box(users::parse_entry(line));
         if let Some(error) = kernel_log::parse_record(line) {
             assert!(!error.device.is_empty() && error.device.is_ascii());
         }
     }
-    assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
-    assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
-    black_box(mounts::zfs::parse_objset(bytes));
+    assert!(mounts::counters::parse_mountstats(bytes).len() <= lines);
+    assert!(mounts::counters::parse_cifs_stats(bytes).len() <= lines);
+    black_box(mounts::counters::parse_objset(bytes));
     assert!(operations::swap::parse_swaps(bytes).len() <= lines);
     black_box(operations::fsck::parse_report(bytes));
     for scan in operations::zfs::parse_status(bytes) {

@@ -10,7 +10,7 @@ use crate::diagnosis::remedy::{AwaitedMount, Remedy};
 use crate::drive::mounts::MountEntry;
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsSample;
-use crate::probe::mount_tree::{is_reachable, submounts};
+use crate::probe::file_systems::{is_reachable, submounts};
 use crate::probe::process::thread_sleep::ThreadSleep;
 use crate::snapshot::view::MountView;
 

@@ -2,11 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use procfs::LoadAverage;
-use procfs::prelude::FromRead as _;
-
 use super::stat::parse_thread_group;
-use crate::probe::text::{parse_number, read_file};
+use crate::probe::text::{parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// When more process ids than this were assigned, listing all is cheaper than trying each.
@@ -52,9 +49,8 @@ pub(super) fn is_process(roots: &SysPaths, pid: u32) -> bool {
 /// The process id that was assigned last, from `/proc/loadavg`.
 fn latest_pid(roots: &SysPaths) -> Option<u32> {
     let text = read_file(&roots.proc.join("loadavg"))?;
-    LoadAverage::from_read(&text[..])
-        .ok()
-        .map(|load| load.latest_pid)
+    let latest = split_fields(text.trim_ascii()).nth(4)?;
+    u32::try_from(parse_number(latest)?).ok()
 }
 
 #[cfg(test)]
