@@ -19,7 +19,7 @@ use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
 use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
-use crate::probe::SampleCollector;
+use crate::probe::{SampleCollector, Wanted};
 use crate::recording::{AppendResult, FrameMark};
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
@@ -98,10 +98,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     };
     let mut collector = SampleCollector::new(SysPaths::default());
     // Whatever the conditions need: `why` finds the causes of a recording in these.
-    collector.set_show_units(true);
-    collector.set_show_mounts(true);
-    collector.set_show_blocked(true);
-    collector.set_show_io_errors(true);
+    collector.set_wanted(Wanted {
+        units: true,
+        mounts: true,
+        blocked: true,
+        io_errors: true,
+        ..Wanted::default()
+    });
     let triggers = (!conditions.is_empty())
         .then(|| TriggerWatch::start(conditions, recorder.max_trigger_requests()));
     let mut session = RecordingSession {

@@ -8,7 +8,6 @@ pub mod copy_jobs;
 pub mod facts;
 pub mod file_systems;
 pub mod files;
-mod foreign_descriptor;
 pub mod mounts;
 mod notice;
 pub mod operations;
@@ -17,5 +16,5 @@ pub mod sample;
 pub mod system;
 pub(crate) mod text;
 
-pub use self::collector::{SampleCollector, boot_time};
+pub use self::collector::{SampleCollector, Wanted, boot_time};
 pub use self::sample::SystemSample;

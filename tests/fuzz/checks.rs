@@ -24,9 +24,7 @@ use diskscope::probe::copy_jobs::{arguments, temporary_name};
 use diskscope::probe::file_systems;
 use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
-use diskscope::probe::process::{
-    exit_records, mappings, open_files, stat, task_scan, taskstats, thread_owner,
-};
+use diskscope::probe::process::{blocked_task, open_files, stat, taskstats, thread_owner};
 use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{Recording, RecordingTimes, frame, ring};
@@ -74,8 +72,7 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(vmstat::MemoryStatistics::parse(bytes, 4096));
     black_box(diskstats::parse_writeback(bytes));
     black_box(thread_owner::parse_status(bytes));
-    black_box(task_scan::parse_switches(bytes));
-    assert!(mappings::parse_mappings(bytes).len() <= lines);
+    black_box(blocked_task::parse_switches(bytes));
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Some(error) = kernel_log::parse_record(line) {
             assert!(!error.device.is_empty() && error.device.is_ascii());
@@ -127,7 +124,7 @@ pub fn netlink(bytes: &[u8]) {
     let messages = bytes.len() / 16;
     assert!(taskstats::parse_replies(bytes, family).count() <= messages);
     let mut records = 0;
-    for record in exit_records::parse_records(bytes, family) {
+    for record in taskstats::parse_thread_exits(bytes, family) {
         assert!(record.name.len() <= 32 && !record.name.contains(&0));
         records += 1;
     }

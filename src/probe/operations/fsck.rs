@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::operation::{OperationProgress, WorkUnit};
-use crate::probe::foreign_descriptor::open_foreign_descriptor;
+use crate::probe::process::open_files::open_foreign_descriptor;
 use crate::probe::text::{parse_number, split_fields};
 
 /// Share of the time, in percent, at the end of each pass (e2fsck/unix.c, `e2fsck_tbl`).

@@ -67,7 +67,6 @@ impl TransferFile {
             path: Arc::clone(&self.path),
             descriptor: match self.handle {
                 FileHandle::Descriptor(descriptor) => Some((self.pid, descriptor)),
-                FileHandle::Mapping(_) => None,
             },
         })
     }
