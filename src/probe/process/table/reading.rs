@@ -22,7 +22,7 @@ const STAT_REFRESH_SAMPLES: u32 = 32;
 /// A process that has been idle for this many samples counts as idle ...
 const QUIET_AFTER_SAMPLES: u32 = 4;
 /// ... and its counters are read once in this time: this late, what it does is noticed at the latest.
-const MAX_QUIET_TIME: Duration = Duration::from_secs(3);
+pub(super) const MAX_QUIET_TIME: Duration = Duration::from_secs(3);
 /// Samples are not taken exactly on time: fraction of [`MAX_QUIET_TIME`] that a reading may be late.
 const QUIET_TOLERANCE: f64 = 0.1;
 /// With short intervals between samples, at least once in this many.
