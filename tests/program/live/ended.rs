@@ -170,7 +170,11 @@ fn pipeline_of_a_shell_is_counted_once_when_it_ends() {
     let mut shell = RunningChild(shell.unwrap());
     let (read, _) = read_until_answer(&mut shell);
     assert_near(read.children.1, 2 * 192 * MIB);
-    assert!(read.own.1 < MIB as f64, "{} of the shell itself", read.own.1);
+    assert!(
+        read.own.1 < MIB as f64,
+        "{} of the shell itself",
+        read.own.1
+    );
 }
 
 /// Reads zeros itself while its children, one after the other, read a file. Prints how many bytes it read.
