@@ -105,12 +105,6 @@ impl FileStatus {
         self.0.stx_blocks.saturating_mul(512)
     }
 
-    /// When its content was modified, as programs may set it.
-    #[must_use]
-    pub fn modified(&self) -> SystemTime {
-        system_time(self.0.stx_mtime.tv_sec, self.0.stx_mtime.tv_nsec)
-    }
-
     /// When it was changed last.
     #[must_use]
     pub fn changed(&self) -> SystemTime {

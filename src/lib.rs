@@ -37,6 +37,7 @@ pub mod stats;
 mod text;
 mod time;
 pub mod trace;
+pub mod transfers;
 pub mod tui;
 pub mod ui;
 pub mod units;

@@ -3,6 +3,8 @@
 //! Rates and capacities are decimal (MB/s, GB), block sizes and buffers binary (KiB, MiB), and
 //! labelled as such. An ambiguous unit is an error that states both ways to write it.
 
+pub mod nanoseconds;
+
 use std::time::Duration;
 
 use jiff::SignedDuration;

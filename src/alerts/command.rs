@@ -390,11 +390,8 @@ mod tests {
         };
         let (sender, receiver) = channel();
         let sink = move |_: &Condition, outcome| drop(sender.send(outcome));
-        let interval = Duration::from_secs(60);
-        (
-            CommandRunner::new(command, interval, timeout, sink),
-            receiver,
-        )
+        let runner = CommandRunner::new(command, Duration::from_secs(60), timeout, sink);
+        (runner, receiver)
     }
 
     #[test]
@@ -409,18 +406,16 @@ mod tests {
             let message = AlertCommand::parse(text, None).unwrap_err().to_string();
             assert!(message.contains(hint), "{text}: {message}");
         }
-        let words = |text: &str| {
-            let parsed = AlertCommand::parse(text, None).unwrap();
-            assert!(parsed.path.is_absolute());
-            (parsed.arguments.clone(), parsed.shell_words().len())
-        };
-        let own = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        assert_eq!(
-            words("echo 'two words' a\\ b \"\""),
-            (own(&["two words", "a b", ""]), 0)
-        );
-        assert_eq!(words("echo $DISKSCOPE_NAME > /tmp/x").1, 2);
-        assert_eq!(words("sh -c 'echo $DISKSCOPE_NAME > /tmp/x'").1, 0);
+        let parse = |text: &str| AlertCommand::parse(text, None).unwrap();
+        let command = parse("echo 'two words' a\\ b \"\"");
+        assert!(command.path.is_absolute());
+        assert_eq!(command.arguments, ["two words", "a b", ""]);
+        for (text, shell_words) in [
+            ("echo $DISKSCOPE_NAME > /tmp/x", 2),
+            ("sh -c 'echo $DISKSCOPE_NAME > /tmp/x'", 0),
+        ] {
+            assert_eq!(parse(text).shell_words().len(), shell_words, "{text}");
+        }
     }
 
     #[test]
@@ -430,20 +425,16 @@ mod tests {
         let found = |wanted: &str, group| {
             User::find(passwd, wanted, group).map(|user| (user.name, user.id, user.group))
         };
-        let ann = Some(("ann".to_owned(), 1000, 1001));
-        assert_eq!(
-            (found("ann", None), found("1000", Some("7"))),
-            (ann.clone(), ann)
-        );
-        // Users of a directory service.
-        assert_eq!(
-            found("70000", Some("7")),
-            Some(("70000".to_owned(), 70_000, 7))
-        );
-        assert_eq!(
-            found("70000", None),
-            Some(("70000".to_owned(), 70_000, 70_000))
-        );
+        for (wanted, group, name, id, own_group) in [
+            ("ann", None, "ann", 1000, 1001),
+            ("1000", Some("7"), "ann", 1000, 1001),
+            // Users of a directory service.
+            ("70000", Some("7"), "70000", 70_000, 7),
+            ("70000", None, "70000", 70_000, 70_000),
+        ] {
+            let expected = (name.to_owned(), id, own_group);
+            assert_eq!(found(wanted, group), Some(expected), "{wanted}");
+        }
         for unclear in ["bob", "+", "", "-1", "4294967295", "0x0"] {
             assert_eq!(found(unclear, Some("7")), None, "{unclear}");
         }
@@ -481,12 +472,11 @@ mod tests {
     #[test]
     fn command_that_hangs_is_ended_and_does_not_run_twice() {
         let (mut runner, events) = runner(&["/bin/sleep", "600"], Duration::from_millis(50));
-        runner.handle(vec![trigger("busy(any)>50%", "sda", None)], Duration::ZERO);
-        // The sleeping command may have ended by then; the time of its start counts too.
-        runner.handle(
-            vec![trigger("busy(any)>50%", "sdb", None)],
-            Duration::from_secs(10),
-        );
+        // The sleeping command may have ended by the second one; the time of its start counts too.
+        for (second, name) in [(0, "sda"), (10, "sdb")] {
+            let triggers = vec![trigger("busy(any)>50%", name, None)];
+            runner.handle(triggers, Duration::from_secs(second));
+        }
         assert_eq!(runner.pending_count(), 1);
         let first = events.recv_timeout(PATIENCE).unwrap();
         assert!(matches!(first, CommandOutcome::TimedOut(_)), "{first:?}");

@@ -10,6 +10,7 @@ use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
 use crate::engine;
 use crate::engine::{OpenError, OpenedTarget};
+use crate::report;
 use crate::roots::SysPaths;
 
 /// What a target contains, and whether consent to overwrite it would be accepted. It is opened for
@@ -24,11 +25,11 @@ pub fn inspect_impact(
 ) -> Result<OverwriteImpact, DriveError> {
     let medium = Arc::new(medium::open_target(roots, path, None)?);
     let inspected = InspectedMedium::read(roots, medium);
-    let inspection = inspected.describe(roots);
+    let inspection = inspected.describe();
     let refusal = guard::check_not_in_use(roots, inspected.medium()).err();
     inspected.medium().set_aside();
     Ok(OverwriteImpact {
-        target_facts: inspection.detail_lines(),
+        target_facts: report::inspection::detail_lines(&inspection),
         signatures: inspection.contents.summary(),
         medium: match refusal {
             Some(refusal) => Err(Arc::new(refusal)),
@@ -72,7 +73,6 @@ pub(crate) fn permit_writing(
         opened.permit_writing(None)?;
         return Ok(None);
     }
-    // Before the exclusive open: afterwards this process counts as a user of it.
     let inspection = opened.inspect_for_consent();
     if let Err(refusal) = opened.permit_writing(spec.consent.as_ref()) {
         return Err(StartError::WriteRefused {

@@ -6,11 +6,9 @@ use std::time::{Duration, Instant};
 use super::evidence::{EvidenceCollector, RunScope};
 use super::run_record::{self, RunSubject};
 use super::shared_session::SharedSession;
-use super::start_error::with_lost_space;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::{BenchError, RunEvent, RunProgress, RunSink, framework};
-use crate::drive::{DriveError, Target};
-use crate::engine::{CacheMode, EngineError, IoCounts};
+use crate::engine::{CacheMode, IoCounts};
 use crate::report;
 use crate::roots::SysPaths;
 use crate::session::checks;
@@ -134,7 +132,7 @@ impl<'a> RunRecorder<'a> {
         findings.goals = goals.map(|goal| goal.evaluate(&findings)).collect();
         self.run.engine = run_record::engine_record(subject.engine);
         self.run.state = finished.state;
-        let run_error = |error| describe_error(error, subject.target);
+        let run_error = |error| describe_error(error);
         self.run.error = finished.error.as_ref().map(run_error);
         self.run.cpu = Some(RunCpuTime {
             user_ns: nanoseconds(finished.cpu_usage.cpu_time.user_time),
@@ -148,47 +146,13 @@ impl<'a> RunRecorder<'a> {
     }
 }
 
-fn describe_error(error: &BenchError, target: &Target) -> RunError {
-    let is_of_drive = matches!(
-        error,
-        BenchError::Engine(
-            EngineError::RequestFailed { .. }
-                | EngineError::FlushFailed { .. }
-                | EngineError::OpenMedium(DriveError::Io { .. })
-        )
-    );
-    let lost_space = target.lost_space_advice().filter(|_| is_of_drive);
+fn describe_error(error: &BenchError) -> RunError {
     RunError {
         message: error.to_string().into(),
-        advice: with_lost_space(error.advice(), lost_space).into(),
+        advice: error.advice().into(),
     }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::drive::TargetKind;
-
-    #[test]
-    fn failed_request_to_a_scratch_file_on_fat_names_the_space_that_stays_in_use() {
-        let target = Target {
-            kind: TargetKind::ScratchFile,
-            file_system: Some("vfat".to_owned()),
-            ..Target::example_drive()
-        };
-        let advice = |error: EngineError| describe_error(&error.into(), &target).advice;
-        let failed = DriveError::Io {
-            tried: "open",
-            name: "/media/stick".to_owned(),
-            source: std::io::Error::from_raw_os_error(libc::EIO),
-        };
-        let advised = advice(EngineError::OpenMedium(failed));
-        assert!(advised.as_str().contains("fsck"), "{advised}");
-        let advised = advice(EngineError::NothingMeasured);
-        assert!(!advised.as_str().contains("fsck"), "{advised}");
-    }
 }

@@ -119,7 +119,7 @@ fn prepare(
             total_bytes,
         });
     });
-    filled.map_err(|error| StartError::of_scratch_file(error, &target))?;
+    filled?;
     sink(RunEvent::Started(Box::new(RunStart {
         target,
         forecast,

@@ -174,7 +174,7 @@ impl<'a> DeviceListing<'a> {
         Self {
             drive,
             label: drive.label(),
-            sector_kind: drive.sector_kind(),
+            sector_kind: report::devices::sector_kind(drive),
             temperature_celsius: None,
             file_systems: own.collect(),
             advice: advice::tuning_advice(drive, file_systems, None),
@@ -262,7 +262,7 @@ fn device_details(
                 .rotational
                 .map(|it| if it { "rotating" } else { "not rotating" }.to_owned()),
         );
-        words.extend(drive.sector_kind());
+        words.extend(report::devices::sector_kind(drive));
         let temperature = temperatures.get(&drive.number);
         words.extend(temperature.map(|celsius| format!("{celsius:.0} C")));
         words.extend(

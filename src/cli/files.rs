@@ -26,7 +26,7 @@ use crate::roots::SysPaths;
 use crate::snapshot::files;
 use crate::snapshot::files::{DeletedView, FileView};
 use crate::text;
-use crate::trace::files::{FileTrace, RecordedTime};
+use crate::trace::hot_files::{FileTrace, RecordedTime};
 use crate::units;
 
 /// Formats of this command.

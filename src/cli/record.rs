@@ -23,6 +23,7 @@ use crate::probe::{SampleCollector, Wanted};
 use crate::recording::{AppendResult, FrameMark};
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
+use crate::transfers::counting::JobCounter;
 use crate::units;
 
 pub(super) fn command() -> Command {
@@ -112,6 +113,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         collector,
         triggers,
         view_builder: ViewBuilder::default(),
+        job_counter: JobCounter::new(SysPaths::default()),
         requests,
     };
     let reason = session.record(interval, end, &control)?;
@@ -179,6 +181,7 @@ struct RecordingSession {
     recorder: RecordingFile,
     collector: SampleCollector,
     view_builder: ViewBuilder,
+    job_counter: JobCounter,
     requests: Option<RequestRecording>,
     triggers: Option<TriggerWatch>,
 }
@@ -211,6 +214,8 @@ impl RecordingSession {
         self.collector
             .follow_files(self.view_builder.followed_files());
         let sample = Arc::new(self.collector.collect());
+        self.view_builder
+            .set_job_counts(self.job_counter.update(&sample.processes));
         let live = Arc::new(self.view_builder.update(Arc::clone(&sample)));
         let mark = FrameMark {
             time_ms: u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0),

@@ -27,7 +27,7 @@ use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
 use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
-use crate::report::{repeated, text};
+use crate::report::{inspection, repeated, text};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
@@ -214,9 +214,9 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
     };
     let mut details = match error {
         StartError::WriteRefused {
-            inspection: Some(inspection),
+            inspection: Some(found),
             ..
-        } => inspection.description_lines(),
+        } => inspection::summary_lines(found),
         _ => Vec::new(),
     };
     if let StartError::OpenTarget(OpenError::Medium(DriveError::NotFound { name })) = error {

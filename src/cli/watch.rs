@@ -23,6 +23,7 @@ use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::{Snapshot, ViewBuilder};
 use crate::trace::by_process::ProcessIoTrace;
+use crate::transfers::counting::JobCounter;
 
 pub(super) use self::writer::SampleWriter;
 
@@ -139,6 +140,7 @@ struct WatchSession<'a> {
     matches: &'a ArgMatches,
     collector: SampleCollector,
     view_builder: ViewBuilder,
+    job_counter: JobCounter,
     trace: Option<ProcessIoTrace>,
     alerts: Option<Alerts>,
     output: WatchOutput,
@@ -178,6 +180,7 @@ impl<'a> WatchSession<'a> {
             matches,
             collector,
             view_builder,
+            job_counter: JobCounter::new(SysPaths::default()),
             trace,
             alerts,
             output,
@@ -211,11 +214,11 @@ impl<'a> WatchSession<'a> {
         self.collector
             .follow_files(self.view_builder.followed_files());
         let sample = Arc::new(self.collector.collect());
+        self.view_builder
+            .set_job_counts(self.job_counter.update(&sample.processes));
         let traced = self.trace.as_ref().map(ProcessIoTrace::take);
         if let Some(reason) = traced.as_ref().and_then(|it| it.end_reason.as_ref()) {
-            return Err(CommandFailure::failed(format!(
-                "the kernel has ended the trace: {reason}"
-            )));
+            return Err(CommandFailure::failed(reason));
         }
         let live = self
             .view_builder

@@ -1,7 +1,7 @@
 //! What a blocked task waits for, by the kernel function that it waits in.
 
 use super::file_server::FileServerClient;
-use crate::snapshot::transfers::waits::{WaitPlace, wait_place};
+use crate::transfers::waits::{WaitPlace, wait_place};
 
 /// What a blocked task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

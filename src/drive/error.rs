@@ -31,74 +31,35 @@ pub enum DriveError {
         /// Name as the user gave it.
         name: String,
     },
-    /// The path is neither a block device nor a regular file nor a directory.
-    #[error("{name} is {what}, and cannot be measured")]
-    UnsupportedFileType {
+    /// What the path names cannot be measured.
+    #[error("{name} is {what}")]
+    Unsuitable {
         /// Name as the user gave it.
         name: String,
-        /// Kind of the file, with its article.
+        /// What it is: `a pipe`, `empty`.
         what: &'static str,
+        /// What to name instead.
+        advice: &'static str,
     },
-    /// The target has a size of zero.
-    #[error("{name} is empty")]
-    ZeroSize {
-        /// Name as the user gave it.
-        name: String,
-        /// Whether the target is a device rather than a file.
-        device: bool,
-    },
-    /// The kernel refuses to open a device although its node exists.
-    #[error("cannot open {name}: not permitted{root}", root = if *.root { ", even for root" } else { "" })]
-    PermissionDenied {
-        /// Name as the user gave it.
-        name: String,
-        /// Whether root was refused.
-        root: bool,
-    },
-    /// Not enough free space for a scratch file.
+    /// Too little free space for a scratch file, or for new blocks of what is overwritten.
     #[error(
-        "not enough space for a scratch file of {wanted}{below}: {place} has {free} free, and {reserve} must stay free",
-        wanted = units::format_size(*.wanted),
-        below = if .place == .directory { String::new() } else { format!(" in {directory}") },
+        "not enough space for {wanted}: {place} has {free} free, and {reserve} must stay free",
         free = units::format_size(*.free),
         reserve = units::format_size(*.reserve)
     )]
     InsufficientSpace {
-        /// The directory.
-        directory: String,
-        /// What has too little space: the directory, or something below it.
+        /// What needs space, with its size.
+        wanted: String,
+        /// What has too little of it: a directory, a file system, a pool.
         place: String,
         /// Free bytes.
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
-        /// Bytes requested.
-        wanted: u64,
-        /// Size of the largest file that would fit, if it would measure anything.
+        /// Bytes that would fit; `None` for a scratch file too small to measure anything.
         fitting: Option<u64>,
-    },
-    /// Overwriting a file or a device would fill a file system with new blocks, a snapshot or a pool.
-    #[error(
-        "{missing} of {name} may get new blocks when they are written: {place} has {free} free, of which \
-         {reserve} must stay free",
-        missing = units::format_size(*.missing),
-        place = if .place == .name { "its file system" } else { .place },
-        free = units::format_size(*.free),
-        reserve = units::format_size(*.reserve)
-    )]
-    InsufficientSpaceForHoles {
-        /// The file.
-        name: String,
-        /// What has too little space: the file, or something below it.
-        place: String,
-        /// Bytes that need space.
-        missing: u64,
-        /// Free bytes.
-        free: u64,
-        /// Bytes that must stay free.
-        reserve: u64,
-        /// Bytes that would fit.
-        fitting: u64,
+        /// Whether it is for a scratch file.
+        is_scratch: bool,
     },
     /// The target is no longer the one that was checked.
     #[error("{name} is no longer the target that was checked")]
@@ -107,11 +68,8 @@ pub enum DriveError {
         name: String,
     },
     /// The user cancelled the operation.
-    #[error("stopped while {doing}")]
-    Cancelled {
-        /// The operation that was in progress.
-        doing: &'static str,
-    },
+    #[error("stopped while the scratch file was filled")]
+    Cancelled,
     /// The guard refused the write.
     #[error(transparent)]
     Refused(#[from] super::guard::Refusal),
@@ -132,16 +90,13 @@ impl DriveError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound { .. } | Self::UnsupportedFileType { .. } | Self::ZeroSize { .. } => {
-                ErrorKind::Usage
-            }
+            Self::NotFound { .. } | Self::Unsuitable { .. } => ErrorKind::Usage,
             Self::Refused(_)
             | Self::TargetChanged { .. }
-            | Self::InsufficientSpaceForHoles { .. } => ErrorKind::Refused,
-            Self::PermissionDenied { .. }
-            | Self::InsufficientSpace { .. }
-            | Self::Cancelled { .. }
-            | Self::Io { .. } => ErrorKind::Failed,
+            | Self::InsufficientSpace {
+                is_scratch: false, ..
+            } => ErrorKind::Refused,
+            Self::InsufficientSpace { .. } | Self::Cancelled | Self::Io { .. } => ErrorKind::Failed,
         }
     }
 
@@ -150,46 +105,32 @@ impl DriveError {
     pub fn advice(&self) -> String {
         let text = match self {
             Self::NotFound { .. } => "`diskscope devices` lists the drives",
-            Self::UnsupportedFileType { .. } => {
-                "name a block device, a regular file or a directory"
-            }
-            Self::ZeroSize { device: true, .. } => "insert a medium, or attach a file to it",
-            Self::ZeroSize { device: false, .. } => {
-                "name a file with content, or its directory: a scratch file is created there"
-            }
-            Self::PermissionDenied { root: true, .. } => {
-                "some virtual machines protect their root disk in this way: name a directory on it \
-                 instead (such as /var/tmp), a scratch file is created there and removed"
-            }
-            Self::PermissionDenied { root: false, .. } => {
-                return text::root_advice(
-                    " (sudo), or name a directory on it: a scratch file is created there",
-                    "name a directory on it: a scratch file is created there",
-                );
-            }
+            Self::Unsuitable { advice, .. } => advice,
             Self::InsufficientSpace {
                 fitting: Some(fitting),
+                is_scratch,
                 ..
             } => {
                 // As it is typed.
-                return format!("--scratch-size {}MiB fits, or {FULL_ADVICE}", fitting >> 20);
+                return if *is_scratch {
+                    format!("--scratch-size {}MiB fits, or {FULL_ADVICE}", fitting >> 20)
+                } else {
+                    let fitting = units::format_size(*fitting);
+                    format!(
+                        "write less ({fitting} would fit: --window-end, --bytes), or {FULL_ADVICE}"
+                    )
+                };
             }
             Self::InsufficientSpace { fitting: None, .. } => FULL_ADVICE,
-            Self::InsufficientSpaceForHoles { fitting, .. } => {
-                return format!(
-                    "write less of it ({} would fit: --window-end, --bytes), free some space, or name a target \
-                     elsewhere",
-                    units::format_size(*fitting)
-                );
-            }
             Self::TargetChanged { .. } => "check what the name refers to, then start again",
-            Self::Cancelled { .. } => "start it again",
+            Self::Cancelled => "start it again",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
                     return text::root_advice(
-                        " (sudo)",
-                        "a file system or a security module refuses even root: name another target",
+                        " (sudo), or name a directory: a scratch file is created there",
+                        "even root is refused, as by some virtual machines for their root disk: name a directory on it \
+                         instead (such as /var/tmp), a scratch file is created there and removed",
                     );
                 }
                 Some(libc::EROFS) => "name a directory on a file system that can be written",

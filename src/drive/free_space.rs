@@ -9,12 +9,14 @@ use rustix::fs::{FileType, fstatfs, fstatvfs};
 
 use super::error::DriveError;
 use super::extents::allocated_extents;
+use super::guard;
 use super::identity::block_device_name;
 use super::medium::OpenMedium;
 use super::mounts::{self, split_device_number};
 use super::stores::{self, FreeSpace};
 use crate::memory;
 use crate::roots::SysPaths;
+use crate::units;
 
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
@@ -55,18 +57,6 @@ impl FreeSpace {
         let largest = self.usable_bytes().min(self.free_bytes / 2);
         largest - largest % SIZE_GRANULARITY
     }
-
-    fn insufficient_for_scratch(&self, directory: &str, wanted: u64) -> DriveError {
-        let fitting = self.largest_scratch_bytes();
-        DriveError::InsufficientSpace {
-            directory: directory.to_owned(),
-            place: self.place.clone(),
-            free: self.free_bytes,
-            reserve: self.reserve_bytes().max(wanted),
-            wanted,
-            fitting: (fitting >= MIN_SCRATCH_BYTES).then_some(fitting),
-        }
-    }
 }
 
 /// The size of a scratch file, if there is enough space for it: the one wanted, or 1 GiB, or half of what fits if
@@ -88,12 +78,18 @@ pub(super) fn scratch_size(
     let size = size
         .checked_next_multiple_of(SIZE_GRANULARITY)
         .unwrap_or(size);
-    match tightest {
-        Some(space) if size > space.largest_scratch_bytes() => {
-            Err(space.insufficient_for_scratch(name, size))
-        }
-        _ => Ok(size),
-    }
+    let Some(space) = tightest.filter(|space| size > space.largest_scratch_bytes()) else {
+        return Ok(size);
+    };
+    let fitting = space.largest_scratch_bytes();
+    Err(DriveError::InsufficientSpace {
+        wanted: format!("a scratch file of {} in {name}", units::format_size(size)),
+        place: space.place.clone(),
+        free: space.free_bytes,
+        reserve: space.reserve_bytes().max(size),
+        fitting: (fitting >= MIN_SCRATCH_BYTES).then_some(fitting),
+        is_scratch: true,
+    })
 }
 
 /// Refuses to overwrite a part of an existing file or of a block device if the new blocks that it gets would not
@@ -101,47 +97,35 @@ pub(super) fn scratch_size(
 /// maximum number of bytes written, if known.
 ///
 /// # Errors
-/// [`DriveError::InsufficientSpaceForHoles`].
-pub fn check_room_for_holes(
-    roots: &SysPaths,
-    file: &File,
-    name: &str,
-    window: Range<u64>,
-    most: Option<u64>,
-) -> Result<(), DriveError> {
-    let length = window.end.saturating_sub(window.start);
-    let most = most.unwrap_or(length);
-    let new_blocks = new_block_bytes(file, window).min(most);
-    let in_stores = length.min(most.saturating_mul(CHUNKS_PER_REQUEST));
-    let own = own_spaces(roots, file, name).into_iter();
-    let stores = stores_below(roots, file).into_iter();
-    let own = own.map(|space| (space, new_blocks));
-    for (space, missing) in own.chain(stores.map(|space| (space, in_stores))) {
-        if missing > space.usable_bytes() {
-            return Err(DriveError::InsufficientSpaceForHoles {
-                name: name.to_owned(),
-                missing,
-                reserve: space.reserve_bytes(),
-                fitting: space.usable_bytes(),
-                free: space.free_bytes,
-                place: space.place,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// As [`check_room_for_holes`], for an opened target. A scratch file has been checked when it was made.
-///
-/// # Errors
-/// [`DriveError::InsufficientSpaceForHoles`].
-pub fn check_room_of_medium(
+/// [`DriveError::InsufficientSpace`].
+pub fn check_room(
     medium: &OpenMedium,
     window: Range<u64>,
     most: Option<u64>,
 ) -> Result<(), DriveError> {
-    let name = &medium.target.name;
-    check_room_for_holes(medium.roots(), &medium.file(), name, window, most)
+    let (roots, file) = (medium.roots(), medium.file());
+    let length = window.end.saturating_sub(window.start);
+    let most = most.unwrap_or(length);
+    let new_blocks = new_block_bytes(&file, window).min(most);
+    let in_stores = length.min(most.saturating_mul(CHUNKS_PER_REQUEST));
+    let own = own_spaces(roots, &file, "its file system").into_iter();
+    let stores = stores_below(roots, &file).into_iter();
+    let mut spaces = own
+        .map(|space| (space, new_blocks))
+        .chain(stores.map(|space| (space, in_stores)));
+    let Some((space, missing)) = spaces.find(|(space, missing)| *missing > space.usable_bytes())
+    else {
+        return Ok(());
+    };
+    let (missing, name) = (units::format_size(missing), &medium.target.name);
+    Err(DriveError::InsufficientSpace {
+        wanted: format!("{missing} of {name}, which may get new blocks"),
+        fitting: Some(space.usable_bytes()),
+        free: space.free_bytes,
+        reserve: space.reserve_bytes(),
+        place: space.place,
+        is_scratch: false,
+    })
 }
 
 /// Whether writing to a medium takes space of a snapshot or a pool below it.
@@ -155,58 +139,51 @@ pub fn needs_space_below(medium: &OpenMedium) -> bool {
 #[must_use]
 pub fn unknown_space(medium: &OpenMedium) -> Option<String> {
     let (roots, file) = (medium.roots(), &*medium.file());
-    let mount = mounts::mount_of_file(roots, file).filter(|_| !is_device(file));
-    let kind = mount.map(|mount| mount.file_system);
-    let is_elsewhere = |kind: &String| SERVED.iter().any(|known| kind.starts_with(known));
-    let mut names: Vec<String> = kind
-        .filter(is_elsewhere)
-        .map(|kind| format!("what serves the file system ({kind})"))
-        .into_iter()
-        .collect();
-    let devices = first_device(roots, file).map(|first| stores::devices_below(roots, first));
-    for device in devices.iter().flatten() {
-        names.extend(stores::unknown_store(roots, device));
+    let mut names = Vec::new();
+    if let Some(kind) = &medium.target.file_system
+        && SERVED.iter().any(|known| kind.starts_with(known))
+    {
+        names.push(format!("what serves the file system ({kind})"));
+    }
+    for device in devices_of(roots, file) {
+        names.extend(stores::unknown_store(roots, &device));
     }
     (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// The space of the file system of a file, and of the memory that it is in; empty for a device, and where it is
 /// unknown, as of some file systems in user space.
-fn own_spaces(roots: &SysPaths, file: &File, name: &str) -> Vec<FreeSpace> {
+fn own_spaces(roots: &SysPaths, file: &File, place: &str) -> Vec<FreeSpace> {
     if is_device(file) {
         return Vec::new();
     }
-    let facts = fstatvfs(file).ok().filter(|facts| facts.f_blocks > 0);
-    let own = facts.map(|facts| FreeSpace {
-        place: name.to_owned(),
-        free_bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
-        total_bytes: facts.f_blocks.saturating_mul(facts.f_frsize),
-    });
-    let is_in_memory = matches!(file_system_magic(file), Some(TMPFS_MAGIC | RAMFS_MAGIC));
-    let memory = is_in_memory.then(|| memory_spaces(roots));
-    own.into_iter()
-        .chain(memory.into_iter().flatten())
-        .collect()
+    let mut spaces = Vec::new();
+    if let Some(facts) = fstatvfs(file).ok().filter(|facts| facts.f_blocks > 0) {
+        spaces.push(FreeSpace {
+            place: place.to_owned(),
+            free_bytes: facts.f_bavail.saturating_mul(facts.f_frsize),
+            total_bytes: facts.f_blocks.saturating_mul(facts.f_frsize),
+        });
+    }
+    if matches!(file_system_magic(file), Some(TMPFS_MAGIC | RAMFS_MAGIC)) {
+        spaces.extend(memory_spaces(roots));
+    }
+    spaces
 }
 
 /// What the machine and the control groups leave of the memory.
-fn memory_spaces(roots: &SysPaths) -> Vec<FreeSpace> {
+fn memory_spaces(roots: &SysPaths) -> impl Iterator<Item = FreeSpace> {
     let limits = memory::memory_limits(roots).into_iter();
-    limits
-        .map(|limit| FreeSpace {
-            place: format!("the memory, limited by {},", limit.limit_name),
-            free_bytes: limit.available_bytes,
-            total_bytes: limit.total_bytes,
-        })
-        .collect()
+    limits.map(|limit| FreeSpace {
+        place: format!("the memory, limited by {},", limit.limit_name),
+        free_bytes: limit.available_bytes,
+        total_bytes: limit.total_bytes,
+    })
 }
 
 /// The snapshots, pools and memory that writes to a file or a device take space of.
 fn stores_below(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
-    let Some(first) = first_device(roots, file) else {
-        return Vec::new();
-    };
-    let devices = stores::devices_below(roots, first);
+    let devices = devices_of(roots, file);
     let mut found = stores::stores(roots, &devices);
     let is_memory = |name: &String| name.starts_with("zram") || name.starts_with("ram");
     if devices.iter().any(is_memory) {
@@ -215,15 +192,14 @@ fn stores_below(roots: &SysPaths, file: &File) -> Vec<FreeSpace> {
     found
 }
 
-/// The block device that a file is on, or that it is.
-fn first_device(roots: &SysPaths, file: &File) -> Option<String> {
-    let facts = file.metadata().ok()?;
-    let number = if is_device(file) {
-        Some(split_device_number(facts.rdev()))
-    } else {
-        mounts::mount_of_file(roots, file).and_then(|mount| mount.block_device(roots))
+/// The block device that a file is on, or that it is, with what is below it; none where it is unknown.
+fn devices_of(roots: &SysPaths, file: &File) -> Vec<String> {
+    let number = match file.metadata() {
+        Ok(facts) if is_device(file) => Some(split_device_number(facts.rdev())),
+        _ => mounts::mount_of_file(roots, file).and_then(|mount| mount.block_device(roots)),
     };
-    block_device_name(roots, number?)
+    let name = number.and_then(|number| block_device_name(roots, number));
+    name.map_or_else(Vec::new, |name| guard::devices_below(roots, &name))
 }
 
 fn is_device(file: &File) -> bool {
@@ -267,29 +243,22 @@ mod tests {
     fn file_in_memory_leaves_a_part_of_each_memory_limit() {
         let file = File::from(memfd_create("diskscope", MemfdFlags::CLOEXEC).unwrap());
         // MemAvailable and what is left of memory.max of 400 MiB, in MiB; the largest scratch file.
-        let cases = [
+        for (available, left, largest) in [
             (2048, 400, 190),
             (2048, 100, 49),
             (300, 400, 149),
             (60, 400, 0),
-        ];
-        for (available, left, largest) in cases {
-            let meminfo = format!(
-                "MemTotal: 1048576 kB\nMemAvailable: {} kB\n",
-                available << 10
-            );
+        ] {
+            let available_kb = available << 10;
+            let meminfo = format!("MemTotal: 1048576 kB\nMemAvailable: {available_kb} kB\n");
+            let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+            let current = format!("{}\n", (400 - left) * MIB);
             let (_root, roots) = SysPaths::with_files(&[
                 ("proc/meminfo", &meminfo),
                 ("proc/self/cgroup", "0::/job\n"),
-                (
-                    "proc/self/mountinfo",
-                    "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-                ),
+                ("proc/self/mountinfo", mounts),
                 ("sys/fs/cgroup/job/memory.max", "419430400\n"),
-                (
-                    "sys/fs/cgroup/job/memory.current",
-                    &format!("{}\n", (400 - left) * MIB),
-                ),
+                ("sys/fs/cgroup/job/memory.current", &current),
             ]);
             let size = |wanted| scratch_size(&roots, &file, "/tmp", Some(wanted));
             let fits = |mib: u64| mib > 0 && size(mib * MIB).is_ok();

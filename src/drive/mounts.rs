@@ -193,14 +193,6 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_mount_are_plain_text() {
-        let (_root, roots) = SysPaths::with_files(&[]);
-        let line = br"36 35 0:40 / /merged rw - overlay overlay rw,lowerdir=/a\134:b,upperdir=/my\040\054\075disk/up";
-        let options = parse_mount(&roots, line).unwrap().options;
-        assert_eq!(options, ["rw", r"lowerdir=/a\:b", "upperdir=/my ,=disk/up"]);
-    }
-
-    #[test]
     fn device_is_looked_up_in_the_file_system_of_dev_only() {
         let (root, roots) = SysPaths::with_files(&[("dev/disk/file", "")]);
         let place = |name: &str| root.path().join(name);
@@ -212,49 +204,44 @@ mod tests {
                 return skip(Requirement::Root, error);
             }
         }
-        for (name, target) in [
-            ("dev/disk/name", "../node"),
-            ("dev/disk/foreign", "/outside"),
-        ] {
-            std::os::unix::fs::symlink(target, place(name)).unwrap();
-        }
-        let number = |path: &str| device_number(&roots, Path::new(path));
-        assert_eq!(number("/dev/node"), Some((7, 99)));
-        assert_eq!(number("/dev/disk/name"), Some((7, 99)));
-        for path in [
-            "/outside",
-            "/dev/../outside",
-            "/dev/disk/foreign",
-            "/dev/disk/file",
-            "/dev",
-        ] {
-            assert_eq!(number(path), None, "{path}");
+        std::os::unix::fs::symlink("../node", place("dev/disk/name")).unwrap();
+        std::os::unix::fs::symlink("/outside", place("dev/disk/foreign")).unwrap();
+        #[rustfmt::skip]
+        let cases = [
+            ("/dev/node", true), ("/dev/disk/name", true), ("/dev", false), ("/dev/disk/file", false),
+            ("/outside", false), ("/dev/../outside", false), ("/dev/disk/foreign", false),
+        ];
+        for (path, is_found) in cases {
+            let number = device_number(&roots, Path::new(path));
+            assert_eq!(number, is_found.then_some((7, 99)), "{path}");
         }
     }
 
     #[test]
-    fn paths_of_mounts_and_swap_files_keep_their_bytes() {
-        let root = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(root.path());
-        let line = b"36 35 8:1 / /mnt/\xff\\040a rw - ext4 /dev/sda1 rw";
+    fn tables_are_parsed_and_keep_the_bytes_of_paths() {
+        let line = br"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw,lowerdir=/a\134:b,upperdir=/my\040\054\075disk";
+        let swaps_table = b"Filename\tType\n/srv/\xfe\\040b  file\t9\t0\t-2\n";
+        let (_root, roots) = SysPaths::with_files(&[("proc/x", "")]);
         let mount = parse_mount(&roots, line).unwrap();
+        assert_eq!(
+            (&*mount.mount_point, &*mount.file_system),
+            ("/mnt/my disk", "ext4")
+        );
+        assert_eq!(
+            mount.options,
+            ["rw", "noatime", r"lowerdir=/a\:b", "upperdir=/my ,=disk"]
+        );
+        assert!(mount.is_on((8, 1)) && !mount.is_on((8, 2)));
+        let mount = parse_mount(
+            &roots,
+            b"36 35 8:1 / /mnt/\xff\\040a rw - ext4 /dev/sda1 rw",
+        )
+        .unwrap();
         assert_eq!(mount.path.as_os_str().as_bytes(), b"/mnt/\xff a");
-        std::fs::create_dir_all(&roots.proc).unwrap();
-        let table = b"Filename\tType\n/srv/\xfe\\040b  file\t9\t0\t-2\n";
-        std::fs::write(roots.proc.join("swaps"), table).unwrap();
+        assert_eq!(parse_mount(&roots, b"nonsense"), None);
+        std::fs::write(roots.proc.join("swaps"), swaps_table).unwrap();
         let areas = swaps(&roots).unwrap();
         assert_eq!(areas.len(), 1);
         assert_eq!(areas[0].path.as_os_str().as_bytes(), b"/srv/\xfe b");
-    }
-
-    #[test]
-    fn mountinfo_line_is_parsed() {
-        let roots = SysPaths::under_root(Path::new("/nonexistent"));
-        let line = br"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw";
-        let mount = parse_mount(&roots, line).unwrap();
-        assert_eq!(mount.mount_point, "/mnt/my disk");
-        assert_eq!(mount.file_system, "ext4");
-        assert!(mount.is_on((8, 1)) && !mount.is_on((8, 2)));
-        assert_eq!(parse_mount(&roots, b"nonsense"), None);
     }
 }

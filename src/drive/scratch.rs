@@ -97,9 +97,7 @@ fn write_random_data(
     let mut done = 0;
     while done < total {
         if cancelled() {
-            return Err(DriveError::Cancelled {
-                doing: "the scratch file was filled",
-            });
+            return Err(DriveError::Cancelled);
         }
         let left = total - done;
         let chunk = &mut buffer[..left.min(FILL_CHUNK_BYTES as u64) as usize];

@@ -3,7 +3,7 @@
 //! ZFS. When a snapshot is full, all of its data is lost; when a pool is full, the kernel drops data that it has
 //! accepted.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -15,20 +15,12 @@ use super::identity::sysfs::{directory_entries, read_device_number, read_line};
 use super::ioctl;
 use crate::roots::SysPaths;
 
-/// More devices below one another are not looked at.
-const MAX_DEVICES: usize = 256;
 const SECTOR_BYTES: u64 = 512;
 /// zfs(8) takes longer while a pool is busy, and does not answer while one is suspended.
 const ZFS_ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Where zfs(8) and zpool(8) are installed. A path that the environment names would be run by root.
-const DIRECTORIES: [&str; 6] = [
-    "/sbin",
-    "/usr/sbin",
-    "/usr/local/sbin",
-    "/usr/bin",
-    "/bin",
-    "/run/current-system/sw/bin",
-];
+const PROGRAM_PATH: &str =
+    "/sbin:/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/run/current-system/sw/bin";
 
 /// What has space for data, and how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,28 +31,6 @@ pub struct FreeSpace {
     pub free_bytes: u64,
     /// Its size in bytes.
     pub total_bytes: u64,
-}
-
-/// A device and all devices below it, each once.
-pub(super) fn devices_below(roots: &SysPaths, first: String) -> Vec<String> {
-    let class = roots.sys.join("class/block");
-    let mut found = vec![first];
-    let mut next = 0;
-    while let Some(name) = found.get(next).filter(|_| next < MAX_DEVICES).cloned() {
-        let directory = class.join(&name);
-        let mut lower = directory_entries(&directory.join("slaves"));
-        if directory.join("partition").exists() {
-            let place = fs::canonicalize(&directory).ok();
-            let disk = place
-                .as_deref()
-                .and_then(|place| place.parent()?.file_name());
-            lower.extend(disk.map(|disk| disk.to_string_lossy().into_owned()));
-        }
-        lower.retain(|name| !found.contains(name));
-        found.extend(lower);
-        next += 1;
-    }
-    found
 }
 
 /// The pools and snapshots that writes to these devices take space of.
@@ -164,7 +134,7 @@ fn zfs_pool(roots: &SysPaths, name: &str) -> Option<FreeSpace> {
     let device = File::open(device).ok()?;
     let dataset = String::from_utf8(ioctl::zfs_volume_name(&device).ok()?).ok()?;
     let properties = "volsize,refreservation,available,used";
-    let answer = start_zfs("zfs", &["list", "-Hpo", properties, "--", &dataset])?;
+    let answer = start_program("zfs", &["list", "-Hpo", properties, "--", &dataset])?;
     let answer = answer.recv_timeout(ZFS_ANSWER_LIMIT).ok()?;
     let (free_bytes, total_bytes) = volume_space(&String::from_utf8_lossy(&answer))?;
     Some(FreeSpace {
@@ -183,22 +153,15 @@ fn volume_space(answer: &str) -> Option<(u64, u64)> {
     (reserved < size).then_some((available, available.saturating_add(used)))
 }
 
-/// Runs zfs(8) or zpool(8): only their library knows the ioctls that tell properties and the progress of a scan.
-/// They hang while a pool is suspended, so that a thread waits for the answer. It is empty where the program
-/// fails; `None` if it is not installed.
-pub(crate) fn start_zfs(program: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
-    let mut paths = DIRECTORIES.iter().map(|it| format!("{it}/{program}"));
-    let path = paths.find(|path| fs::exists(path).unwrap_or(false))?;
-    start_program(&path, arguments)
-}
-
-/// Runs a program without a shell; its output arrives once it has ended.
-pub(crate) fn start_program(path: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
-    let mut command = Command::new(path);
+/// Runs zfs(8) or zpool(8), without a shell: only their library knows the ioctls that tell properties and the progress
+/// of a scan. They hang while a pool is suspended, so that a thread waits for the output. It arrives once the program
+/// has ended, and is empty where it fails or is not installed. `None` where no thread can be started.
+pub(crate) fn start_program(program: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
+    let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
-        .env("LC_ALL", "C")
+        .envs([("LC_ALL", "C"), ("PATH", PROGRAM_PATH)])
         .current_dir("/")
         .stdin(Stdio::null())
         .stderr(Stdio::null());
@@ -208,11 +171,8 @@ pub(crate) fn start_program(path: &str, arguments: &[&str]) -> Option<Receiver<V
         // The receiver is gone where nobody waits any longer.
         let _ = sender.send(output.map(|it| it.stdout).unwrap_or_default());
     };
-    thread::Builder::new()
-        .name("zfs".to_owned())
-        .spawn(body)
-        .ok()?;
-    Some(answer)
+    let thread = thread::Builder::new().name("zfs".to_owned());
+    thread.spawn(body).ok().map(|_| answer)
 }
 
 #[cfg(test)]
@@ -222,17 +182,12 @@ mod tests {
     #[test]
     fn space_is_that_of_the_status() {
         const MIB: u64 = 1 << 20;
+        let pool = "0 12/4161280 100/1600 - rw discard_passdown queue_if_no_space - 1024";
+        let filled = Some(("thin pool", 1500 * MIB / 16, 100 * MIB));
+        let snapshot = Some(("snapshot", 90 * MIB, 100 * MIB));
         let cases = [
-            (
-                "thin-pool",
-                "0 12/4161280 100/1600 - rw discard_passdown queue_if_no_space - 1024",
-                Some(("thin pool", 1500 * MIB / 16, 100 * MIB)),
-            ),
-            (
-                "snapshot",
-                "20480/204800 88",
-                Some(("snapshot", 90 * MIB, 100 * MIB)),
-            ),
+            ("thin-pool", pool, filled),
+            ("snapshot", "20480/204800 88", snapshot),
             ("snapshot", "Invalid", None),
             ("thin-pool", "Fail", None),
             ("linear", "", None),
@@ -245,28 +200,6 @@ mod tests {
             };
             assert_eq!(mapped_space(&line), expected, "{kind} {status}");
         }
-    }
-
-    #[test]
-    fn devices_are_found_below_volumes_and_partitions() {
-        let (root, roots) = SysPaths::with_files(&[
-            ("sys/devices/disk/zd0/dev", "230:0\n"),
-            ("sys/devices/disk/zd0/zd0p1/partition", "1\n"),
-            ("sys/devices/dm-0/slaves/zd0p1/dev", "230:1\n"),
-            ("sys/devices/dm-0/slaves/dm-0/dev", "253:0\n"),
-        ]);
-        let class = root.path().join("sys/class/block");
-        fs::create_dir_all(&class).unwrap();
-        for (name, place) in [
-            ("zd0", "disk/zd0"),
-            ("zd0p1", "disk/zd0/zd0p1"),
-            ("dm-0", "dm-0"),
-        ] {
-            let place = root.path().join("sys/devices").join(place);
-            std::os::unix::fs::symlink(place, class.join(name)).unwrap();
-        }
-        let found = devices_below(&roots, "dm-0".to_owned());
-        assert_eq!(found, ["dm-0", "zd0p1", "zd0"]);
     }
 
     #[test]

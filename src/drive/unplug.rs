@@ -38,21 +38,6 @@ impl FlushState {
             (_, Some(_)) => Self::NotObserved,
         }
     }
-
-    /// The state after an interval with so many written sectors and flushes, where both are counted.
-    /// `is_idle_at_ends`: no request was in flight when it began and when it ended. A flush that began
-    /// before it may have been submitted before a write that was counted before.
-    #[must_use]
-    pub fn after(self, written_sectors: u64, flushes: u64, is_idle_at_ends: bool) -> Self {
-        match (written_sectors, flushes) {
-            (0, 0) => self,
-            (0, _) if is_idle_at_ends || matches!(self, Self::Flushed | Self::NothingWritten) => {
-                Self::Flushed
-            }
-            (_, 0) => Self::NotFlushed,
-            _ => Self::SameInterval,
-        }
-    }
 }
 
 /// Why a drive should not be unplugged, or why it is unknown whether it may be.
@@ -78,14 +63,6 @@ pub enum UnplugObstacle {
     InUse(User),
 }
 
-impl UnplugObstacle {
-    /// Whether it makes the answer unknown instead of "no".
-    #[must_use]
-    pub fn is_unknown(&self) -> bool {
-        matches!(self, Self::FlushUnknown { .. } | Self::UsersNotExamined)
-    }
-}
-
 /// Whether a drive can be unplugged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnplugAnswer {
@@ -97,12 +74,12 @@ pub struct UnplugAnswer {
 
 impl UnplugAnswer {
     fn of_obstacles(obstacles: Vec<UnplugObstacle>) -> Self {
-        let safe = if obstacles.is_empty() {
-            Some(true)
-        } else if obstacles.iter().all(UnplugObstacle::is_unknown) {
-            None
-        } else {
+        use UnplugObstacle::{FlushUnknown, UsersNotExamined};
+        let is_known = |it: &UnplugObstacle| !matches!(it, FlushUnknown { .. } | UsersNotExamined);
+        let safe = if obstacles.iter().any(is_known) {
             Some(false)
+        } else {
+            obstacles.is_empty().then_some(true)
         };
         Self { safe, obstacles }
     }
@@ -128,15 +105,23 @@ pub fn unplug_answer(
         return None;
     }
     let devices = with_devices_above(drive, drives);
-    let found = uses.into_iter().flat_map(|uses| uses.users.clone());
-    let mut obstacles = Vec::new();
-    for user in listed_users(&devices).chain(found) {
-        // What is stacked on a device is one of the devices.
-        let is_of_these = devices.iter().any(|device| device.name == user.device);
-        let is_stacked = matches!(user.usage, Usage::Stacked { .. });
-        let obstacle = UnplugObstacle::InUse(user);
-        if is_of_these && !is_stacked && !obstacles.contains(&obstacle) {
+    let mut obstacles: Vec<UnplugObstacle> = Vec::new();
+    let mut add = |user: &User| {
+        let obstacle = UnplugObstacle::InUse(user.clone());
+        if !obstacles.contains(&obstacle) {
             obstacles.push(obstacle);
+        }
+    };
+    devices
+        .iter()
+        .copied()
+        .flat_map(listed_users)
+        .for_each(|user| add(&user));
+    for user in uses.iter().flat_map(|uses| &uses.users) {
+        // What is stacked on a device is one of the devices.
+        let is_stacked = matches!(user.usage, Usage::Stacked { .. });
+        if !is_stacked && devices.iter().any(|device| device.name == user.device) {
+            add(user);
         }
     }
     // What an imported pool of ZFS holds is listed nowhere.
@@ -196,20 +181,27 @@ fn with_devices_above<'d>(
     drive: &'d BlockDevice,
     drives: &'d [BlockDevice],
 ) -> Vec<&'d BlockDevice> {
-    let mut devices = drive.devices_above(drives);
-    devices.insert(0, drive);
+    let mut devices = vec![drive];
+    let mut next = 0;
+    while let Some(device) = devices.get(next).copied() {
+        for other in drives {
+            if other.is_on(device) && !devices.iter().any(|known| known.name == other.name) {
+                devices.push(other);
+            }
+        }
+        next += 1;
+    }
     devices
 }
 
-/// Mounts of this namespace and swap areas, as the devices list them.
-fn listed_users(devices: &[&BlockDevice]) -> impl Iterator<Item = User> {
-    let uses = devices.iter().flat_map(|device| {
-        let name = &device.name;
-        device.users.iter().map(move |user| (name.clone(), user))
-    });
-    uses.filter_map(|(device, user)| match user {
-        DeviceUse::Mounted { at, .. } => Some(User::new(device, Usage::Mounted { at: at.clone() })),
-        DeviceUse::Swap => Some(User::new(device, Usage::Swap)),
+/// Mounts of this namespace and swap areas, as the device lists them.
+fn listed_users(device: &BlockDevice) -> impl Iterator<Item = User> {
+    device.users.iter().filter_map(|user| match user {
+        DeviceUse::Mounted { at, .. } => {
+            let at = at.clone();
+            Some(User::new(&device.name, Usage::Mounted { at }))
+        }
+        DeviceUse::Swap => Some(User::new(&device.name, Usage::Swap)),
         DeviceUse::HeldBy { .. } => None,
     })
 }
@@ -238,134 +230,89 @@ mod tests {
 
     #[test]
     fn drive_is_safe_only_when_unused_and_flushed() {
+        use FlushState::{Flushed, NotCounted, NotFlushed, NotObserved, SameInterval};
         let disk = device("sdb", DriveKind::Disk);
+        let at = "/mnt".to_owned();
+        let mounted = DeviceUse::Mounted {
+            at: at.clone(),
+            file_system: "ext4".to_owned(),
+        };
+        // The mount is two layers above.
         let volume = BlockDevice {
             slaves: vec!["sdb1".to_owned()],
-            users: vec![DeviceUse::Mounted {
-                at: "/mnt".to_owned(),
-                file_system: "ext4".to_owned(),
-            }],
+            users: vec![mounted],
             ..device("dm-0", DriveKind::DeviceMapper)
         };
-        let answer = |others: Vec<BlockDevice>, dirty, flush| {
-            let all = [vec![disk.clone()], others].concat();
-            unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush).unwrap()
-        };
-        let free = answer(vec![partition(vec![])], Some(0), FlushState::Flushed);
-        assert_eq!((free.safe, free.obstacles.len()), (Some(true), 0));
-        // The mount is two layers above.
-        let used = answer(vec![partition(vec![]), volume], None, FlushState::Flushed);
-        let at = "/mnt".to_owned();
-        assert_eq!(used.safe, Some(false));
-        assert_eq!(
-            used.obstacles,
-            [UnplugObstacle::InUse(User::new(
-                "dm-0",
-                Usage::Mounted { at }
-            ))]
-        );
-        let swap = answer(
-            vec![partition(vec![DeviceUse::Swap])],
-            None,
-            FlushState::Flushed,
-        );
-        assert_eq!(swap.safe, Some(false));
-        let dirty = answer(vec![], Some(4096), FlushState::NotFlushed);
-        let expected = [
-            UnplugObstacle::Dirty { bytes: 4096 },
-            UnplugObstacle::NotFlushed,
+        let part = || partition(vec![]);
+        let used = |device, usage| vec![UnplugObstacle::InUse(User::new(device, usage))];
+        let bytes = 4096;
+        let swap = partition(vec![DeviceUse::Swap]);
+        let unknown = |state| vec![UnplugObstacle::FlushUnknown { state }];
+        let dirty = vec![UnplugObstacle::Dirty { bytes }, UnplugObstacle::NotFlushed];
+        #[rustfmt::skip]
+        let cases = [
+            (vec![part()], Some(0), Flushed, Some(true), vec![]),
+            (vec![part(), volume], None, Flushed, Some(false), used("dm-0", Usage::Mounted { at })),
+            (vec![swap], None, Flushed, Some(false), used("sdb1", Usage::Swap)),
+            (vec![], Some(bytes), NotFlushed, Some(false), dirty),
+            (vec![], None, NotObserved, None, unknown(NotObserved)),
+            (vec![], None, NotCounted, None, unknown(NotCounted)),
+            (vec![], None, SameInterval, None, unknown(SameInterval)),
         ];
-        assert_eq!(
-            (dirty.safe, &dirty.obstacles[..]),
-            (Some(false), &expected[..])
-        );
-        for unknown in [
-            FlushState::NotObserved,
-            FlushState::NotCounted,
-            FlushState::SameInterval,
-        ] {
-            assert_eq!(answer(vec![], None, unknown).safe, None);
+        for (others, dirty, flush, safe, obstacles) in cases {
+            let all = [vec![disk.clone()], others].concat();
+            let answer = unplug_answer(&disk, &all, Some(&Uses::default()), dirty, flush);
+            assert_eq!(answer, Some(UnplugAnswer { safe, obstacles }));
         }
     }
 
     #[test]
-    fn drive_that_others_use_is_not_safe() {
+    fn drive_is_not_safe_where_others_use_it_or_may_use_it() {
         let disk = device("sdb", DriveKind::Disk);
         let all = [disk.clone(), partition(vec![])];
-        let answer = |users: Option<&Uses>| {
-            unplug_answer(&disk, &all, users, None, FlushState::Flushed).unwrap()
-        };
-        let open = |device: &str| {
-            let command = "qemu".to_owned();
-            User::new(device, Usage::Process { pid: 12, command })
-        };
-        let of = |users: Vec<User>| Uses {
-            users,
-            unknown: Vec::new(),
-        };
-        assert_eq!(answer(Some(&of(vec![open("sdc")]))).safe, Some(true));
-        let by = "nvmet subsystem one".to_owned();
-        let export = User::new("sdb1", Usage::Export { by });
+        let open = |device| User::new(device, Usage::Lock);
         let by = "dm-0".to_owned();
         let held = User::new("sdb", Usage::Stacked { by });
-        let used = answer(Some(&of(vec![
-            open("sdb"),
-            export.clone(),
-            held,
-            open("sdb"),
-        ])));
-        let expected = [
-            UnplugObstacle::InUse(open("sdb")),
-            UnplugObstacle::InUse(export.clone()),
+        let used = |device| UnplugObstacle::InUse(open(device));
+        let hidden = || vec![UnknownUse::HiddenProcesses];
+        let several = vec![open("sdb"), open("sdb1"), held, open("sdb")];
+        #[rustfmt::skip]
+        let cases = [
+            (Some((vec![open("sdc")], vec![])), vec![]),
+            (Some((several, vec![])), vec![used("sdb"), used("sdb1")]),
+            (Some((vec![], hidden())), vec![UnplugObstacle::UsersNotExamined]),
+            (None, vec![UnplugObstacle::UsersNotExamined]),
         ];
-        assert_eq!(
-            (used.safe, &used.obstacles[..]),
-            (Some(false), &expected[..])
-        );
-    }
-
-    #[test]
-    fn drive_of_which_not_all_users_are_known_is_not_called_safe() {
-        let disk = device("sdb", DriveKind::Disk);
-        let incomplete = Uses {
-            users: Vec::new(),
-            unknown: vec![UnknownUse::HiddenProcesses],
-        };
-        for users in [None, Some(&incomplete)] {
-            let answer = unplug_answer(&disk, &[], users, None, FlushState::Flushed).unwrap();
-            assert_eq!(answer.safe, None);
-            assert_eq!(answer.obstacles, [UnplugObstacle::UsersNotExamined]);
+        for (uses, expected) in cases {
+            let uses = uses.map(|(users, unknown)| Uses { users, unknown });
+            let answer = unplug_answer(&disk, &all, uses.as_ref(), None, FlushState::Flushed);
+            assert_eq!(answer.unwrap().obstacles, expected);
         }
     }
 
     #[test]
-    fn drive_without_volatile_cache_needs_no_flush() {
+    fn drive_without_volatile_cache_needs_no_flush_and_a_partition_has_no_answer() {
         let disk = BlockDevice {
             write_cache: Some("write through".to_owned()),
             ..device("sdb", DriveKind::Disk)
         };
-        let users = Uses::default();
-        let answer = unplug_answer(&disk, &[], Some(&users), None, FlushState::NotCounted).unwrap();
-        assert_eq!(answer.safe, Some(true));
-        let partition = partition(vec![]);
-        assert_eq!(
-            unplug_answer(&partition, &[], Some(&users), None, FlushState::Flushed),
-            None
-        );
+        let answer = |drive| {
+            let uses = Uses::default();
+            unplug_answer(drive, &[], Some(&uses), None, FlushState::NotCounted)
+        };
+        assert_eq!(answer(&disk).unwrap().safe, Some(true));
+        assert_eq!(answer(&partition(vec![])), None);
     }
 
     #[test]
-    fn order_of_writes_and_flushes_is_known_from_separate_intervals_only() {
-        let start = FlushState::of_counters(10, Some(3));
-        assert_eq!(start, FlushState::NotObserved);
-        let written = start.after(5, 0, true);
-        assert_eq!(written, FlushState::NotFlushed);
-        assert_eq!(written.after(0, 0, false), FlushState::NotFlushed);
-        assert_eq!(written.after(0, 1, true), FlushState::Flushed);
-        assert_eq!(written.after(0, 1, false), FlushState::SameInterval);
-        assert_eq!(written.after(2, 1, true), FlushState::SameInterval);
-        assert_eq!(FlushState::of_counters(0, None), FlushState::NothingWritten);
-        assert_eq!(FlushState::of_counters(9, None), FlushState::NotCounted);
-        assert_eq!(FlushState::of_counters(9, Some(0)), FlushState::NotFlushed);
+    fn counters_since_the_attachment_tell_a_state() {
+        for (written, flushes, expected) in [
+            (0, None, FlushState::NothingWritten),
+            (9, None, FlushState::NotCounted),
+            (9, Some(0), FlushState::NotFlushed),
+            (10, Some(3), FlushState::NotObserved),
+        ] {
+            assert_eq!(FlushState::of_counters(written, flushes), expected);
+        }
     }
 }

@@ -283,7 +283,7 @@ impl OpenedTarget {
     /// is overwritten, with at most `most` bytes where that is known.
     ///
     /// # Errors
-    /// [`DriveError::InsufficientSpaceForHoles`].
+    /// [`DriveError::InsufficientSpace`].
     pub fn check_free_space(
         &self,
         window: Range<u64>,
@@ -291,7 +291,7 @@ impl OpenedTarget {
     ) -> Result<(), DriveError> {
         match &self.real_target {
             Some(real) if real.medium.target.kind != TargetKind::ScratchFile => {
-                free_space::check_room_of_medium(&real.medium, window, most)
+                free_space::check_room(&real.medium, window, most)
             }
             _ => Ok(()),
         }

@@ -55,17 +55,16 @@ mod tests {
             "day.rec is a diskscope recording of format version 2, and this diskscope reads \
              version 1 only: use a later diskscope"
         );
-        error.found = 0;
-        assert!(
-            error
-                .to_string()
-                .ends_with("use the earlier diskscope that wrote it")
-        );
-        error.program = Some("diskscope 0.0.9".into());
-        assert!(
-            error
-                .to_string()
-                .ends_with("use diskscope 0.0.9, which wrote it")
-        );
+        for (program, remedy) in [
+            (None, "use the earlier diskscope that wrote it"),
+            (
+                Some("diskscope 0.0.9"),
+                "use diskscope 0.0.9, which wrote it",
+            ),
+        ] {
+            error.found = 0;
+            error.program = program.map(Into::into);
+            assert!(error.to_string().ends_with(remedy), "{error}");
+        }
     }
 }

@@ -46,11 +46,8 @@ mod tests {
 
     #[test]
     fn strings_with_controls_are_written_as_unicode_escapes() {
-        let text = "a\u{1b}\u{7f}\u{9b}2J\u{202e}\u{200b}\u{e0041}é";
-        assert_eq!(
-            to_string(&text).unwrap(),
-            r#""a\u001b\u007f\u009b2J\u202e\u200b\udb40\udc41é""#
-        );
+        let json = to_string(&"a\u{1b}\u{9b}2J\u{202e}\u{e0041}é").unwrap();
+        assert_eq!(json, r#""a\u001b\u009b2J\u202e\udb40\udc41é""#);
     }
 
     proptest! {

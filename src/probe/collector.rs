@@ -7,7 +7,6 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
-use super::copy_jobs::CopyJobs;
 use super::mounts::{MountReader, MountWatch};
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
@@ -62,7 +61,6 @@ pub struct SampleCollector {
     drives: Arc<[BlockDevice]>,
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
-    copy_jobs: CopyJobs,
     hierarchies: Arc<IoHierarchies>,
     control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
@@ -101,7 +99,6 @@ impl SampleCollector {
             drives: Arc::default(),
             temperatures: Arc::default(),
             file_systems: Arc::default(),
-            copy_jobs: CopyJobs::default(),
             hierarchies: Arc::default(),
             control_groups: ControlGroupReader::default(),
             drives_read_at: None,
@@ -146,8 +143,7 @@ impl SampleCollector {
         let exit_records = self.read_processes((at, charged), &mut notices);
         let control_groups = self.read_control_groups(&mut notices);
         let io_errors = self.read_io_errors(&mut notices);
-        let mut processes = self.processes.snapshot();
-        let ended_jobs = self.copy_jobs.update_counts(&self.roots, &mut processes);
+        let processes = self.processes.snapshot();
         let sources = OperationSources {
             roots: &self.roots,
             disks: &disks,
@@ -174,7 +170,6 @@ impl SampleCollector {
                 number.0 != 0 || self.file_systems.iter().any(|it| it.device_id == number)
             }),
             file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
-            ended_jobs,
             operations,
             mounts: self.wanted.mounts.then(mounts),
             control_groups,

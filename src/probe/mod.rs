@@ -4,10 +4,11 @@
 pub mod btrfs;
 mod collector;
 pub mod control_groups;
-pub mod copy_jobs;
 pub mod facts;
+pub mod file_locations;
 pub mod file_systems;
 pub mod files;
+pub mod interval;
 pub mod mounts;
 mod notice;
 pub mod operations;

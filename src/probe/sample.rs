@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::copy_jobs::{EndedJob, JobCount};
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
 use super::process::task_scan::TaskScan;
@@ -48,8 +47,6 @@ pub struct SystemSample {
     pub closed_files: Vec<ClosedFile>,
     /// Pages in memory only of the files that are followed.
     pub file_pages: Vec<FilePages>,
-    /// Copy jobs whose process has ended, with their final counts, once each.
-    pub ended_jobs: Vec<EndedJob>,
     /// Operations with an end that are no copies, such as the resync of an array.
     pub operations: Vec<OperationSample>,
     /// Control groups, where they were requested.
@@ -315,8 +312,6 @@ pub struct ProcessSample {
     pub io_limits: Arc<[IoLimit]>,
     /// The unit that it belongs to; `None` in the root group, and for idle processes.
     pub unit: Option<Arc<Unit>>,
-    /// Progress over all files that its arguments name, where it copies several.
-    pub job_count: Option<JobCount>,
 }
 
 /// A process that has ended, as the kernel reports at the ends of its threads.
@@ -473,13 +468,6 @@ impl<T: Copy> Availability<T> {
     }
 }
 
-/// How a process refers to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileHandle {
-    /// A file descriptor.
-    Descriptor(u32),
-}
-
 /// A file that a process wrote and has closed, as it was afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedFile {
@@ -508,8 +496,8 @@ impl ClosedFile {
 /// An open file of a process: a regular file, a block device or a pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// How the process refers to it.
-    pub handle: FileHandle,
+    /// Its file descriptor.
+    pub descriptor: u32,
     /// Path as the kernel reports it; ends in ` (deleted)` when the file is deleted.
     pub path: Arc<[u8]>,
     /// Its type.

@@ -1,6 +1,6 @@
 //! Text about devices that several displays share.
 
-use crate::drive::{DriveKind, VolumeKind};
+use crate::drive::{BlockDevice, DriveKind, VolumeKind};
 use crate::snapshot::device_folding::FoldedDevices;
 use crate::snapshot::stack;
 use crate::snapshot::view::DeviceView;
@@ -18,6 +18,18 @@ pub fn volume_kind(kind: VolumeKind) -> &'static str {
         VolumeKind::Raid => "RAID",
         VolumeKind::Mapped => "device mapper",
     }
+}
+
+/// 512n, 512e or 4Kn: logical and physical sector size.
+#[must_use]
+pub fn sector_kind(drive: &BlockDevice) -> Option<String> {
+    let kind = match (drive.logical_block_bytes?, drive.physical_block_bytes?) {
+        (512, 512) => "512n".to_owned(),
+        (512, 4096) => "512e".to_owned(),
+        (4096, 4096) => "4Kn".to_owned(),
+        (logical, physical) => format!("{logical}/{physical}"),
+    };
+    Some(kind)
 }
 
 /// What a device is: for a volume, what it is on top of, such as `LVM on md0 on sda sdb`.

@@ -278,7 +278,7 @@ fn remarks(view: &HotFilesView, text: &mut String) {
 mod tests {
     use super::*;
     use crate::files::safe_text::SafeText;
-    use crate::trace::events::file_event::SyncCall;
+    use crate::trace::events::SyncCall;
     use crate::trace::hot_files::view::{FileUserView, JournalUserView, UnknownBytes};
 
     fn postgres() -> ProcessView {

@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod goals;
 pub mod hot_files;
 pub mod html;
+pub mod inspection;
 mod layout;
 pub mod openmetrics;
 pub mod processes;

@@ -98,8 +98,6 @@ pub fn operation_text(kind: TransferKind) -> Option<&'static str> {
         TransferKind::Scrub => "scrub",
         TransferKind::Balance => "balance",
         TransferKind::Pvmove => "pvmove",
-        TransferKind::Merge => "merge",
-        TransferKind::Swapoff => "swapoff",
         TransferKind::Discard => "discard",
         TransferKind::Copy
         | TransferKind::Read

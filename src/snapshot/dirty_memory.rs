@@ -8,6 +8,7 @@ use super::view::DeviceView;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::sample::{MemoryCounters, UnwrittenBytes};
+use crate::transfers::context::{TransferDevice, WritebackSpeeds};
 
 /// Longer predictions are not made.
 const MAX_PREDICTION: Duration = Duration::from_secs(600);
@@ -126,24 +127,6 @@ impl DirtyMemory {
         }
     }
 
-    /// Time within which the pages of a file on a device are written: the device's own time where it
-    /// is known, because the file may be the last; otherwise that of the file alone, at the speed of
-    /// the device or of the disk that it is on.
-    #[must_use]
-    pub fn file_flush_time(
-        &self,
-        device: &DeviceView,
-        bytes: UnwrittenBytes,
-        memory: &MemoryCounters,
-    ) -> Option<Duration> {
-        let disks = std::iter::once(&device.name).chain(&device.underlying);
-        let mut speeds = disks.filter_map(|name| self.speeds.get(name)?.bytes_per_s());
-        device.time_to_flush.or_else(|| {
-            let waits = bytes.writeback == 0;
-            flush_time(bytes.total, speeds.next(), waits, memory)
-        })
-    }
-
     /// Time within which the memory that is dirty now is flushed: that of the slowest device, where
     /// the kernel reports the devices; otherwise of the only device that is written to.
     #[must_use]
@@ -177,6 +160,34 @@ impl DirtyMemory {
         Duration::try_from_secs_f64(remaining as f64 / growth)
             .ok()
             .filter(|time| *time <= MAX_PREDICTION)
+    }
+}
+
+/// The way of dirty memory to the devices, with the memory of a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Writeback<'a> {
+    /// What the last samples say.
+    pub dirty_memory: &'a DirtyMemory,
+    /// The memory of the sample.
+    pub memory: &'a MemoryCounters,
+}
+
+impl WritebackSpeeds for Writeback<'_> {
+    /// The device's own time where it is known, because the file may be the last; otherwise that of the
+    /// file alone, at the speed of the device or of the disk that it is on.
+    fn flush_time(&self, device: &TransferDevice<'_>, bytes: UnwrittenBytes) -> Option<Duration> {
+        device.time_to_flush.or_else(|| {
+            let waits = bytes.writeback == 0;
+            flush_time(bytes.total, self.write_speed(device), waits, self.memory)
+        })
+    }
+
+    fn write_speed(&self, device: &TransferDevice<'_>) -> Option<f64> {
+        let disks = std::iter::once(device.name).chain(device.underlying);
+        let speeds = &self.dirty_memory.speeds;
+        disks
+            .into_iter()
+            .find_map(|name| speeds.get(name)?.bytes_per_s())
     }
 }
 

@@ -52,8 +52,15 @@ fn followed(state: FlushState, before: &DiskCounters, now: &DiskCounters) -> Opt
         .checked_sub(before.flushes?.completed)?;
     // A flush is counted as a write too, of no sectors (kernel block/blk-flush.c).
     let written = now.writes.sectors.checked_sub(before.writes.sectors)?;
+    // A flush that began before the interval may have been submitted before a write that was counted before.
     let is_idle_at_ends = before.in_flight == 0 && now.in_flight == 0;
-    Some(state.after(written, flushes, is_idle_at_ends))
+    let is_flushed = matches!(state, FlushState::Flushed | FlushState::NothingWritten);
+    Some(match (written, flushes) {
+        (0, 0) => state,
+        (0, _) if is_idle_at_ends || is_flushed => FlushState::Flushed,
+        (_, 0) => FlushState::NotFlushed,
+        _ => FlushState::SameInterval,
+    })
 }
 
 #[cfg(test)]

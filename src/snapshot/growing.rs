@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::interval::SampleInterval;
 use super::view::GrowingFile;
 use crate::files::safe_text::SafeText;
+use crate::probe::interval::SampleInterval;
 use crate::probe::sample::FileKind;
 use crate::stats::sorting::SortList as _;
 

@@ -2,15 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::interval::SampleInterval;
 use super::view::{DeviceView, UnitLimit, UnitView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
+use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit};
 use crate::stats::sorting::SortList as _;
-
-/// Rates on a device or on several: bytes read and written, reads and writes per second.
-type IoRates = [f64; 4];
+use crate::transfers::limits::IoRates;
 
 /// The units of a sample, the busiest first; `None` where control groups were not sampled.
 ///
@@ -46,10 +44,10 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
             path: group.unit.path.clone(),
             name: group.unit.name.clone(),
             kind: group.unit.kind,
-            read_bytes_per_s: total.map(|rates| rates[0]),
-            write_bytes_per_s: total.map(|rates| rates[1]),
-            read_ios_per_s: total.map(|rates| rates[2]),
-            write_ios_per_s: total.map(|rates| rates[3]),
+            read_bytes_per_s: total.map(|rates| rates.read_bytes),
+            write_bytes_per_s: total.map(|rates| rates.write_bytes),
+            read_ios_per_s: total.map(|rates| rates.reads),
+            write_ios_per_s: total.map(|rates| rates.writes),
             pressure_some: group.pressure.map(|stall| stall.some.average_10_s / 100.0),
             pressure_full: group.pressure.map(|stall| stall.full.average_10_s / 100.0),
             limits: group
@@ -88,8 +86,7 @@ impl UnitChange<'_> {
         let (_, now) = self.before.zip(self.now)?;
         let mut counted = now.iter().filter(|io| is_counted(io.device));
         counted.try_fold(IoRates::default(), |sum, io| {
-            let rates = self.rates(io)?;
-            Some(std::array::from_fn(|index| sum[index] + rates[index]))
+            Some(sum.add(&self.rates(io)?))
         })
     }
 
@@ -98,14 +95,7 @@ impl UnitChange<'_> {
         let (before, seconds) = self.before?;
         // A device of which the group had not used anything has no line yet.
         let before = before.iter().find(|io| io.device == now.device).copied();
-        let before = before.unwrap_or_default();
-        let rate = |now: u64, before: u64| Some(now.checked_sub(before)? as f64 / seconds);
-        Some([
-            rate(now.read_bytes, before.read_bytes)?,
-            rate(now.written_bytes, before.written_bytes)?,
-            rate(now.read_ios, before.read_ios)?,
-            rate(now.write_ios, before.write_ios)?,
-        ])
+        IoRates::between(&before.unwrap_or_default(), now, seconds)
     }
 
     fn limit(&self, limit: &IoLimit, names: &HashMap<(u32, u32), &str>) -> UnitLimit {
@@ -120,18 +110,9 @@ impl UnitChange<'_> {
                 .find(|io| io.device == device)
                 .unwrap_or(&none)
         });
-        let limits = [
-            limit.read_bytes_per_s,
-            limit.write_bytes_per_s,
-            limit.read_ios_per_s,
-            limit.write_ios_per_s,
-        ];
         let usage = io.and_then(|io| self.rates(io)).and_then(|rates| {
-            let usages = rates
-                .into_iter()
-                .zip(limits)
-                .filter_map(|(rate, limit)| Some(rate / limit.filter(|limit| *limit > 0)? as f64));
-            usages.reduce(f64::max)
+            let uses = [rates.read_use(limit), rates.write_use(limit)];
+            uses.into_iter().flatten().reduce(f64::max)
         });
         let name = names
             .get(&device)

@@ -6,8 +6,6 @@
 mod device_share;
 mod fault;
 mod mount;
-mod nanoseconds;
-mod transfer;
 mod unit;
 
 use std::sync::Arc;
@@ -21,15 +19,16 @@ use crate::files::safe_text::SafeText;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::sample::ProbeNotice;
 use crate::probe::system::temperature::Temperatures;
+use crate::units::nanoseconds;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
 pub use self::fault::{BlockedTaskView, IoErrorsView};
 pub use self::mount::{MountErrors, MountView, NoMountValues};
-pub use self::transfer::{
+pub use self::unit::{UnitLimit, UnitView};
+pub use crate::transfers::view::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
     TransferState, TransferView, WorkProgress,
 };
-pub use self::unit::{UnitLimit, UnitView};
 
 /// State of the machine at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use super::blocked::BlockedTasks;
-use super::dirty_memory::DirtyMemory;
+use super::dirty_memory::{DirtyMemory, Writeback};
 use super::flush_order::FlushOrder;
-use super::interval::SampleInterval;
 use super::processes::ProcessBaselines;
 use super::processes::by_device;
 use super::processes::ended::{EndedChildren, EndedInInterval};
-use super::transfers::TransferTracker;
-use super::transfers::context::TransferContext;
 use super::view::{DeviceView, HostView, Snapshot, TotalRates};
 use super::{devices, growing, io_errors, memory, mounts, processes, units};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
+use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
 use crate::trace::requests::TracedIo;
+use crate::transfers::TransferTracker;
+use crate::transfers::context::{TransferContext, TransferDevice};
+use crate::transfers::counting::JobCounts;
+use crate::transfers::waits::DeviceLoad;
 
 /// Settings of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,7 @@ pub struct ViewBuilder {
     dirty_memory: DirtyMemory,
     flush_order: FlushOrder,
     tracker: TransferTracker,
+    job_counts: JobCounts,
 }
 
 impl Default for ViewBuilder {
@@ -69,6 +72,7 @@ impl ViewBuilder {
             dirty_memory: DirtyMemory::default(),
             flush_order: FlushOrder::default(),
             tracker: TransferTracker::new(settings.min_transfer_bytes),
+            job_counts: JobCounts::default(),
         }
     }
 
@@ -83,6 +87,11 @@ impl ViewBuilder {
         self.tracker.followed_files()
     }
 
+    /// Sets what is counted of programs that work on several files, for the next sample.
+    pub fn set_job_counts(&mut self, counts: JobCounts) {
+        self.job_counts = counts;
+    }
+
     /// The view of the next sample.
     pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
         self.update_traced(now, None)
@@ -93,7 +102,8 @@ impl ViewBuilder {
         let before = self.previous.take();
         let before = before.as_deref();
         let interval = SampleInterval::new(before, &now);
-        self.tracker.update(&interval);
+        let job_counts = std::mem::take(&mut self.job_counts);
+        self.tracker.update(&interval, &job_counts);
         let mut devices = devices::device_views(before, &now);
         self.dirty_memory.update(before, &now, &devices);
         self.dirty_memory.set_device_values(&now, &mut devices);
@@ -138,13 +148,41 @@ impl ViewBuilder {
         if before.is_some() {
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
         }
+        let devices: Vec<TransferDevice<'_>> = live.devices.iter().map(transfer_device).collect();
         live.transfers = self.tracker.transfer_views(&TransferContext {
             sample: &now,
-            devices: &live.devices,
-            dirty_memory: &self.dirty_memory,
+            previous: before,
+            devices: &devices,
+            is_dirty_limit_reached: memory::is_throttled(&now.host.memory),
+            unwritten_bytes: memory::unwritten_bytes(&now.host.memory),
+            writeback: &Writeback {
+                dirty_memory: &self.dirty_memory,
+                memory: &now.host.memory,
+            },
         });
         self.previous = Some(now);
         live
+    }
+}
+
+/// What transfers need to know of a device.
+fn transfer_device(device: &DeviceView) -> TransferDevice<'_> {
+    let unwritten = device.dirty_bytes.zip(device.writeback_bytes);
+    TransferDevice {
+        name: &device.name,
+        parent: device.parent.as_ref(),
+        underlying: &device.underlying,
+        load: DeviceLoad {
+            busy: device.busy,
+            read_bytes_per_s: device.read_bytes_per_s,
+            write_bytes_per_s: device.write_bytes_per_s,
+            read_ios_per_s: device.read_ios_per_s,
+            write_ios_per_s: device.write_ios_per_s,
+            read_await_ns: device.read_await_ns,
+            write_await_ns: device.write_await_ns,
+        },
+        unwritten_bytes: unwritten.map(|(dirty, writeback)| dirty.saturating_add(writeback)),
+        time_to_flush: device.time_to_flush,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::partitions::drives_of_partitions;
+use super::stream::match_requests;
 use crate::drive::identity;
 use crate::probe::process::thread_owner::ThreadOwners;
 use crate::roots::SysPaths;
-use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
-use crate::trace::partitions::drives_of_partitions;
-use crate::trace::requests::{RequestMatcher, TracedIo};
+use crate::trace::events::{CaptureControl, CaptureSettings, TraceCapture, TraceError};
+use crate::trace::requests::TracedIo;
 
 /// A trace of all devices; it ends when it is dropped.
 #[derive(Debug)]
@@ -25,21 +26,18 @@ impl ProcessIoTrace {
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let counted = Arc::new(Mutex::new(TracedIo::default()));
         let drives = drives_of_partitions(&identity::list_block_devices(roots));
-        let mut matcher = RequestMatcher::new(drives.clone());
         let mut owners = ThreadOwners::new(&roots.proc);
-        let sums = Arc::clone(&counted);
-        let sink = move |batch: EventBatch<'_>| {
+        let (sums, upper_drives) = (Arc::clone(&counted), drives.clone());
+        let settings = CaptureSettings::default();
+        let capture = match_requests(roots, &settings, drives, move |batch| {
             let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-            for event in batch.events {
-                matcher.add_event(event, |request| {
-                    sums.add(&request, &drives, |tid| owners.owner_of(tid));
-                });
+            for request in &batch.requests {
+                sums.add(request, &upper_drives, |tid| owners.owner_of(tid));
             }
             sums.events_lost = batch.lost_events;
-            sums.end_reason = batch.end_error.map(ToString::to_string);
+            sums.end_reason = batch.end_reason;
             CaptureControl::Continue
-        };
-        let capture = TraceCapture::start(roots, &CaptureSettings::default(), sink)?;
+        })?;
         Ok(Self { counted, capture })
     }
 

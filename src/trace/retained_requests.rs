@@ -1,21 +1,28 @@
 //! Requests of the last seconds, which the kernel keeps in its memory until something happens.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::drive::identity;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
-use crate::trace::events::{CaptureSettings, RetainedTrace, TraceError};
+use crate::trace::events::{CaptureSettings, Event, EventKind, PreparedTrace, TraceError};
+use crate::trace::partitions::drives_of_partitions;
 use crate::trace::requests::{RequestMatcher, TracedRequest};
 
-/// Of the requests that are kept at most, this share is from before the time of interest.
-const SHARE_BEFORE: f64 = 2.0 / 3.0;
+/// Memory of the buffers of all processors together.
+const TOTAL_BUFFER_KIB: usize = 32 * 1024;
+/// Limits of the buffer of one processor.
+const MIN_BUFFER_KIB: usize = 256;
+const MAX_BUFFER_KIB: usize = 8 * 1024;
 
-/// A trace of all drives whose requests are read only when they are wanted.
+/// A trace of all drives that nobody reads until something has happened: the kernel overwrites the oldest
+/// events. Dropping it ends the recording.
 #[derive(Debug)]
 pub struct RetainedRequestTrace {
     roots: SysPaths,
-    trace: RetainedTrace,
+    trace: PreparedTrace,
+    /// Start of the recording, or of its continuation, on the events' clock.
+    recording_since: u64,
 }
 
 /// The requests around a time.
@@ -52,153 +59,123 @@ impl RetainedRequestTrace {
     /// # Errors
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let buffer = (TOTAL_BUFFER_KIB / processors).clamp(MIN_BUFFER_KIB, MAX_BUFFER_KIB);
+        let trace = PreparedTrace::new(roots, &CaptureSettings::default(), buffer as u32)?;
+        trace.instance.set_overwrite()?;
         Ok(Self {
-            trace: RetainedTrace::start(roots, &CaptureSettings::default())?,
+            recording_since: trace.start_recording()?,
+            trace,
             roots: roots.clone(),
         })
     }
 
-    /// Reads what the kernel has kept, and starts anew.
+    /// Reads what the kernel has kept, and starts anew. Recording stops meanwhile.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn take(&mut self, wanted: WantedRequests) -> Result<RetainedRequests, TraceError> {
+        let trace = &mut self.trace;
+        trace.instance.disable_events(&trace.events)?;
+        let read = trace.reader.read_events();
+        let dropped_events = trace.reader.dropped_events();
+        let since = self.recording_since;
+        self.recording_since = trace.start_recording()?;
+        read.map_err(|error| trace.instance.read_error(error))?;
         let devices = identity::list_block_devices(&self.roots);
-        let number_of = |name: &str| {
-            let mut all = devices.iter();
-            all.find(|device| device.name == name)
-                .map(|device| device.number)
-        };
-        let drives: HashMap<DeviceNumber, DeviceNumber> = devices
-            .iter()
-            .filter_map(|device| Some((device.number, number_of(device.parent.as_deref()?)?)))
-            .collect();
-        let mut matcher = RequestMatcher::new(drives);
-        let mut nearest = NearestRequests::new(wanted);
-        let span = self
-            .trace
-            .take(|event| matcher.add_event(event, |request| nearest.add(request)))?;
+        let matcher = RequestMatcher::new(drives_of_partitions(&devices));
+        let found = trace.reader.deliver(None, |events| {
+            match_retained(events, since, matcher, wanted)
+        });
+        let names = devices
+            .into_iter()
+            .map(|device| (device.number, device.name));
         Ok(RetainedRequests {
-            left_out: nearest.left_out(),
-            requests: nearest.into_requests(),
-            complete_since: span.complete_since,
-            in_flight: matcher.in_flight() as u64,
-            dropped_events: span.dropped_events,
-            drive_names: devices
-                .iter()
-                .map(|device| (device.number, device.name.clone()))
-                .collect(),
+            dropped_events,
+            drive_names: names.collect(),
+            ..found
         })
     }
 }
 
-/// Keeps the requests nearest to a time.
-#[derive(Debug)]
-struct NearestRequests {
+/// The wanted requests of events that began to be recorded at a time.
+fn match_retained(
+    events: &[Event],
+    since: u64,
+    mut matcher: RequestMatcher,
     wanted: WantedRequests,
-    before: FairQueues,
-    after: FairQueues,
-}
-
-impl NearestRequests {
-    fn new(wanted: WantedRequests) -> Self {
-        let most_before = (wanted.most as f64 * SHARE_BEFORE) as usize;
-        Self {
-            before: FairQueues::new(most_before),
-            after: FairQueues::new(wanted.most - most_before),
-            wanted,
-        }
+) -> RetainedRequests {
+    // A processor's first page says whether earlier ones were overwritten.
+    let overwritten = events
+        .iter()
+        .filter(|event| event.kind == EventKind::EventsLost);
+    let complete_since = overwritten.map(|event| event.at).fold(since, u64::max);
+    let mut requests = Vec::new();
+    let complete = events.iter().filter(|event| event.at >= complete_since);
+    for event in complete.filter(|event| event.kind != EventKind::EventsLost) {
+        matcher.add_event(event, |request| requests.push(request));
     }
-
-    /// Adds a request; they come in order of completion.
-    fn add(&mut self, request: TracedRequest) {
-        let completed = request.timestamps.completed;
-        if completed < self.wanted.from {
-            return;
-        }
-        // The farthest are dropped: the oldest of those before, the newest of those after.
-        match completed <= self.wanted.at {
-            true => self.before.push(request, VecDeque::pop_front),
-            false => self.after.push(request, VecDeque::pop_back),
-        }
-    }
-
-    fn left_out(&self) -> u64 {
-        self.before.dropped + self.after.dropped
-    }
-
-    /// The requests in order of completion.
-    fn into_requests(self) -> Vec<TracedRequest> {
-        let queues = [self.before, self.after].map(|side| side.queues.into_values());
-        let mut requests: Vec<TracedRequest> = queues.into_iter().flatten().flatten().collect();
-        requests.sort_by_key(|request| request.timestamps.completed);
-        requests
+    requests.retain(|request| request.timestamps.completed >= wanted.from);
+    let count = requests.len();
+    let requests = nearest_requests(requests, wanted);
+    RetainedRequests {
+        left_out: (count - requests.len()) as u64,
+        requests,
+        complete_since,
+        in_flight: matcher.in_flight() as u64,
+        ..RetainedRequests::default()
     }
 }
 
-/// Requests of all drives up to a number. One too many is dropped from the drive with the most, so
-/// that a busy drive does not push out the requests of the others.
-#[derive(Debug)]
-struct FairQueues {
-    most: usize,
-    queues: BTreeMap<DeviceNumber, VecDeque<TracedRequest>>,
-    count: usize,
-    dropped: u64,
-}
-
-impl FairQueues {
-    fn new(most: usize) -> Self {
-        Self {
-            most,
-            queues: BTreeMap::new(),
-            count: 0,
-            dropped: 0,
-        }
+/// Of each drive as many of the requests nearest to the time of interest, so that a busy drive does not push out
+/// the requests of the others; two thirds of them from before. In order of completion.
+fn nearest_requests(requests: Vec<TracedRequest>, wanted: WantedRequests) -> Vec<TracedRequest> {
+    let mut by_place: BTreeMap<(DeviceNumber, bool), Vec<TracedRequest>> = BTreeMap::new();
+    for request in requests {
+        let is_before = request.timestamps.completed <= wanted.at;
+        by_place
+            .entry((request.device, is_before))
+            .or_default()
+            .push(request);
     }
-
-    /// Adds a request; `drop_farthest` takes one from the longest queue.
-    fn push(
-        &mut self,
-        request: TracedRequest,
-        drop_farthest: impl Fn(&mut VecDeque<TracedRequest>) -> Option<TracedRequest>,
-    ) {
-        let own = self.queues.entry(request.device).or_default();
-        own.push_back(request);
-        self.count += 1;
-        if self.count <= self.most {
-            return;
-        }
-        let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
-        if longest.and_then(drop_farthest).is_some() {
-            self.count -= 1;
-            self.dropped += 1;
-        }
+    let mut ranked = Vec::new();
+    for ((_, is_before), mut requests) in by_place {
+        requests.sort_by_key(|request| request.timestamps.completed.abs_diff(wanted.at));
+        let step = if is_before { 1 } else { 2 };
+        let ranks = (0..).map(|rank: usize| rank * step);
+        ranked.extend(ranks.zip(requests));
     }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.truncate(wanted.most);
+    let mut nearest: Vec<TracedRequest> = ranked.into_iter().map(|(_, request)| request).collect();
+    nearest.sort_by_key(|request| request.timestamps.completed);
+    nearest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::events::event::RwbsFlags;
 
     const BUSY: DeviceNumber = (8, 0);
     const QUIET: DeviceNumber = (8, 16);
 
-    fn kept(most: usize, requests: &[(DeviceNumber, u64)]) -> (Vec<(DeviceNumber, u64)>, u64) {
-        let mut nearest = NearestRequests::new(WantedRequests {
-            from: 100,
+    fn kept(most: usize, requests: &[(DeviceNumber, u64)]) -> (Vec<(DeviceNumber, u64)>, usize) {
+        let wanted = WantedRequests {
+            from: 0,
             at: 1000,
             most,
-        });
-        for (device, completed) in requests {
+        };
+        let request = |(device, completed): &(DeviceNumber, u64)| {
             let mut request = TracedRequest {
                 device: *device,
                 ..TracedRequest::block_read()
             };
             request.timestamps.completed = *completed;
-            nearest.add(request);
-        }
-        let left_out = nearest.left_out();
-        let kept = nearest.into_requests();
+            request
+        };
+        let kept = nearest_requests(requests.iter().map(request).collect(), wanted);
+        let left_out = requests.len() - kept.len();
         let kept = kept.iter().map(|it| (it.device, it.timestamps.completed));
         (kept.collect(), left_out)
     }
@@ -209,7 +186,7 @@ mod tests {
         let (kept, left_out) = kept(30, &busy);
         let times: Vec<u64> = kept.iter().map(|(_, completed)| *completed).collect();
         assert_eq!(times, (0..30).map(|it| 810 + it * 10).collect::<Vec<u64>>());
-        assert_eq!(left_out, 300 - 5 - 30);
+        assert_eq!(left_out, 300 - 30);
     }
 
     #[test]
@@ -225,5 +202,34 @@ mod tests {
             .collect();
         assert_eq!(quiet, [110, 300, 1500]);
         assert_eq!((kept.len(), left_out), (30, 403 - 30));
+    }
+
+    #[test]
+    fn requests_are_complete_since_the_last_event_that_was_overwritten() {
+        let event = |kind, at, sector| Event {
+            device: BUSY,
+            sector,
+            sectors: 8,
+            flags: RwbsFlags::from_field(b"R"),
+            ..Event::new(kind, at)
+        };
+        let events = [
+            event(EventKind::Queued, 10, 0),
+            event(EventKind::EventsLost, 20, 0),
+            event(EventKind::Issued, 30, 8),
+            event(EventKind::Completed, 40, 8),
+            event(EventKind::Issued, 50, 16),
+            event(EventKind::Completed, 60, 16),
+            event(EventKind::Issued, 70, 24),
+        ];
+        let wanted = WantedRequests {
+            from: 60,
+            at: 60,
+            most: 10,
+        };
+        let found = match_retained(&events, 5, RequestMatcher::default(), wanted);
+        let sectors: Vec<u64> = found.requests.iter().map(|it| it.sector).collect();
+        assert_eq!((sectors, found.complete_since), (vec![16], 20));
+        assert_eq!((found.in_flight, found.left_out), (1, 0));
     }
 }

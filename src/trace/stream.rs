@@ -1,4 +1,4 @@
-//! Traces the requests of a device: passes the probe's events through the model's matcher.
+//! Traces requests: passes the events of a capture through the matcher.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -8,11 +8,10 @@ use std::path::Path;
 use crate::drive::identity;
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
-use crate::trace::events::event::DeviceNumber;
-use crate::trace::events::{
-    CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture, TraceError,
-};
-use crate::trace::requests::{MatchErrors, RequestMatcher, TracedRequest};
+pub use crate::trace::events::TraceDetail;
+use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::trace::partitions::first_sector;
+use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
 
 /// Bytes of a sector in /sys and in the events, independent of the device's own sectors.
 const SECTOR_BYTES: u64 = 512;
@@ -61,59 +60,43 @@ impl TraceScope {
             let number = split_device_number(about.rdev());
             about.file_type().is_block_device().then_some(number)
         };
-        let missing = || NoDevice {
-            name: device.to_owned(),
-        };
         let found = by_path(Path::new(device))
             .and_then(|number| identity::block_device_by_number(roots, number))
             .or_else(|| identity::read_block_device(roots, device))
-            .ok_or_else(missing)?;
-        let drive = found
-            .parent
-            .as_deref()
-            .and_then(|parent| identity::read_block_device(roots, parent));
-        let sectors = drive.as_ref().and_then(|_| {
-            let start = roots
-                .sys
-                .join("class/block")
-                .join(&found.name)
-                .join("start");
-            let start: u64 = std::fs::read_to_string(start).ok()?.trim().parse().ok()?;
-            Some(start..start + found.size_bytes / SECTOR_BYTES)
+            .ok_or_else(|| NoDevice {
+                name: device.to_owned(),
+            })?;
+        let parent = found.parent.as_deref();
+        let drive = parent.and_then(|parent| identity::read_block_device(roots, parent));
+        let sector_range = drive.as_ref().and_then(|_| {
+            let start = first_sector(roots, &found.name)?;
+            Some(start..start.saturating_add(found.size_bytes / SECTOR_BYTES))
         });
         let whole = drive.as_ref().unwrap_or(&found);
-        let parts = identity::list_block_devices(roots)
-            .into_iter()
-            .filter(|one| one.parent.as_deref() == Some(&whole.name))
-            .map(|one| one.number);
+        let all = identity::list_block_devices(roots);
+        let parts = all
+            .iter()
+            .filter(|one| one.parent.as_deref() == Some(&whole.name));
+        let parts = parts.map(|one| one.number);
         Ok(Self {
             drive: whole.number,
             drive_name: whole.name.clone(),
             devices: std::iter::once(whole.number).chain(parts).collect(),
-            sector_range: sectors,
+            sector_range,
             name: found.name,
         })
-    }
-
-    /// Whether a request belongs to the scope.
-    #[must_use]
-    pub fn includes(&self, request: &TracedRequest) -> bool {
-        self.sector_range
-            .as_ref()
-            .is_none_or(|sectors| sectors.contains(&request.sector))
-    }
-
-    fn drive_by_device(&self) -> HashMap<DeviceNumber, DeviceNumber> {
-        self.devices
-            .iter()
-            .map(|device| (*device, self.drive))
-            .collect()
     }
 
     /// Names of the devices in the scope by device number.
     #[must_use]
     pub fn device_names(&self) -> BTreeMap<DeviceNumber, String> {
         BTreeMap::from([(self.drive, self.drive_name.clone())])
+    }
+
+    /// Whether a request belongs to the scope.
+    fn includes(&self, request: &TracedRequest) -> bool {
+        let range = self.sector_range.as_ref();
+        range.is_none_or(|sectors| sectors.contains(&request.sector))
     }
 }
 
@@ -141,15 +124,6 @@ pub struct RequestBatch {
     pub end_reason: Option<String>,
 }
 
-/// Level of detail of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceDetail {
-    /// Every stage, and the attribution of writes.
-    Full,
-    /// Only Q2D and D2C: costs less.
-    QueueAndDrive,
-}
-
 /// Traces the requests of a device until the capture is stopped or dropped. `sink` runs on the
 /// capture's thread, see [`TraceCapture::start`].
 ///
@@ -164,34 +138,38 @@ pub fn follow_requests(
 ) -> Result<TraceCapture, TraceError> {
     let settings = CaptureSettings {
         devices: scope.devices.clone(),
-        detail: match detail {
-            TraceDetail::Full => CaptureDetail::Requests,
-            TraceDetail::QueueAndDrive => CaptureDetail::QueueAndDrive,
-        },
+        detail,
     };
-    let mut matcher = RequestMatcher::new(scope.drive_by_device());
-    TraceCapture::start(roots, &settings, move |batch: EventBatch<'_>| {
+    let drives = scope.devices.iter().map(|device| (*device, scope.drive));
+    match_requests(roots, &settings, drives.collect(), move |mut batch| {
+        batch.requests.retain(|request| scope.includes(request));
+        sink(batch)
+    })
+}
+
+/// The same for any devices; `drives` has the drive of each partition.
+pub(super) fn match_requests(
+    roots: &SysPaths,
+    settings: &CaptureSettings,
+    drives: HashMap<DeviceNumber, DeviceNumber>,
+    mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
+) -> Result<TraceCapture, TraceError> {
+    let mut matcher = RequestMatcher::new(drives);
+    let needs_oldest = settings.detail == TraceDetail::QueueAndDrive;
+    TraceCapture::start(roots, settings, move |batch: EventBatch<'_>| {
         let mut requests = Vec::new();
         for event in batch.events {
-            matcher.add_event(event, |request| {
-                if scope.includes(&request) {
-                    requests.push(request);
-                }
-            });
+            matcher.add_event(event, |request| requests.push(request));
         }
         sink(RequestBatch {
             requests,
             lost_events: batch.lost_events,
             match_errors: matcher.gaps(),
             in_flight: matcher.in_flight() as u64,
-            oldest_queued: matcher
-                .oldest_queued()
-                .filter(|_| detail == TraceDetail::QueueAndDrive),
+            oldest_queued: needs_oldest.then(|| matcher.oldest_queued()).flatten(),
             complete_since: batch.complete_since,
             complete_until: batch.complete_until,
-            end_reason: batch
-                .end_error
-                .map(|error| format!("the kernel has ended the trace: {error}")),
+            end_reason: batch.end_reason(),
         })
     })
 }

@@ -9,7 +9,7 @@ use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
 use crate::roots::SysPaths;
-use crate::trace::files::{FileTrace, RecordedTime};
+use crate::trace::hot_files::{FileTrace, RecordedTime};
 
 /// Time between two views.
 const VIEW_INTERVAL: Duration = Duration::from_secs(1);

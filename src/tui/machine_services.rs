@@ -22,6 +22,7 @@ use crate::probe::{SampleCollector, Wanted};
 use crate::roots::SysPaths;
 use crate::session::store;
 use crate::snapshot::ViewBuilder;
+use crate::transfers::counting::JobCounter;
 
 /// Sampling, benchmarks and sessions on this machine.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ impl MachineServices {
         let wanted = Arc::new(Mutex::new(Wanted::default()));
         let (mut collector, mut builder) =
             (SampleCollector::new(roots.clone()), ViewBuilder::default());
+        let mut job_counter = JobCounter::new(roots.clone());
         let (snapshots, shown) = (senders.snapshots.clone(), Arc::clone(&wanted));
         let wants_units = Arc::new(AtomicBool::new(false));
         let diagnosis_watch =
@@ -62,7 +64,9 @@ impl MachineServices {
             collector.set_wanted(wanted);
             builder.show_all_processes(wanted.all_processes);
             collector.follow_files(builder.followed_files());
-            let view = Arc::new(builder.update(Arc::new(collector.collect())));
+            let sample = Arc::new(collector.collect());
+            builder.set_job_counts(job_counter.update(&sample.processes));
+            let view = Arc::new(builder.update(sample));
             snapshots.send_replace(Some(Arc::clone(&view)));
             if let Some(examined) = &examined {
                 // The thread is gone once the program ends.

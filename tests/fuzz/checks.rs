@@ -20,10 +20,9 @@ use diskscope::drive::{identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::files::printable;
 use diskscope::probe::control_groups::io_files;
-use diskscope::probe::copy_jobs::{arguments, temporary_name};
 use diskscope::probe::file_systems;
-use diskscope::probe::operations::device_mapper as volume_status;
 use diskscope::probe::operations::operation::OperationProgress;
+use diskscope::probe::process::temporary_name;
 use diskscope::probe::process::{blocked_task, open_files, stat, taskstats, thread_owner};
 use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
@@ -36,13 +35,13 @@ use diskscope::session::document::Session;
 use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::snapshot::advice;
-use diskscope::snapshot::transfers::dd;
 use diskscope::snapshot::{SampleHistory, Snapshot, ViewBuilder};
+use diskscope::trace::events::catalog::all_events;
 use diskscope::trace::events::decode::EventDecoder;
-use diskscope::trace::events::enabled::{ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS};
-use diskscope::trace::events::format::EventFormat;
 use diskscope::trace::events::page::PageFormat;
 use diskscope::trace::requests::{RequestAggregator, RequestLine, RequestsView};
+use diskscope::transfers::arguments::parse_copy_order;
+use diskscope::transfers::dd::DdArguments;
 use diskscope::ui::{self, Theme};
 use diskscope::units;
 use ratatui::buffer::Buffer;
@@ -81,8 +80,6 @@ pub fn proc_file(bytes: &[u8]) {
     assert!(mounts::counters::parse_mountstats(bytes).len() <= lines);
     assert!(mounts::counters::parse_cifs_stats(bytes).len() <= lines);
     black_box(mounts::counters::parse_objset(bytes));
-    assert!(operations::swap::parse_swaps(bytes).len() <= lines);
-    black_box(operations::fsck::parse_report(bytes));
     for scan in operations::zfs::parse_status(bytes) {
         assert!(scan.basis_points <= 10_000);
     }
@@ -134,13 +131,13 @@ pub fn netlink(bytes: &[u8]) {
 /// The command line of a process: its words, each terminated by a zero byte.
 pub fn command_line(bytes: &[u8]) {
     let words = bytes.split(|byte| *byte == 0).count();
-    for program in arguments::COPY_PROGRAMS {
-        if let Some(order) = arguments::parse_copy_order(program, bytes) {
+    for program in ["cp", "rsync", "tar", "scp", "gzip", "btrfs"] {
+        if let Some(order) = parse_copy_order(program.as_bytes(), bytes) {
             assert!(order.sources.len() <= words);
             assert_eq!(order.copies_contents.len(), order.sources.len());
         }
     }
-    black_box(dd::dd_limits(bytes));
+    black_box(DdArguments::parse(bytes));
     assert!(temporary_name::final_path(bytes).len() <= bytes.len());
     assert!(bytes.ends_with(temporary_name::base_name(bytes)));
 }
@@ -154,11 +151,9 @@ pub fn units_and_volumes(bytes: &[u8]) {
     assert!(io_files::parse_io_max(bytes).len() <= lines);
     let (count, answer) = bytes.split_at(bytes.len().min(1));
     let count = u32::from(count.first().copied().unwrap_or(0));
-    for is_pvmove in [false, true] {
-        let found = volume_status::parse_status_progress(count, answer, is_pvmove);
-        if let Some((_, OperationProgress::Done { done, total, .. })) = found {
-            assert!(done < total, "{done} of {total}");
-        }
+    let found = operations::pvmove::parse_mirror_status(count, answer);
+    if let Some(OperationProgress::Done { done, total, .. }) = found {
+        assert!(done < total, "{done} of {total}");
     }
 }
 
@@ -238,12 +233,8 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
 
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
-    let format = EventFormat::parse(text);
-    if let Some(field) = format.and_then(|format| format.field("dev")) {
-        black_box(field.read_number(records));
-    }
     let mut decoder = EventDecoder::default();
-    for wanted in [ENABLED_EVENTS, FILE_EVENTS, SUBSTITUTE_EVENTS].concat() {
+    for wanted in all_events() {
         if decoder.add_format(wanted.kind, text) {
             black_box(decoder.decode_record(0, records));
         }

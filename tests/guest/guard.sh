@@ -1,12 +1,12 @@
 #!/bin/sh
-# The write guard where no host has it all: device-mapper, md, LVM, btrfs, swap, two paths to one
-# disk, an exported disk. Run by hand, as root, in a virtual machine.
+# The write guard where no host has it all: device-mapper, LVM, btrfs, two paths to one disk, an exported disk; what
+# claims.sh does not have. Run by hand, as root, in a virtual machine.
 #
 # usage: guard.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
-# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, target_core_file, target_core_iblock,
-# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), device-mapper; diskscope, dmsetup, mdadm, lvm,
-# mkfs.ext4, mkfs.btrfs, sfdisk, mkswap, fsverity in the PATH. Prints one line for every check; its exit status is the number of those that failed.
+# Wanted: kernel modules ext4, btrfs, loop, nvmet, target_core_file, target_core_iblock,
+# scsi_debug (at /mods/scsi_debug.ko, or by modprobe), device-mapper; diskscope, dmsetup, lvm,
+# mkfs.ext4, mkfs.btrfs, sfdisk, fsverity in the PATH. Prints one line for every check; its exit status is the number of those that failed.
 
 nvme=$1 scsi=$2
 failed=0
@@ -43,16 +43,6 @@ wipe $scsi
 map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
 unmap() { dmsetup remove --noudevsync "$1"; }
 
-what="member of a RAID"
-mdadm --create /dev/md7 --run --level=1 --metadata=1.2 --raid-devices=2 --force /dev/$nvme missing >/dev/null 2>&1
-refused "" /dev/$nvme
-written /dev/md7
-mkfs.ext4 -q /dev/md7 && mount /dev/md7 /tmp/point
-refused "mounted" /dev/md7
-umount /tmp/point
-mdadm --stop /dev/md7 >/dev/null 2>&1
-wipe $nvme
-
 what="LVM"
 export DM_DISABLE_UDEV=1
 mkdir -p /etc/lvm /run/lock/lvm
@@ -81,12 +71,6 @@ refused "" /dev/$scsi
 umount /tmp/point
 wipe $nvme; wipe $scsi
 
-what="swap"
-mkswap /dev/$nvme >/dev/null && swapon /dev/$nvme
-refused "swap" /dev/$nvme
-swapoff /dev/$nvme
-wipe $nvme
-
 what="partitions"
 printf 'start=2048,size=200000\nstart=300000,size=200000\n' | sfdisk -q --force --wipe always /dev/$nvme >/dev/null 2>&1
 partprobe /dev/$nvme 2>/dev/null || blockdev --rereadpt /dev/$nvme 2>/dev/null
@@ -111,7 +95,7 @@ if mkdir $target 2>/dev/null; then
     echo 1 >$target/namespaces/1/enable
     refused "nvmet" /dev/$scsi
     umount /sys/kernel/config
-    refused "configfs" /dev/$scsi
+    refused "nvmet exports" /dev/$scsi
     mount -t configfs none /sys/kernel/config
     echo 0 >$target/namespaces/1/enable
     rmdir $target/namespaces/1
@@ -176,13 +160,6 @@ if [ -n "$2" ] && [ "$(cat /sys/block/$1/device/wwid)" = "$(cat /sys/block/$2/de
 else
     echo "skipped $what: $paths"
 fi
-
-what="process with the disk open"
-sleep 600 3<>/dev/$scsi &
-holder=$!
-refused "$holder" /dev/$scsi
-kill $holder
-written /dev/$scsi
 
 what="file protected by fs-verity"
 if command -v fsverity >/dev/null && mkfs.ext4 -q -O verity /dev/$nvme && mount /dev/$nvme /tmp/point; then

@@ -9,14 +9,15 @@ use std::thread;
 use std::time::Duration;
 
 use diskscope::app::{AppEvent, AppState, Message, update};
-use diskscope::probe::copy_jobs::{FileCount, JobCount, arguments};
 use diskscope::probe::sample::{
-    Availability, DiskCounters, FileHandle, FileKind, OpenFile, ProcessIdentity, ProcessIo,
-    ProcessSample, RequestCounters,
+    Availability, DiskCounters, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+    RequestCounters,
 };
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
 use diskscope::snapshot::ViewBuilder;
+use diskscope::transfers::arguments::parse_copy_order;
+use diskscope::transfers::counting::{FileCount, JobCount, JobCounts};
 
 /// A day, with a sample every ten seconds.
 const SAMPLES: u64 = 8640;
@@ -28,6 +29,9 @@ const LIFETIME_SAMPLES: u64 = 7;
 const PROCESS_COUNT: u64 = 40;
 /// A leak of 300 bytes a sample is more than this over the day.
 const SLACK_BYTES: u64 = 2 << 20;
+
+/// Arguments of every process.
+const LINE: &[u8] = b"cp\0-r\0tree\0copy\0";
 
 /// Memory of this process that is its own (proc(5), `RssAnon`).
 fn resident_bytes() -> u64 {
@@ -57,7 +61,7 @@ fn has_at_most_open_descriptors(count: usize) -> bool {
 fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
     let done = (step - born) << 22;
     let file = |descriptor, name: &str, readable: bool| OpenFile {
-        handle: FileHandle::Descriptor(descriptor),
+        descriptor,
         path: format!("/{name}/{pid}-{born}").into_bytes().into(),
         kind: FileKind::Regular,
         inode: ((8, 1), u64::from(pid) << 32 | u64::from(descriptor)),
@@ -67,25 +71,13 @@ fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
         size: Some(if readable { 1 << 30 } else { done }),
         allocated_bytes: done,
     };
-    let line = b"cp\0-r\0tree\0copy\0";
-    let job = pid.is_multiple_of(4).then(|| JobCount {
-        order: Arc::new(arguments::parse_copy_order(b"cp", line).unwrap()),
-        count: FileCount {
-            files: 100,
-            bytes: 1 << 30,
-            is_complete: true,
-            files_done: Some(step - born),
-            bytes_done: Some(done),
-            ..FileCount::default()
-        },
-    });
     ProcessSample {
         identity: Arc::new(ProcessIdentity {
             pid,
             start_ticks: born,
             started: Duration::from_secs(born * 10),
             name: b"cp".to_vec(),
-            arguments: line.to_vec(),
+            arguments: LINE.to_vec(),
             ..ProcessIdentity::default()
         }),
         io: Availability::Available(ProcessIo {
@@ -97,8 +89,29 @@ fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
         }),
         read_at: Duration::from_secs(step * 10),
         files: [file(3, "from", true), file(4, "to", false)].into(),
-        job_count: job,
         ..ProcessSample::default()
+    }
+}
+
+/// What is counted of every fourth process.
+fn job_counts(sample: &SystemSample) -> JobCounts {
+    let is_job = |it: &&ProcessSample| it.identity.pid.is_multiple_of(4);
+    let running = sample.processes.iter().filter(is_job).map(|process| {
+        let done = process.files[0].position;
+        let count = FileCount {
+            files: 100,
+            bytes: 1 << 30,
+            is_complete: true,
+            files_done: Some(done >> 22),
+            bytes_done: Some(done),
+            ..FileCount::default()
+        };
+        let order = Arc::new(parse_copy_order(b"cp", LINE).unwrap());
+        (process.identity.key(), JobCount { order, count })
+    });
+    JobCounts {
+        running: running.collect(),
+        ended: Vec::new(),
     }
 }
 
@@ -142,7 +155,9 @@ fn model_day_of_samples() {
     let mut settled = 0;
     let mut most = 0;
     for step in 0..SAMPLES {
-        let view = modeler.update(Arc::new(sample(step)));
+        let sample = sample(step);
+        modeler.set_job_counts(job_counts(&sample));
+        let view = modeler.update(Arc::new(sample));
         most = most.max(view.transfers.len());
         update(
             &mut state,

@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use diskscope::roots::SysPaths;
-use diskscope::trace::events::file_event::SyncCall;
-use diskscope::trace::files::{FileTrace, RecordedTime};
+use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{HotFileView, HotFilesView};
+use diskscope::trace::hot_files::{FileTrace, RecordedTime};
 use rustix::fs::{Advice, fadvise, syncfs};
 use serde_json::Value;
 

@@ -4,16 +4,16 @@ use std::ffi::CString;
 use std::io::{PipeReader, pipe};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diskscope::probe::copy_jobs::{CopyJobs, FileCount};
 use diskscope::probe::files::find_paths;
 use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
 use diskscope::roots::SysPaths;
+use diskscope::transfers::counting::{FileCount, JobCounter};
 use diskscope::tui::targets::list_targets;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{
@@ -21,6 +21,7 @@ use rustix::mount::{
 };
 use rustix::thread::UnshareFlags;
 
+use crate::file_system::make_file_system;
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, is_root, skip};
 
@@ -44,12 +45,13 @@ impl Drop for Sleeper {
 
 /// An automount whose daemon never answers: who triggers it waits until the test has failed.
 struct Automount {
+    point: PathBuf,
     requests: PipeReader,
     _daemon: Sleeper,
 }
 
 impl Automount {
-    /// `None` on a kernel without autofs.
+    /// `None`, and why, on a kernel without autofs.
     fn at(directory: &Path) -> Option<Self> {
         // Processes of the group of the daemon trigger nothing.
         let daemon = Sleeper::start(Path::new("/"));
@@ -61,8 +63,13 @@ impl Automount {
         );
         let options = CString::new(options).unwrap();
         let flags = MountFlags::empty();
-        mount("test", directory, "autofs", flags, options.as_c_str()).ok()?;
+        let mounted = mount("test", directory, "autofs", flags, options.as_c_str());
+        if let Err(error) = mounted {
+            skip(Requirement::Kernel, format!("no autofs: {error}"));
+            return None;
+        }
         Some(Self {
+            point: directory.to_owned(),
             requests,
             _daemon: daemon,
         })
@@ -79,8 +86,14 @@ impl Automount {
     }
 }
 
-/// Runs a test in a thread with mounts of its own.
-fn run_with_own_mounts(test: impl FnOnce() + Send + 'static) {
+impl Drop for Automount {
+    fn drop(&mut self) {
+        let _ = unmount(&self.point, UnmountFlags::DETACH);
+    }
+}
+
+/// Runs a test in a thread with mounts of its own, in a directory.
+fn with_own_mounts(test: impl FnOnce(&Path) + Send + 'static) {
     if !is_root() {
         return;
     }
@@ -92,9 +105,16 @@ fn run_with_own_mounts(test: impl FnOnce() + Send + 'static) {
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", private).unwrap();
-        test();
+        let directory = tempfile::tempdir().unwrap();
+        test(directory.path());
     });
     thread.join().unwrap();
+}
+
+/// Makes a directory.
+fn make_directory(path: PathBuf) -> PathBuf {
+    std::fs::create_dir_all(&path).unwrap();
+    path
 }
 
 fn write_file(path: &Path) {
@@ -102,11 +122,11 @@ fn write_file(path: &Path) {
     std::fs::write(path, "content").unwrap();
 }
 
-/// The count of a copy with these arguments in a directory, and after its end.
-fn count_of_copy(directory: &Path, arguments: &[u8]) -> (FileCount, Option<FileCount>) {
+/// The count of a copy with these arguments in a directory, after a time.
+fn count_of_copy(directory: &Path, arguments: &[u8]) -> FileCount {
     let process = Sleeper::start(directory);
     let name = arguments.split(|byte| *byte == 0).next().unwrap();
-    let mut processes = [ProcessSample {
+    let processes = [ProcessSample {
         identity: Arc::new(ProcessIdentity {
             pid: process.0.id(),
             name: name.to_vec(),
@@ -115,121 +135,74 @@ fn count_of_copy(directory: &Path, arguments: &[u8]) -> (FileCount, Option<FileC
         }),
         ..ProcessSample::default()
     }];
-    let (roots, mut jobs) = (SysPaths::default(), CopyJobs::default());
-    let end = Instant::now() + Duration::from_secs(2);
+    let mut jobs = JobCounter::new(SysPaths::default());
+    let end = Instant::now() + Duration::from_millis(1500);
     let mut count = FileCount::default();
     while Instant::now() < end {
-        jobs.update_counts(&roots, &mut processes);
-        count = processes[0].job_count.as_ref().unwrap().count;
+        let counts = jobs.update(&processes);
+        count = counts.running.values().next().unwrap().count;
         thread::sleep(Duration::from_millis(50));
     }
-    drop(process);
-    let mut ended = Vec::new();
-    let end = Instant::now() + Duration::from_secs(20);
-    while ended.is_empty() && Instant::now() < end {
-        ended = jobs.update_counts(&roots, &mut []);
-        thread::sleep(Duration::from_millis(50));
-    }
-    (count, ended[0].count)
+    count
 }
 
 #[test]
 fn copy_beside_an_automount_is_counted_without_mounting_it() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        write_file(&root.join("tree/a"));
-        write_file(&root.join("tree/b"));
-        let point = root.join("tree/media/disk");
-        std::fs::create_dir_all(&point).unwrap();
+    with_own_mounts(|root| {
+        for name in ["tree/a", "tree/b"] {
+            write_file(&root.join(name));
+        }
+        let point = make_directory(root.join("tree/media/disk"));
         let Some(automount) = Automount::at(&point) else {
-            return skip(Requirement::Kernel, "no autofs");
+            return;
         };
-        let (count, _) = count_of_copy(root, b"cp\0-ax\0tree\0copy\0");
-        assert_eq!((count.files, count.is_complete), (2, true));
-        for line in [
-            &b"cp\0-a\0tree\0copy\0"[..],
-            b"cp\0-a\0tree/media/disk\0copy\0",
-            b"cp\0-a\0tree/media/disk/below\0tree/a\0copy\0",
-            b"cp\0-a\0tree/a\0tree/media/disk/below\0copy\0",
+        for (line, files) in [
+            (&b"cp\0-ax\0tree\0copy\0"[..], 2),
+            (b"cp\0-a\0tree\0copy\0", 0),
+            (b"cp\0-a\0tree/media/disk/below\0tree/a\0copy\0", 0),
+            // The automount is the destination, too.
+            (b"cp\0-a\0tree/a\0tree/media/disk\0", 1),
         ] {
-            let (count, _) = count_of_copy(root, line);
+            let count = count_of_copy(root, line);
             let text = String::from_utf8_lossy(line);
-            assert_eq!(count.files, 0, "{text}: {count:?}");
+            assert_eq!(count.files, files, "{text}: {count:?}");
             assert!(!automount.was_triggered(), "{text}");
         }
-        unmount(&point, UnmountFlags::DETACH).unwrap();
     });
 }
 
 #[test]
-fn destination_with_an_automount_is_checked_without_mounting_it() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        for name in ["a", "media/b"] {
-            write_file(&root.join("tree").join(name));
-        }
-        write_file(&root.join("copy/tree/a"));
-        let point = root.join("copy/media");
-        std::fs::create_dir_all(&point).unwrap();
-        let Some(automount) = Automount::at(&point) else {
-            return skip(Requirement::Kernel, "no autofs");
-        };
-        let (count, last) = count_of_copy(root, b"cp\0-a\0tree\0copy\0");
-        assert_eq!((count.files, count.files_done), (2, Some(1)));
-        assert_eq!(last, None);
-        let (_, last) = count_of_copy(root, b"cp\0-a\0tree\0copy/media/new\0");
-        assert_eq!(last, None);
-        assert!(!automount.was_triggered());
-        unmount(&point, UnmountFlags::DETACH).unwrap();
-        let (_, last) = count_of_copy(root, b"cp\0-a\0tree\0copy\0");
-        assert_eq!(last.and_then(|count| count.files_done), Some(1));
-    });
-}
-
-#[test]
-fn search_for_paths_mounts_no_automount() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
+fn search_for_paths_mounts_nothing() {
+    with_own_mounts(|root| {
         write_file(&root.join("tree/a"));
-        let point = root.join("media");
-        std::fs::create_dir(&point).unwrap();
+        let point = make_directory(root.join("media"));
         let Some(automount) = Automount::at(&point) else {
-            return skip(Requirement::Kernel, "no autofs");
+            return;
         };
         for path in [root, &point] {
             let found = find_paths(path, [u64::MAX].into(), Duration::from_secs(2));
             assert!(found.is_empty());
         }
         assert!(!automount.was_triggered());
-        unmount(&point, UnmountFlags::DETACH).unwrap();
-    });
-}
-
-#[test]
-fn search_for_paths_does_not_mount_tracefs_below_debugfs() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let point = directory.path();
+        // The kernel mounts tracefs below debugfs.
+        let debugfs = make_directory(root.join("debugfs"));
         let flags = MountFlags::empty();
-        if mount("debugfs", point, "debugfs", flags, None).is_err() {
+        if mount("debugfs", &debugfs, "debugfs", flags, None).is_err() {
             return skip(Requirement::Kernel, "no debugfs");
         }
-        let _ = find_paths(point, [u64::MAX].into(), Duration::from_secs(10));
+        let _ = find_paths(&debugfs, [u64::MAX].into(), Duration::from_secs(10));
         let table = std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
-        let tracing = point.join("tracing").display().to_string();
+        let tracing = debugfs.join("tracing").display().to_string();
         assert!(!table.contains(&tracing), "{table}");
-        unmount(point, UnmountFlags::DETACH).unwrap();
+        unmount(&debugfs, UnmountFlags::DETACH).unwrap();
     });
 }
 
 /// Runs the program in that directory, and ends it when it triggers the automount. Its messages, if it failed.
-fn run_beside(automount: &Automount, directory: &Path, arguments: &[&str]) -> Result<(), String> {
+fn run_beside(automount: &Automount, directory: &Path, arguments: &str) -> Result<(), String> {
     let messages = directory.join("messages");
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
-    command.args(arguments).current_dir(directory);
+    command.args(arguments.split(' ')).current_dir(directory);
     command.env("XDG_STATE_HOME", directory.join("state"));
     let file = std::fs::File::create(&messages).unwrap();
     command.stdout(Stdio::null()).stderr(file);
@@ -253,97 +226,43 @@ fn run_beside(automount: &Automount, directory: &Path, arguments: &[&str]) -> Re
 
 #[test]
 fn source_of_a_mount_mounts_no_automount() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        let (point, mounted) = (root.join("media"), root.join("mounted"));
-        for path in [&point, &mounted] {
-            std::fs::create_dir(path).unwrap();
-        }
+    with_own_mounts(|root| {
+        let [point, mounted] = ["media", "mounted"].map(|name| make_directory(root.join(name)));
         write_file(&root.join("existing"));
         let Some(automount) = Automount::at(&point) else {
-            return skip(Requirement::Kernel, "no autofs");
+            return;
         };
         let source = point.join("disk.img");
         let as_node = Path::new("/dev/..").join(source.strip_prefix("/").unwrap());
         for source in [source, as_node] {
             mount(&source, &mounted, "tmpfs", MountFlags::empty(), None).unwrap();
-            for arguments in [&["files"][..], &["config", "-o", "existing"]] {
+            for arguments in ["files", "config -o existing"] {
                 assert_eq!(run_beside(&automount, root, arguments), Ok(()));
             }
             unmount(&mounted, UnmountFlags::DETACH).unwrap();
         }
-        unmount(&point, UnmountFlags::DETACH).unwrap();
     });
-}
-
-#[test]
-fn image_below_a_scratch_file_mounts_no_automount() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        let (point, mounted) = (root.join("media"), root.join("mounted"));
-        for path in [&point, &mounted] {
-            std::fs::create_dir(path).unwrap();
-        }
-        let image = point.join("image");
-        std::fs::File::create(&image)
-            .and_then(|file| file.set_len(4 << 30))
-            .unwrap();
-        let Some(device) = LoopDevice::attach(&image, &[]) else {
-            return;
-        };
-        if !make_ext4(&device) {
-            return;
-        }
-        mount(device.path(), &mounted, "ext4", MountFlags::empty(), None).unwrap();
-        let Some(automount) = Automount::at(&point) else {
-            return skip(Requirement::Kernel, "no autofs");
-        };
-        let path = mounted.to_str().unwrap();
-        let run = ["run", "random-read", path, "--scratch-size", "16MiB"];
-        let run = [&run[..], &["--duration", "1s"]].concat();
-        let ended = run_beside(&automount, root, &run);
-        unmount(&point, UnmountFlags::DETACH).unwrap();
-        unmount(&mounted, UnmountFlags::DETACH).unwrap();
-        assert_eq!(ended, Ok(()));
-    });
-}
-
-fn make_ext4(device: &LoopDevice) -> bool {
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", device.path()])
-        .status();
-    let made = made.is_ok_and(|status| status.success());
-    if !made {
-        skip(Requirement::Ext4, "no mkfs.ext4");
-    }
-    made
 }
 
 #[test]
 fn list_of_targets_mounts_no_automount_over_a_mount() {
-    run_with_own_mounts(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
+    with_own_mounts(|root| {
         let Some(device) = LoopDevice::sparse(4 << 30) else {
             return;
         };
-        if !make_ext4(&device) {
+        if !make_file_system(&device, "ext4", &[], Requirement::Ext4) {
             return;
         }
-        let points = ["free", "covered"].map(|name| root.join(name));
-        for point in &points {
-            std::fs::create_dir(point).unwrap();
-            mount(device.path(), point, "ext4", MountFlags::empty(), None).unwrap();
-        }
-        let [free, covered] = points.clone();
+        let [free, covered] = ["free", "covered"].map(|name| {
+            let point = make_directory(root.join(name));
+            mount(device.path(), &point, "ext4", MountFlags::empty(), None).unwrap();
+            point
+        });
         let Some(automount) = Automount::at(&covered) else {
-            return skip(Requirement::Kernel, "no autofs");
+            return;
         };
         // The table of this thread, whose mounts are not those of the process.
-        std::fs::create_dir_all(root.join("proc/self")).unwrap();
-        let table = root.join("proc/self/mountinfo");
+        let table = make_directory(root.join("proc/self")).join("mountinfo");
         std::fs::copy("/proc/thread-self/mountinfo", table).unwrap();
         let roots = SysPaths {
             proc: root.join("proc"),
@@ -354,9 +273,9 @@ fn list_of_targets_mounts_no_automount_over_a_mount() {
             thread::sleep(Duration::from_millis(20));
         }
         let was_triggered = automount.was_triggered();
-        unmount(&covered, UnmountFlags::DETACH).unwrap();
-        for point in points {
-            unmount(&point, UnmountFlags::DETACH).unwrap();
+        drop(automount);
+        for point in [&free, &covered] {
+            unmount(point, UnmountFlags::DETACH).unwrap();
         }
         assert!(!was_triggered);
         let listed = listing.join().unwrap();

@@ -1,21 +1,21 @@
-//! Limits of the machine: memory of a control group, room for the holes of a file.
+//! Limits of the machine: memory of a control group, room on a file system.
 
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use diskscope::drive::medium;
+use diskscope::roots::SysPaths;
+
+use crate::guard::sandbox::GuardSandbox;
 use crate::hostile::{assert_clean, diskscope, temporary_directory};
 use crate::requirement::{Requirement, skip};
 
-const MIB: u64 = 1 << 20;
-
-/// A control group with a limit, gone afterwards.
+/// A control group with a limit of 64 MiB, gone afterwards.
 struct Group(PathBuf);
 
 impl Group {
-    fn with_memory_limit(bytes: u64) -> Option<Self> {
-        let name = format!("diskscope-test-{}", std::process::id());
+    fn new() -> Option<Self> {
         let version_2 = Path::new("/sys/fs/cgroup");
         let version_1 = version_2.join("memory");
         let (parent, limit) = if version_1.is_dir() {
@@ -23,17 +23,14 @@ impl Group {
         } else {
             (version_2, "memory.max")
         };
-        let group = Self(parent.join(name));
-        let made = fs::create_dir(&group.0)
-            .and_then(|()| fs::write(group.0.join(limit), bytes.to_string()));
-        match made {
-            Ok(()) => Some(group),
-            Err(error) => {
-                let reason = format!("no control group with a limit can be made: {error}");
-                skip(Requirement::Cgroup, reason);
-                None
-            }
+        let group = Self(parent.join(format!("diskscope-test-{}", std::process::id())));
+        let limit = group.0.join(limit);
+        let made = fs::create_dir(&group.0).and_then(|()| fs::write(limit, "67108864"));
+        if let Err(error) = &made {
+            let reason = format!("no control group with a limit can be made: {error}");
+            skip(Requirement::Cgroup, reason);
         }
+        made.is_ok().then_some(group)
     }
 }
 
@@ -46,153 +43,84 @@ impl Drop for Group {
 
 #[test]
 fn buffers_beyond_cgroup_memory_limit_are_refused() {
-    let Some(group) = Group::with_memory_limit(64 * MIB) else {
+    let Some(group) = Group::new() else {
         return;
     };
     let directory = temporary_directory();
     fs::write(directory.path().join("file"), vec![1; 8 << 20]).unwrap();
-    let program = env!("CARGO_BIN_EXE_diskscope");
-    let run = |options: &str| {
-        Command::new("sh")
-            .arg("-c")
-            .arg(format!(
-                "echo $$ > {}/cgroup.procs; exec {program} run random-read file --requests 20 \
-                 --ramp 0s --cache keep {options}",
-                group.0.display()
-            ))
-            .current_dir(directory.path())
-            .env("XDG_STATE_HOME", directory.path().join("state"))
-            .output()
-            .unwrap()
-    };
-    for engine in ["auto", "pread"] {
-        let output = run(&format!("--engine {engine} --depth 1024 --block-size 1MiB"));
-        assert_clean("the refusal", &output);
+    for (options, status, reason) in [
+        (
+            "--engine auto --depth 1024 --block-size 1MiB",
+            2,
+            "(64 MiB)",
+        ),
+        (
+            "--engine pread --depth 1024 --block-size 1MiB",
+            2,
+            "(64 MiB)",
+        ),
+        ("--depth 4 --block-size 64KiB", 0, ""),
+    ] {
+        let script = format!(
+            "echo $$ > {}/cgroup.procs; exec {} run random-read file --requests 20 --ramp 0s {options}",
+            group.0.display(),
+            env!("CARGO_BIN_EXE_diskscope")
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(directory.path());
+        command.env("XDG_STATE_HOME", directory.path().join("state"));
+        let output = command.output().unwrap();
+        assert_clean(options, &output);
         let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        let named = message.contains("memory.max (64 MiB)")
-            || message.contains("memory.limit_in_bytes (64 MiB)");
-        assert!(named && message.contains("--depth 1024"), "{message}");
-    }
-    let output = run("--depth 4 --block-size 64KiB");
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{message}");
-}
-
-/// A file system in memory, unmounted afterwards.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn with_size(at: PathBuf, size: &str) -> Option<Self> {
-        fs::create_dir_all(&at).unwrap();
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
-            .arg(&at)
-            .status();
-        if status.is_ok_and(|status| status.success()) {
-            return Some(Self(at));
-        }
-        skip(Requirement::Tmpfs, "nothing can be mounted here");
-        None
+        assert_eq!(output.status.code(), Some(status), "{message}");
+        assert!(message.contains(reason), "{message}");
     }
 }
 
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg("-l").arg(&self.0).status();
-        assert!(status.is_ok_and(|status| status.success()));
-    }
-}
-
-const WRITE_ARGUMENTS: [&str; 8] = [
-    "run",
-    "random-write",
-    "small/file",
-    "--overwrite",
-    "small/file",
-    "--cache",
-    "keep",
-    "--ramp",
-];
-
-#[test]
-fn sparse_file_that_would_fill_file_system_is_refused() {
-    let directory = temporary_directory();
-    let Some(small) = Mounted::with_size(directory.path().join("small"), "64m") else {
-        return;
-    };
-    let path = small.0.join("file");
-    // Closed each time: a file that anybody has open for writing is not overwritten.
-    let file = fs::File::create(&path).unwrap();
-    file.set_len(200 * MIB).unwrap();
-    file.write_all_at(b"there", 0).unwrap();
-    drop(file);
-    let run = |more: &[&str]| {
-        let words = [&WRITE_ARGUMENTS[..], &["0s", "--duration", "1s"], more].concat();
-        diskscope(directory.path(), &words).output().unwrap()
-    };
-    let output = run(&[]);
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{message}");
-    assert!(
-        message.contains("may get new blocks") && message.contains("small/file"),
-        "{message}"
-    );
-    assert_eq!(fs::metadata(&path).unwrap().len(), 200 * MIB);
-    assert!(allocated_bytes(&path) < MIB, "it was written to");
-
-    // What is there already needs no room, however full the file system is.
-    fs::write(&path, vec![1; 8 << 20]).unwrap();
-    let output = run(&[]);
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{message}");
-}
-
-/// Bytes that a file takes.
-fn allocated_bytes(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).unwrap().blocks() * 512
+/// A file system in memory with these options.
+fn mount_tmpfs(sandbox: &mut GuardSandbox, options: &str) -> Option<PathBuf> {
+    let point = sandbox.path("small");
+    let words = [
+        "-t",
+        "tmpfs",
+        "-o",
+        options,
+        "none",
+        point.to_str().unwrap(),
+    ];
+    sandbox.mount(&words, Requirement::Tmpfs).then_some(point)
 }
 
 #[test]
 fn recording_ends_whole_before_its_file_system_is_full() {
-    let directory = temporary_directory();
-    let Some(small) = Mounted::with_size(directory.path().join("small"), "1m") else {
+    let mut sandbox = GuardSandbox::new();
+    let Some(small) = mount_tmpfs(&mut sandbox, "size=1m") else {
         return;
     };
-    fs::write(small.0.join("fill"), vec![0; 900_000]).unwrap();
-    let words = [
-        "record",
-        "small/day",
-        "--interval",
-        "100ms",
-        "--duration",
-        "120s",
-    ];
-    let output = diskscope(directory.path(), &words).output().unwrap();
+    fs::write(small.join("fill"), vec![0; 970_000]).unwrap();
+    let words = ["record", "day", "--interval", "100ms", "--duration", "120s"];
+    let mut command = diskscope(&small, &words);
+    command.env("XDG_STATE_HOME", sandbox.path("state"));
+    let output = command.output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(message.contains("almost full"), "{message}");
-    let facts = rustix::fs::statvfs(&small.0).unwrap();
+    let facts = rustix::fs::statvfs(&small).unwrap();
     assert!(facts.f_bavail * 20 >= facts.f_blocks, "{}", facts.f_bavail);
-    let recording = diskscope::recording::Recording::open(&small.0.join("day")).unwrap();
+    let recording = diskscope::recording::Recording::open(&small.join("day")).unwrap();
     assert!(recording.ended_cleanly() && recording.damage().is_none());
 }
 
 #[test]
 fn list_of_targets_makes_no_file_in_any_directory() {
-    use diskscope::drive::medium;
-    use diskscope::roots::SysPaths;
-    let directory = temporary_directory();
+    let mut sandbox = GuardSandbox::new();
     // One inode is that of the directory itself: any file made there fails.
-    let at = directory.path().join("small");
-    let Some(small) = Mounted::with_size(at, "4g,nr_inodes=1") else {
+    let Some(small) = mount_tmpfs(&mut sandbox, "size=4g,nr_inodes=1") else {
         return;
     };
-    let name = small.0.to_str().unwrap();
     let roots = SysPaths::default();
-    medium::open_target(&roots, name, None).unwrap_err();
-    match medium::describe_directory(&roots, &small.0) {
+    medium::open_target(&roots, small.to_str().unwrap(), None).unwrap_err();
+    match medium::describe_directory(&roots, &small) {
         Ok(described) => assert_eq!(described.file_system.as_deref(), Some("tmpfs")),
         Err(error) => assert!(error.to_string().contains("free"), "{error}"),
     }

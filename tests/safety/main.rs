@@ -21,3 +21,5 @@ mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod settings;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;

@@ -14,6 +14,7 @@ mod file_system;
 mod form;
 mod frozen_threads;
 mod hang;
+mod left_panes;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod new_user;

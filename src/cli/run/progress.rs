@@ -8,6 +8,7 @@ use crate::cli::output::print_status_line;
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
 use crate::files::printable::printable_str;
+use crate::report::inspection;
 use crate::tui::terminal_kind::terminal_text;
 use crate::tui::terminal_output::TerminalOutput;
 use crate::units;
@@ -108,7 +109,7 @@ fn phase_rates(snapshot: &ExecutionSnapshot) -> String {
 
 /// What the run will overwrite, how much of it, and for how long: the lines of one block.
 fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
-    let mut lines = inspection.summary_lines();
+    let mut lines = inspection::summary_lines(inspection);
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, "overwriting ");
     }

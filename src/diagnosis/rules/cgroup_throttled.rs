@@ -11,9 +11,8 @@ use crate::diagnosis::measurement::{Measurement, Quantity};
 use crate::diagnosis::remedy::Remedy;
 use crate::diagnosis::wait_kind::WaitKind;
 use crate::snapshot::view::{UnitLimit, UnitView};
+use crate::transfers::limits::AT_LIMIT;
 
-/// Use of the limit from which it is reached.
-const AT_LIMIT: f64 = 0.85;
 /// Seconds of a slice of time, in which the kernel lets whole requests pass: of 25 requests per second
 /// two in each slice, so that 20 are reached (block/blk-throttle.c, `DFL_THROTL_SLICE_HD` and
 /// `tg_within_iops_limit`).

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::fcntl;
-use crate::drive::guard::refusal::{Protection, Reason};
+use crate::drive::guard::refusal::Reason;
 use crate::drive::guard::uses::Usage;
 use crate::drive::identity::sysfs::read_device_number;
 use crate::drive::medium::OpenMedium;
@@ -71,7 +71,13 @@ pub(super) fn claim_others(
 ) -> Result<Vec<(String, File)>, Reason> {
     let claim = |device: String| match retry_while_busy(|| open(roots, &device, OFlags::EXCL)) {
         Ok(file) => Ok((device, file)),
-        Err(_) => Err(Reason::in_use(&device, usage.clone())),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            Err(Reason::in_use(&device, usage.clone()))
+        }
+        Err(source) => Err(Reason::Failed {
+            tried: "claimed",
+            source,
+        }),
     };
     names.into_iter().map(claim).collect()
 }
@@ -126,10 +132,10 @@ fn usual_node(medium: &OpenMedium) -> Option<PathBuf> {
 fn refusal_of_open_error(medium: &OpenMedium, source: io::Error) -> Reason {
     match Errno::from_io_error(&source) {
         Some(Errno::BUSY) => Reason::in_use(&medium.target.name, Usage::Exclusive),
-        Some(Errno::ROFS) => Reason::Protected(Protection::ReadOnlyDevice),
-        Some(Errno::PERM | Errno::ACCESS) => Reason::Protected(Protection::Denied),
+        Some(Errno::ROFS) => Reason::ReadOnly,
+        Some(Errno::PERM | Errno::ACCESS) => Reason::Denied,
         _ => Reason::Failed {
-            tried: "open for writing",
+            tried: "opened for writing",
             source,
         },
     }

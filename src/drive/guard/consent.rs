@@ -37,8 +37,8 @@ impl InspectedMedium {
 
     /// The facts about it.
     #[must_use]
-    pub fn describe(&self, roots: &SysPaths) -> Inspection {
-        inspect::describe_medium(roots, &self.medium, self.contents.clone())
+    pub fn describe(&self) -> Inspection {
+        inspect::describe_medium(&self.medium, self.contents.clone())
     }
 }
 
@@ -114,11 +114,7 @@ impl Consent {
 }
 
 /// Whether the consent names this medium: by the same text, and by what the text leads to now.
-pub(super) fn check_path<'c>(
-    medium: &OpenMedium,
-    consent: Option<&'c Consent>,
-) -> Result<&'c Consent, Reason> {
-    let consent = consent.ok_or(Reason::NoConsent)?;
+pub(super) fn check_path(medium: &OpenMedium, consent: &Consent) -> Result<(), Reason> {
     let path = &strip_trailing_slash(&consent.path);
     if path.as_os_str() != medium.path().as_os_str() {
         let given = sanitized(&consent.path.to_string_lossy());
@@ -127,7 +123,7 @@ pub(super) fn check_path<'c>(
     let trusted = path::trusted_file_id(path);
     let trusted = trusted.map_err(|error| Reason::Untrusted(error.to_string()))?;
     if trusted == Some(medium.file_id()) {
-        Ok(consent)
+        Ok(())
     } else {
         Err(Reason::Changed(IdentityChange::FileIdentity))
     }
@@ -139,7 +135,7 @@ pub(super) fn check_contents(medium: &OpenMedium, consent: &Consent) -> Result<(
     if let Some(shown) = &consent.inspected
         && shown.contents != contents
     {
-        return Err(Reason::ContentsChanged);
+        return Err(Reason::Changed(IdentityChange::Contents));
     }
     if contents.needs_acknowledgement() && !consent.signatures {
         return Err(Reason::SignaturesNotIncluded(contents.summary()));

@@ -94,7 +94,8 @@ impl MediumContents {
     }
 
     /// Names of the formats on a partition.
-    pub(super) fn formats_on(&self, partition: &str) -> Vec<&str> {
+    #[must_use]
+    pub fn formats_on(&self, partition: &str) -> Vec<&str> {
         let own = self.signatures.iter();
         own.filter(|it| it.partition.as_deref() == Some(partition))
             .map(|it| it.name.as_str())

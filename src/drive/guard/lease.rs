@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::drive::guard::claim::{lock, retry_while_busy};
-use crate::drive::guard::refusal::{Protection, Reason};
+use crate::drive::guard::refusal::Reason;
 use crate::drive::guard::uses::Usage;
 use crate::drive::medium::OpenMedium;
 use crate::drive::{fcntl, ioctl};
@@ -27,11 +27,11 @@ const PROTECTING_ATTRIBUTES: u32 = 0x10 | 0x20 | 0x10_0000;
 /// Whether an existing file can be written at all.
 ///
 /// # Errors
-/// [`Reason::FileSystem`], [`Reason::Unnamed`] or [`Reason::Protected`].
+/// That of the file system, of its mount or of its attributes.
 pub(super) fn check_file(medium: &OpenMedium) -> Result<(), Reason> {
     let file = medium.file();
     let failed = |source| Reason::Failed {
-        tried: "examine",
+        tried: "examined",
         source,
     };
     let kind = rustix::fs::fstatfs(&*file).map_err(|error| failed(error.into()))?;
@@ -45,11 +45,11 @@ pub(super) fn check_file(medium: &OpenMedium) -> Result<(), Reason> {
     }
     let mount = rustix::fs::fstatvfs(&*file).map_err(|error| failed(error.into()))?;
     if mount.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-        return Err(Reason::Protected(Protection::ReadOnlyMount));
+        return Err(Reason::ReadOnly);
     }
     let attributes = ioctl::inode_flags(&file).unwrap_or(0);
     if attributes & PROTECTING_ATTRIBUTES != 0 {
-        return Err(Reason::Protected(Protection::Attribute));
+        return Err(Reason::Attribute);
     }
     Ok(())
 }
@@ -88,12 +88,12 @@ pub(super) fn open_under_lease(medium: &OpenMedium) -> Result<Arc<File>, Reason>
 fn refusal(medium: &OpenMedium, source: io::Error) -> Reason {
     match Errno::from_io_error(&source) {
         Some(Errno::AGAIN | Errno::BUSY) => Reason::in_use(&medium.target.name, Usage::Unlisted),
-        Some(Errno::TXTBSY) => Reason::Protected(Protection::TextBusy),
-        Some(Errno::ROFS) => Reason::Protected(Protection::ReadOnlyMount),
+        Some(Errno::TXTBSY) => Reason::TextBusy,
+        Some(Errno::ROFS) => Reason::ReadOnly,
         Some(Errno::ACCESS) if is_of_another_user(medium) => Reason::OtherOwner,
-        Some(Errno::PERM | Errno::ACCESS) => Reason::Protected(Protection::Denied),
+        Some(Errno::PERM | Errno::ACCESS) => Reason::Denied,
         _ => Reason::Failed {
-            tried: "open for writing, as its only user,",
+            tried: "opened for writing by one user alone",
             source,
         },
     }

@@ -36,6 +36,7 @@ pub use self::inspect::{Inspection, inspect_target};
 pub use self::permit::{PermittedFile, WritePermit, check_not_in_use, permit_writing};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signatures::Signature;
+pub(in crate::drive) use self::stack::devices_below;
 pub use self::users::{find_kernel_users, find_users};
 pub use self::uses::{Subject, UnknownUse, Usage, User, Uses};
 pub use self::watch::WriteWatch;

@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::consent::{Consent, check_contents, check_path};
-use crate::drive::guard::refusal::{Protection, Reason, Refusal};
+use crate::drive::guard::refusal::{Reason, Refusal};
 use crate::drive::guard::stack::Stack;
 use crate::drive::guard::users::find_users_of_medium;
 use crate::drive::guard::uses::{Usage, Uses};
@@ -77,22 +77,25 @@ pub fn permit_writing(
     if medium.target.kind == TargetKind::ScratchFile {
         return Ok(permit(Vec::new()));
     }
-    let consent = check_path(medium, consent).map_err(refuse)?;
+    let Some(consent) = consent else {
+        // Consent is not asked for in vain.
+        let reason = check_unused(roots, medium).err();
+        return Err(refuse(reason.unwrap_or(Reason::NoConsent)));
+    };
+    check_path(medium, consent).map_err(refuse)?;
     check_target(medium).map_err(refuse)?;
     if let Some(change) = medium.changed_since_opened() {
         return Err(refuse(Reason::Changed(change)));
     }
     // From here on the permit gives the target up again when a check refuses.
     let permit = if medium.device_number().is_some() {
-        let other_paths = hold_device(roots, medium).map_err(refuse)?;
-        permit(other_paths)
+        let permit = permit(hold_device(roots, medium).map_err(refuse)?);
+        check_users(roots, medium).map_err(refuse)?;
+        permit
     } else {
         lease::open_under_lease(medium).map_err(|reason| refuse(named(roots, medium, reason)))?;
         permit(Vec::new())
     };
-    if medium.device_number().is_some() {
-        check_users(roots, medium).map_err(refuse)?;
-    }
     check_contents(medium, consent).map_err(refuse)?;
     Ok(permit)
 }
@@ -113,16 +116,9 @@ fn check_unused(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Reason> {
         return checked.map_err(|reason| named(roots, medium, reason));
     };
     check_users(roots, medium)?;
-    let lower = Stack::of_devices(roots, &[&device]).unclaimed;
-    claim::claim_others(roots, lower, &Usage::Exclusive)?;
-    claim::open_exclusively(roots, &device).map_err(|source| {
-        if source.raw_os_error() == Some(libc::EBUSY) {
-            Reason::in_use(&device, Usage::Exclusive)
-        } else {
-            let tried = "claim";
-            Reason::Failed { tried, source }
-        }
-    })
+    let mut names = Stack::of_devices(roots, &[&device]).unclaimed;
+    names.push(device);
+    claim::claim_others(roots, names, &Usage::Exclusive).map(drop)
 }
 
 /// What the kind of a target forbids.
@@ -139,7 +135,7 @@ fn check_target(medium: &OpenMedium) -> Result<(), Reason> {
         return Err(Reason::TooSmall(size));
     }
     if ioctl::is_read_only(&*medium.file()).unwrap_or(false) {
-        return Err(Reason::Protected(Protection::ReadOnlyDevice));
+        return Err(Reason::ReadOnly);
     }
     Ok(())
 }
@@ -155,7 +151,7 @@ fn device_name(medium: &OpenMedium) -> Option<String> {
 fn hold_device(roots: &SysPaths, medium: &Arc<OpenMedium>) -> Result<Vec<(String, File)>, Reason> {
     let Some(name) = device_name(medium) else {
         return Err(Reason::Failed {
-            tried: "find in /sys",
+            tried: "found in /sys",
             source: std::io::ErrorKind::NotFound.into(),
         });
     };

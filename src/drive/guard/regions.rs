@@ -108,11 +108,6 @@ impl Region<'_> {
         if end <= self.head.len() as u64 {
             return self.head[offset as usize..end as usize].to_vec();
         }
-        let tail_start = self.length - self.tail.len() as u64;
-        if offset >= tail_start && end <= self.length {
-            let from = (offset - tail_start) as usize;
-            return self.tail[from..from + length].to_vec();
-        }
         let left = self.length.saturating_sub(offset);
         let length = usize::try_from(left).map_or(length, |left| left.min(length));
         self.reader.read(self.start + offset, length)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::drive::guard::claim::open_node;
 use crate::drive::guard::uses::{Subject, UnknownUse, unreadable};
+use crate::drive::identity::block_device_name;
 use crate::drive::identity::sysfs::{
     directory_entries, list_directory, read_device_number, read_line,
 };
@@ -44,6 +45,12 @@ pub(super) struct Stack {
     pub(super) unknown: Vec<UnknownUse>,
 }
 
+/// A block device of this kernel name, and the devices that it is on.
+pub(in crate::drive) fn devices_below(roots: &SysPaths, name: &str) -> Vec<String> {
+    let stack = Stack::of_devices(roots, &[name]);
+    stack.numbers.into_keys().collect()
+}
+
 /// A loop device with a file.
 struct LoopDevice {
     name: String,
@@ -75,7 +82,7 @@ impl Stack {
                 stack.add_device(&directory, &disk, true);
             }
         }
-        stack.add_downwards(&directory, names, &loops);
+        stack.add_downwards(roots, names, &loops);
         stack.add_attached(loops);
         stack
     }
@@ -84,11 +91,7 @@ impl Stack {
     fn of_file(roots: &SysPaths, id: FileId, name: &str) -> Self {
         let mut stack = Self::default();
         let loops = stack.read_loops(roots);
-        let watched = Watched {
-            name: name.to_owned(),
-            counts_readers: true,
-        };
-        stack.watched.insert(id, watched);
+        stack.watch(id, name, true);
         stack.add_attached(loops);
         stack
     }
@@ -145,47 +148,47 @@ impl Stack {
     }
 
     /// What the devices are on, with whole disks of partitions and the files of loop devices.
-    fn add_downwards(&mut self, directory: &Path, names: &[&str], loops: &[LoopDevice]) {
+    fn add_downwards(&mut self, roots: &SysPaths, names: &[&str], loops: &[LoopDevice]) {
+        let directory = &roots.sys.join("class/block");
         let mut queue: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut next = 0;
         while let Some(name) = queue.get(next).cloned() {
             next += 1;
             let mut lower = self.listed(&directory.join(&name).join("slaves"));
-            let partitions = lower.iter().flat_map(|name| partitions(directory, name));
-            let watched: Vec<String> = partitions.chain(whole_disk(directory, &name)).collect();
-            if let Some(own) = loops.iter().find(|it| it.name == name) {
-                match own.backing {
-                    FileId::Device(..) => {
-                        let device = self.device_of_number(directory, own.backing);
-                        if let Some(device) = device {
-                            self.add_upwards(directory, &device);
-                            self.unclaimed.push(device.clone());
-                            lower.push(device);
-                        }
-                    }
-                    FileId::Inode(..) => {
-                        let watched = Watched {
-                            name: own.path.clone(),
-                            counts_readers: false,
-                        };
-                        self.watched.insert(own.backing, watched);
+            let siblings = lower.iter().flat_map(|name| partitions(directory, name));
+            let siblings: Vec<String> = siblings.collect();
+            lower.extend(whole_disk(directory, &name));
+            match loops.iter().find(|it| it.name == name) {
+                Some(LoopDevice {
+                    backing: FileId::Device(major, minor),
+                    ..
+                }) => {
+                    if let Some(device) = block_device_name(roots, (*major, *minor)) {
+                        self.add_upwards(directory, &device);
+                        self.unclaimed.push(device.clone());
+                        lower.push(device);
                     }
                 }
+                Some(file) => self.watch(file.backing, &file.path, false),
+                None => {}
             }
-            for name in lower.iter().chain(&watched) {
+            for name in lower.iter().chain(&siblings) {
                 if self.is_new(name) {
                     self.add_device(directory, name, false);
                 }
             }
-            let disk = watched
-                .into_iter()
-                .filter(|name| !is_partition(directory, name));
-            for name in lower.into_iter().chain(disk) {
-                if !queue.contains(&name) {
-                    queue.push(name);
-                }
-            }
+            lower.retain(|name| !queue.contains(name));
+            queue.extend(lower);
         }
+    }
+
+    fn watch(&mut self, id: FileId, name: &str, counts_readers: bool) {
+        let name = name.to_owned();
+        let watched = Watched {
+            name,
+            counts_readers,
+        };
+        self.watched.insert(id, watched);
     }
 
     fn add_attached(&mut self, loops: Vec<LoopDevice>) {
@@ -205,11 +208,7 @@ impl Stack {
             return;
         };
         self.numbers.insert(name.to_owned(), (major, minor));
-        let watched = Watched {
-            name: name.to_owned(),
-            counts_readers: false,
-        };
-        self.watched.insert(FileId::Device(major, minor), watched);
+        self.watch(FileId::Device(major, minor), name, false);
         let list = if is_claimable {
             &mut self.claimable
         } else {
@@ -234,21 +233,14 @@ impl Stack {
         })
     }
 
-    fn device_of_number(&self, directory: &Path, id: FileId) -> Option<String> {
-        let mut names = directory_entries(directory).into_iter();
-        names.find(|name| {
-            read_device_number(&directory.join(name))
-                .is_some_and(|(major, minor)| FileId::Device(major, minor) == id)
-        })
-    }
-
     /// All loop devices with a file; one whose file the kernel does not tell is unknown.
     fn read_loops(&mut self, roots: &SysPaths) -> Vec<LoopDevice> {
         let directory = roots.sys.join("class/block");
         let mut loops = Vec::new();
-        for name in self.listed(&directory) {
-            let path = read_line(&directory.join(&name).join("loop/backing_file"));
-            let Some(path) = path.filter(|_| name.starts_with("loop")) else {
+        let mut names = self.listed(&directory);
+        names.retain(|name| name.starts_with("loop"));
+        for name in names {
+            let Some(path) = read_line(&directory.join(&name).join("loop/backing_file")) else {
                 continue;
             };
             let backing = open_node(roots, &name).and_then(|node| ioctl::loop_status(&node));
@@ -272,10 +264,6 @@ fn partitions(directory: &Path, name: &str) -> Vec<String> {
     let mut entries = directory_entries(&directory.join(name));
     entries.retain(|entry| directory.join(name).join(entry).join("partition").exists());
     entries
-}
-
-fn is_partition(directory: &Path, name: &str) -> bool {
-    directory.join(name).join("partition").exists()
 }
 
 /// The whole disk of a partition.

@@ -12,42 +12,27 @@ use super::uses::UnknownUse;
 use crate::drive::medium::FileId;
 use crate::roots::SysPaths;
 
-/// A disk with two partitions, LVM on the first, and a RAID of another disk and the second.
+/// A disk with two partitions, LVM on the first, another path to the disk, and a larger disk.
 fn tree() -> (tempfile::TempDir, SysPaths) {
+    #[rustfmt::skip]
     let (root, roots) = SysPaths::with_files(&[
-        ("sys/devices/sda/dev", "8:0\n"),
-        ("sys/devices/sda/size", "1000\n"),
-        ("sys/devices/sda/wwid", "naa.5000\n"),
-        ("sys/devices/sda/sda1/dev", "8:1\n"),
-        ("sys/devices/sda/sda1/partition", "1\n"),
+        ("sys/devices/sda/dev", "8:0"), ("sys/devices/sda/size", "1000"), ("sys/devices/sda/wwid", "naa.5000"),
+        ("sys/devices/sda/sda1/dev", "8:1"), ("sys/devices/sda/sda1/partition", "1"),
         ("sys/devices/sda/sda1/holders/dm-0/x", ""),
-        ("sys/devices/sda/sda2/dev", "8:2\n"),
-        ("sys/devices/sda/sda2/partition", "2\n"),
-        ("sys/devices/dm-0/dev", "253:0\n"),
-        ("sys/devices/dm-0/slaves/sda1/x", ""),
-        ("sys/devices/sdb/dev", "8:16\n"),
-        ("sys/devices/sdb/size", "1000\n"),
-        ("sys/devices/sdb/wwid", "naa.5000\n"),
-        ("sys/devices/sdc/dev", "8:32\n"),
-        ("sys/devices/sdc/size", "2000\n"),
-        ("sys/devices/sdc/wwid", "naa.5000\n"),
+        ("sys/devices/sda/sda2/dev", "8:2"), ("sys/devices/sda/sda2/partition", "2"),
+        ("sys/devices/dm-0/dev", "253:0"), ("sys/devices/dm-0/slaves/sda1/x", ""),
+        ("sys/devices/sdb/dev", "8:16"), ("sys/devices/sdb/size", "1000"), ("sys/devices/sdb/wwid", "naa.5000"),
+        ("sys/devices/sdc/dev", "8:32"), ("sys/devices/sdc/size", "2000"), ("sys/devices/sdc/wwid", "naa.5000"),
     ]);
-    let class = roots.sys.join("class/block");
-    let disks = roots.sys.join("block");
-    std::fs::create_dir_all(&class).unwrap();
-    std::fs::create_dir_all(&disks).unwrap();
-    for (path, name) in [
-        ("sda", "sda"),
-        ("sda/sda1", "sda1"),
-        ("sda/sda2", "sda2"),
-        ("dm-0", "dm-0"),
-        ("sdb", "sdb"),
-        ("sdc", "sdc"),
-    ] {
-        let device = roots.sys.join("devices").join(path);
-        symlink(&device, class.join(name)).unwrap();
-        if !path.contains('/') {
-            symlink(&device, disks.join(name)).unwrap();
+    for directory in ["class/block", "block"] {
+        let directory = roots.sys.join(directory);
+        std::fs::create_dir_all(&directory).unwrap();
+        for path in ["sda", "sda/sda1", "sda/sda2", "dm-0", "sdb", "sdc"] {
+            let (place, name) = path.rsplit_once('/').unwrap_or(("", path));
+            if place.is_empty() || directory.ends_with("class/block") {
+                let device = roots.sys.join("devices").join(path);
+                symlink(device, directory.join(name)).unwrap();
+            }
         }
     }
     (root, roots)
@@ -81,20 +66,21 @@ fn stack_has_partitions_holders_and_whole_disks() {
 #[test]
 fn disk_of_equal_size_and_wwid_is_another_path() {
     let (_root, roots) = tree();
-    for device in ["sda", "sda2", "dm-0"] {
+    let none: &[&str] = &[];
+    for (device, expected) in [
+        ("sda", &["sdb"][..]),
+        ("sda2", &["sdb"]),
+        ("dm-0", &["sdb"]),
+        ("sdc", none),
+    ] {
         let stack = Stack::of_devices(&roots, &[device]);
-        assert_eq!(stack.other_paths(&roots), ["sdb"], "{device}");
+        assert_eq!(stack.other_paths(&roots), expected, "{device}");
     }
-    assert_eq!(
-        Stack::of_devices(&roots, &["sdc"]).other_paths(&roots),
-        [""; 0]
-    );
 }
 
 #[test]
 fn loop_device_that_cannot_be_opened_is_unknown() {
     let (_root, roots) = SysPaths::with_files(&[
-        ("sys/class/block/loop0/dev", "7:0\n"),
         ("sys/class/block/loop0/loop/backing_file", "/srv/image\n"),
         ("sys/class/block/loop1/dev", "7:1\n"),
         ("sys/class/block/sda/dev", "8:0\n"),
@@ -116,42 +102,18 @@ fn exports_are_found_or_unknown() {
     let line = format!("{path}\n");
     let info = format!("Status: ACTIVATED\n  TCM FILEIO ID: 0  File: {path}  Size: 4096\n");
     let with_key = format!("{path}\n[key]\n");
-    for (files, expected) in [
-        (
-            vec![
-                (format!("{nvmet}/device_path"), &*line),
-                (format!("{nvmet}/enable"), "1\n"),
-            ],
-            Some(id),
-        ),
-        (
-            vec![
-                (format!("{lio}/info"), &*info),
-                (format!("{lio}/enable"), "1\n"),
-            ],
-            Some(id),
-        ),
+    let nvmet_path = format!("{nvmet}/device_path");
+    #[rustfmt::skip]
+    let cases = [
+        (vec![(nvmet_path.clone(), &*line), (format!("{nvmet}/enable"), "1\n")], Some(id)),
+        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "1\n")], Some(id)),
         (vec![(format!("{scst}/filename"), &*with_key)], Some(id)),
-        (
-            vec![(format!("{xen}/physical_device"), "8:10\n")],
-            Some(FileId::Device(8, 16)),
-        ),
+        (vec![(format!("{xen}/physical_device"), "8:10\n")], Some(FileId::Device(8, 16))),
         // Switched off.
-        (
-            vec![
-                (format!("{nvmet}/device_path"), &*line),
-                (format!("{nvmet}/enable"), "0\n"),
-            ],
-            None,
-        ),
-        (
-            vec![
-                (format!("{lio}/info"), &*info),
-                (format!("{lio}/enable"), "0\n"),
-            ],
-            None,
-        ),
-    ] {
+        (vec![(nvmet_path.clone(), &*line), (format!("{nvmet}/enable"), "0\n")], None),
+        (vec![(format!("{lio}/info"), &*info), (format!("{lio}/enable"), "0\n")], None),
+    ];
+    for (files, expected) in cases {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
         let (_root, roots) = SysPaths::with_files(&files);
         let found = list_exports(&roots);
@@ -163,42 +125,29 @@ fn exports_are_found_or_unknown() {
         let (_root, roots) = SysPaths::with_files(files);
         list_exports(&roots).unknown.len()
     };
-    assert_eq!(
-        unknown(&[("sys/module/nvmet/version", "")]),
-        1,
-        "configfs is not mounted"
-    );
-    let gone = format!("{nvmet}/device_path");
-    assert_eq!(unknown(&[(&gone, "/no/such/file\n")]), 1);
-    assert_eq!(unknown(&[(&gone, "relative\n")]), 1);
+    // configfs is not mounted; what is exported cannot be found.
+    for (file, text) in [
+        ("sys/module/nvmet/version", ""),
+        (&*nvmet_path, "/no/such/file\n"),
+        (&*nvmet_path, "relative\n"),
+    ] {
+        assert_eq!(unknown(&[(file, text)]), 1, "{file} {text}");
+    }
 }
 
 #[test]
 fn formats_are_recognised_on_the_medium_and_on_partitions() {
     const SIZE: u64 = 8 << 20;
-    let ext4: &'static [(u64, &'static [u8])] =
-        &[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])];
     type Bytes = &'static [(u64, &'static [u8])];
+    #[rustfmt::skip]
     let cases: [(Bytes, &[&str]); 8] = [
         (&[], &[]),
         (&[(0, b"XFSB")], &["xfs"]),
-        (ext4, &["ext4"]),
-        (
-            &[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])],
-            &["gpt", "dos"],
-        ),
-        (
-            &[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])],
-            &["linux_raid_member"],
-        ),
-        (
-            &[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])],
-            &["zfs_member"],
-        ),
-        (
-            &[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])],
-            &["ntfs"],
-        ),
+        (&[(0x438, &[0x53, 0xef]), (0x460, &[0x40, 0, 0, 0])], &["ext4"]),
+        (&[(512, b"EFI PART"), (510, &[0x55, 0xaa]), (450, &[0xee])], &["gpt", "dos"]),
+        (&[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])], &["linux_raid_member"]),
+        (&[(SIZE - (128 << 10), &[0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0])], &["zfs_member"]),
+        (&[(3, b"NTFS    "), (510, &[0x55, 0xaa]), (450, &[7])], &["ntfs"]),
         (&[(4086, b"SWAPSPACE2")], &["swap"]),
     ];
     let part = PartitionRange {
@@ -217,12 +166,10 @@ fn formats_are_recognised_on_the_medium_and_on_partitions() {
             let size = partition.as_ref().map_or(SIZE, |part| part.start + SIZE);
             let contents =
                 MediumContents::of_file(&file, size, partition.clone().into_iter().collect());
+            let place = partition.map_or("", |_| " (sda1)");
             let names: Vec<String> = expected
                 .iter()
-                .map(|name| match partition {
-                    Some(_) => format!("{name} (sda1)"),
-                    None => (*name).to_owned(),
-                })
+                .map(|name| format!("{name}{place}"))
                 .collect();
             assert_eq!(contents.summary(), names);
             assert_eq!(contents.needs_acknowledgement(), !expected.is_empty());
@@ -246,16 +193,15 @@ fn other_bytes_are_unrecognised_and_change_the_contents() {
 
 #[test]
 fn advice_quotes_the_name_of_the_target() {
-    for (name, option) in [
+    #[rustfmt::skip]
+    let cases = [
         ("/dev/sdb", "--overwrite /dev/sdb"),
         ("/srv/q;touch pwned;#", "--overwrite '/srv/q;touch pwned;#'"),
-        (
-            "v --overwrite-signatures",
-            "--overwrite 'v --overwrite-signatures'",
-        ),
+        ("v --overwrite-signatures", "--overwrite 'v --overwrite-signatures'"),
         ("-v", "--overwrite=-v"),
         ("a\\nb", "--overwrite with the name of the target"),
-    ] {
+    ];
+    for (name, option) in cases {
         for reason in [
             Reason::NoConsent,
             Reason::OtherPathNamed(String::new()),

@@ -1,6 +1,5 @@
 //! Uses of devices and files, and what may be one.
 
-use std::fmt;
 use std::io;
 
 use serde::Serialize;
@@ -10,7 +9,8 @@ use crate::drive::identity::sysfs::is_absent;
 use crate::files::file_id::FileId;
 
 /// Somebody who uses a device or a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{device} {usage}")]
 pub struct User {
     /// The device or file.
     pub device: String,
@@ -19,16 +19,18 @@ pub struct User {
     pub usage: Usage,
 }
 
-/// How a device or a file is used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// How a device or a file is used: a sentence that begins with its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Usage {
     /// A file system on it is mounted in the mount namespace of this process.
+    #[error("is mounted at {at}")]
     Mounted {
         /// Mount point.
         at: String,
     },
     /// A file system on it is mounted in another mount namespace, such as a container's.
+    #[error("is mounted at {at} in the mount namespace of process {process}")]
     MountedElsewhere {
         /// Mount point in that namespace.
         at: String,
@@ -36,28 +38,34 @@ pub enum Usage {
         process: u32,
     },
     /// The kernel uses it as swap.
+    #[error("is used as swap")]
     Swap,
     /// It belongs to a mounted file system of several devices.
+    #[error("is a member of the mounted {file_system}")]
     FileSystemMember {
         /// Type and identity of the file system.
         file_system: String,
     },
     /// Another block device is stacked on it (`holders/` in sysfs).
+    #[error("is held by {by}")]
     Stacked {
         /// The upper device.
         by: String,
     },
     /// A loop device is attached to it.
+    #[error("has the loop device {by} attached")]
     Loop {
         /// The loop device.
         by: String,
     },
     /// The kernel exports it to other machines or to virtual machines.
+    #[error("is exported by {by}")]
     Export {
         /// The exporter.
         by: String,
     },
     /// A process has it open: a device for writing, a file in any way.
+    #[error("is open in process {pid} ({command})")]
     Process {
         /// Process ID.
         pid: u32,
@@ -65,14 +73,19 @@ pub enum Usage {
         command: String,
     },
     /// Another program holds a lock on it (flock(2), or fcntl(2)).
+    #[error("is locked by another program")]
     Lock,
     /// Another process holds a lease on the file (fcntl(2)), which opening it would break.
+    #[error("has a lease of another process on it")]
     Lease,
     /// A file system in another mount namespace, or a program, holds it exclusively (`O_EXCL`).
+    #[error("is held exclusively (by a mount elsewhere, ZFS or a program)")]
     Exclusive,
     /// It is another path to the same disk, and cannot be claimed.
+    #[error("is another path to the same disk, and is in use or came up meanwhile")]
     OtherPath,
     /// A process that /proc does not show, or the kernel, has the file open.
+    #[error("is open in the kernel, or in a process that cannot be seen")]
     Unlisted,
 }
 
@@ -86,9 +99,10 @@ impl User {
 }
 
 /// Something that may use a device or a file, and cannot be examined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownUse {
     /// Descriptors of processes may not be examined.
+    #[error("the descriptors of {count} processes, such as {example}, may not be examined")]
     Processes {
         /// Their number.
         count: usize,
@@ -96,18 +110,22 @@ pub enum UnknownUse {
         example: u32,
     },
     /// /proc does not show all processes of the host: of another PID namespace, or mounted with `hidepid`.
+    #[error("/proc does not show the processes of the whole host")]
     HiddenProcesses,
     /// What a part of the kernel exports, or to what it was told to export.
+    #[error("what {by} exports is not known")]
     Exports {
         /// The exporter.
         by: String,
     },
     /// What a loop device is attached to.
+    #[error("what {device} is attached to is not known")]
     Loop {
         /// The loop device.
         device: String,
     },
     /// A table of the kernel.
+    #[error("{path} cannot be read: {error}")]
     Table {
         /// Its path.
         path: String,
@@ -140,58 +158,4 @@ pub(super) fn unreadable(path: &std::path::Path, error: &io::Error) -> Option<Un
         path: sanitized(&path.to_string_lossy()),
         error: error.to_string(),
     })
-}
-
-impl fmt::Display for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = &self.device;
-        match &self.usage {
-            Usage::Mounted { at } => write!(f, "{device} is mounted at {at}"),
-            Usage::MountedElsewhere { at, process } => {
-                let place = format!("in the mount namespace of process {process}");
-                write!(f, "{device} is mounted at {at} {place}")
-            }
-            Usage::Swap => write!(f, "{device} is used as swap"),
-            Usage::FileSystemMember { file_system } => {
-                write!(f, "{device} is a member of the mounted {file_system}")
-            }
-            Usage::Stacked { by } => write!(f, "{device} is held by {by}"),
-            Usage::Loop { by } => write!(f, "loop device {by} is attached to {device}"),
-            Usage::Export { by } => write!(f, "{device} is exported by {by}"),
-            Usage::Process { pid, command } => {
-                write!(f, "process {pid} ({command}) has {device} open")
-            }
-            Usage::Lock => write!(f, "another program holds a lock on {device}"),
-            Usage::Lease => write!(f, "another process holds a lease on {device}"),
-            Usage::Exclusive => write!(
-                f,
-                "{device} is held exclusively (by a mount elsewhere, ZFS or a program)"
-            ),
-            Usage::OtherPath => write!(
-                f,
-                "{device} is another path to the same disk, and is in use or came up meanwhile"
-            ),
-            Usage::Unlisted => write!(
-                f,
-                "{device} is open in the kernel, or in a process that cannot be seen"
-            ),
-        }
-    }
-}
-
-impl fmt::Display for UnknownUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Processes { count, example } => write!(
-                f,
-                "the descriptors of {count} processes, such as {example}, may not be examined"
-            ),
-            Self::HiddenProcesses => {
-                f.write_str("/proc does not show the processes of the whole host")
-            }
-            Self::Exports { by } => write!(f, "what {by} exports is not known"),
-            Self::Loop { device } => write!(f, "what {device} is attached to is not known"),
-            Self::Table { path, error } => write!(f, "{path} cannot be read: {error}"),
-        }
-    }
 }

@@ -5,9 +5,8 @@
 //! priority, which uses 1 % of a processor at most.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -72,7 +71,7 @@ impl WriteWatch {
                 // It was removed: every request fails, and says why.
                 Some(IdentityChange::Size(_, 0)) => None,
                 Some(change) => Some(Reason::ChangedWhileWriting(change)),
-                None => self.search.as_ref().and_then(UserSearch::take_reason),
+                None => self.search.as_ref()?.found.try_recv().ok(),
             },
             TargetKind::ScratchFile | TargetKind::Simulated => None,
         }
@@ -82,127 +81,123 @@ impl WriteWatch {
 /// A thread that searches for users of a block device. It ends when this value is dropped.
 #[derive(Debug)]
 struct UserSearch {
-    shared: Arc<SearchState>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct SearchState {
-    ended: AtomicBool,
-    reason: Mutex<Option<Reason>>,
+    found: Receiver<Reason>,
+    /// The thread ends when this is dropped.
+    stop: Option<Sender<()>>,
+    thread: JoinHandle<()>,
 }
 
 impl UserSearch {
     fn start(medium: Arc<OpenMedium>, known_paths: Vec<String>) -> std::io::Result<Self> {
-        let shared = Arc::new(SearchState::default());
-        let state = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("user-search".to_owned())
-            .spawn(move || {
-                if rustix::process::getpriority_process(None).is_ok_and(|own| own < NICE_VALUE) {
-                    let _ = rustix::process::setpriority_process(None, NICE_VALUE);
-                }
-                let drive = medium.target.drive.as_ref();
-                let device = drive.map_or_else(String::new, |drive| drive.name.clone());
-                let devices = DeviceSearch {
-                    roots: medium.roots(),
-                    device,
-                    known_paths,
-                    known_devices: BlockDevices::default(),
-                    looked: None,
-                };
-                if let Some(reason) = state.search(devices) {
-                    *state.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
-                }
-            })?;
+        let (stop, stopped) = mpsc::channel();
+        let (sender, found) = mpsc::channel();
+        let body = move || {
+            if rustix::process::getpriority_process(None).is_ok_and(|own| own < NICE_VALUE) {
+                let _ = rustix::process::setpriority_process(None, NICE_VALUE);
+            }
+            let drive = medium.target.drive.as_ref();
+            let mut search = DeviceSearch {
+                roots: medium.roots(),
+                device: drive.map_or("", |drive| &drive.name),
+                known_paths,
+                known_devices: BlockDevices::new(),
+                looked: None,
+                stopped,
+            };
+            if let Some(reason) = search.run() {
+                // The owner is gone where nobody receives it.
+                let _ = sender.send(reason);
+            }
+        };
+        let thread = thread::Builder::new().name("user-search".to_owned());
         Ok(Self {
-            shared,
-            thread: Some(thread),
+            found,
+            stop: Some(stop),
+            thread: thread.spawn(body)?,
         })
-    }
-
-    fn take_reason(&self) -> Option<Reason> {
-        let mut reason = self
-            .shared
-            .reason
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        reason.take()
     }
 }
 
-impl SearchState {
+impl Drop for UserSearch {
+    fn drop(&mut self) {
+        self.stop = None;
+        // The thread holds the target open. Wait for it unless it hangs.
+        let deadline = Instant::now() + END_TIMEOUT;
+        while !self.thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Block devices with their sequence numbers: equal while nothing is attached.
+type BlockDevices = Vec<(String, Option<Vec<u8>>)>;
+
+/// Searches for processes that use a device, and for what uses it without a claim. What was there before was claimed
+/// or refused.
+struct DeviceSearch<'m> {
+    roots: &'m SysPaths,
+    device: &'m str,
+    /// Other paths to the disk that are claimed.
+    known_paths: Vec<String>,
+    known_devices: BlockDevices,
+    looked: Option<Instant>,
+    /// Disconnected when the search is to end.
+    stopped: Receiver<()>,
+}
+
+impl DeviceSearch<'_> {
     /// Searches until a user is found, or until the owner ends it.
-    fn search(&self, mut devices: DeviceSearch<'_>) -> Option<Reason> {
-        while !self.is_ended() {
+    fn run(&mut self) -> Option<Reason> {
+        loop {
             let began = Instant::now();
-            devices.known_devices = BlockDevices::default();
-            let stack = Stack::of_devices(devices.roots, &[&devices.device]);
-            let mut scan = ProcessScan::new(devices.roots, &stack);
+            self.known_devices.clear();
+            let stack = Stack::of_devices(self.roots, &[self.device]);
+            let mut scan = ProcessScan::new(self.roots, &stack);
             let mut slice = Instant::now();
-            while !self.is_ended() && scan.examine_next() {
+            while scan.examine_next() {
                 if slice.elapsed() >= WORK_SLICE {
-                    self.pause(slice.elapsed() * PAUSE_PER_WORK);
-                    if let Some(reason) = devices.look() {
+                    if self.is_stopped_within(slice.elapsed() * PAUSE_PER_WORK) {
+                        return None;
+                    }
+                    if let Some(reason) = self.look() {
                         return Some(reason);
                     }
                     slice = Instant::now();
                 }
             }
-            let mut uses = Uses::default();
-            uses.add_scan(scan);
-            if !uses.users.is_empty() {
-                return Some(Reason::InUse(uses.users));
+            let (users, _) = scan.finish();
+            if !users.is_empty() {
+                return Some(Reason::InUse(users));
             }
-            while !self.is_ended() && began.elapsed() < SCAN_INTERVAL {
-                if let Some(reason) = devices.look() {
+            while began.elapsed() < SCAN_INTERVAL {
+                if let Some(reason) = self.look() {
                     return Some(reason);
                 }
-                self.pause(DEVICES_INTERVAL);
+                if self.is_stopped_within(DEVICES_INTERVAL) {
+                    return None;
+                }
             }
         }
-        None
-    }
-
-    fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     /// Waits; the owner ends the wait.
-    fn pause(&self, duration: Duration) {
-        if !self.is_ended() {
-            thread::park_timeout(duration);
-        }
+    fn is_stopped_within(&self, duration: Duration) -> bool {
+        self.stopped.recv_timeout(duration) != Err(RecvTimeoutError::Timeout)
     }
-}
 
-/// Searches for what uses a device without a claim and without a process. What was there before was claimed or
-/// refused.
-struct DeviceSearch<'m> {
-    roots: &'m SysPaths,
-    device: String,
-    /// Other paths to the disk that are claimed.
-    known_paths: Vec<String>,
-    known_devices: BlockDevices,
-    looked: Option<Instant>,
-}
-
-impl DeviceSearch<'_> {
     /// Compares the list of block devices once in a second, and searches where it changed.
     fn look(&mut self) -> Option<Reason> {
-        if self
-            .looked
-            .is_some_and(|at| at.elapsed() < DEVICES_INTERVAL)
-        {
+        let is_early = |at: Instant| at.elapsed() < DEVICES_INTERVAL;
+        if self.looked.is_some_and(is_early) {
             return None;
         }
         self.looked = Some(Instant::now());
-        let devices = BlockDevices::read(self.roots);
+        let devices = self.read_devices();
         if devices == self.known_devices {
             return None;
         }
         self.known_devices = devices;
-        let stack = Stack::of_devices(self.roots, &[&self.device]);
+        let stack = Stack::of_devices(self.roots, &[self.device]);
         let mut uses = Uses::default();
         uses.add_unclaimed(self.roots, &stack);
         for device in stack.other_paths(self.roots) {
@@ -212,35 +207,14 @@ impl DeviceSearch<'_> {
         }
         (!uses.users.is_empty()).then_some(Reason::InUse(uses.users))
     }
-}
 
-/// The block devices with their sequence numbers: equal while nothing is attached.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct BlockDevices(Vec<(String, Option<Vec<u8>>)>);
-
-impl BlockDevices {
-    fn read(roots: &SysPaths) -> Self {
-        let directory: PathBuf = roots.sys.join("block");
-        let names = directory_entries(&directory).into_iter();
-        let sequence = |name: &str| fs::read(directory.join(name).join("diskseq")).ok();
-        Self(names.map(|name| (name.clone(), sequence(&name))).collect())
-    }
-}
-
-impl Drop for UserSearch {
-    fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Release);
-        let Some(thread) = self.thread.take() else {
-            return;
+    fn read_devices(&self) -> BlockDevices {
+        let directory = self.roots.sys.join("block");
+        let with_sequence = |name: String| {
+            let sequence = fs::read(directory.join(&name).join("diskseq")).ok();
+            (name, sequence)
         };
-        thread.thread().unpark();
-        // The thread holds the target open. Wait for it unless it hangs.
-        let deadline = Instant::now() + END_TIMEOUT;
-        while !thread.is_finished() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
-        }
-        if thread.is_finished() {
-            let _ = thread.join();
-        }
+        let names = directory_entries(&directory).into_iter();
+        names.map(with_sequence).collect()
     }
 }

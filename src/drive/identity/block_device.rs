@@ -135,35 +135,6 @@ impl BlockDevice {
         self.parent.as_ref() == Some(&lower.name) || self.slaves.contains(&lower.name)
     }
 
-    /// Its partitions and what is stacked on it and on them, among `all`; each once.
-    #[must_use]
-    pub fn devices_above<'a>(&self, all: &'a [Self]) -> Vec<&'a Self> {
-        let mut above: Vec<&Self> = all.iter().filter(|other| other.is_on(self)).collect();
-        let mut next = 0;
-        while let Some(device) = above.get(next).copied() {
-            let is_new = |other: &&Self| {
-                other.is_on(device) && !above.iter().any(|known| known.name == other.name)
-            };
-            let new: Vec<&Self> = all.iter().filter(is_new).collect();
-            above.extend(new);
-            next += 1;
-        }
-        above
-    }
-
-    /// 512n, 512e or 4Kn: logical and physical sector size.
-    #[must_use]
-    pub fn sector_kind(&self) -> Option<String> {
-        Some(
-            match (self.logical_block_bytes?, self.physical_block_bytes?) {
-                (512, 512) => "512n".to_owned(),
-                (512, 4096) => "512e".to_owned(),
-                (4096, 4096) => "4Kn".to_owned(),
-                (logical, physical) => format!("{logical}/{physical}"),
-            },
-        )
-    }
-
     /// Name for display in a list: that of a volume, vendor and model, the backing file, or its
     /// kind.
     #[must_use]

@@ -1,11 +1,12 @@
 //! How a drive is attached to its host: transport, link and the maximum throughput of the link.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::drive::identity::sysfs::{directory_entries, read_line};
+use crate::drive::identity::sysfs::{directory_entries, read_line, read_number};
 
 /// The link between a drive and its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,27 +43,31 @@ pub(super) fn find_transport(disk: &Path, bus: Option<&str>) -> Option<String> {
     let device = fs::canonicalize(disk.join("device")).unwrap_or_default();
     let steps: Vec<&str> = disk
         .iter()
-        .chain(device.iter())
-        .filter_map(|step| step.to_str())
+        .chain(&device)
+        .filter_map(OsStr::to_str)
         .collect();
-    let fits = |sign: &str| {
-        steps.iter().any(|step| {
-            step.strip_prefix(sign).is_some_and(|rest| {
-                sign.ends_with('-') || rest.starts_with(|letter: char| letter.is_ascii_digit())
-            })
-        })
+    let is_below = |prefix: &str| {
+        let continues = |rest: &str| {
+            prefix.ends_with('-') || rest.starts_with(|letter: char| letter.is_ascii_digit())
+        };
+        let mut steps = steps.iter();
+        steps.any(|step| step.strip_prefix(prefix).is_some_and(continues))
     };
-    TRANSPORT_PREFIXES
+    let known = TRANSPORT_PREFIXES
         .iter()
-        .find(|(sign, _)| fits(sign))
-        .map(|(_, transport)| *transport)
-        .or(match bus {
-            Some("ata") => Some("sata"),
-            Some("usb") => Some("usb"),
-            Some("scsi") => Some("scsi"),
-            _ => None,
-        })
-        .map(str::to_owned)
+        .find(|(prefix, _)| is_below(prefix));
+    let transport = known.map(|(_, transport)| *transport).or(match bus {
+        Some("ata") => Some("sata"),
+        Some("usb") => Some("usb"),
+        Some("scsi") => Some("scsi"),
+        _ => None,
+    });
+    transport.map(str::to_owned)
+}
+
+/// The number at the start of a text such as `6.0 Gbps`.
+fn leading_number(text: &str) -> Option<f64> {
+    text.split(' ').next()?.parse().ok()
 }
 
 const BYTES_PER_MEGABYTE: u64 = 1_000_000;
@@ -97,27 +102,21 @@ pub(super) fn find_host_link(transport: Option<&str>, disk: &Path) -> Option<Hos
 /// multipath NVMe drive are elsewhere in the tree.
 fn ancestors(disk: &Path) -> Vec<PathBuf> {
     let device = fs::canonicalize(disk.join("device")).unwrap_or_default();
-    let controllers = directory_entries(&device)
-        .into_iter()
-        .filter(|name| name.starts_with("nvme"))
-        .filter_map(|name| fs::canonicalize(device.join(name)).ok());
-    let starts: Vec<PathBuf> = [disk.to_owned(), device.clone()]
-        .into_iter()
-        .chain(controllers)
-        .collect();
-    starts
-        .iter()
-        .flat_map(|start| start.ancestors().map(Path::to_owned))
-        .collect()
+    let mut starts = vec![disk.to_owned(), device.clone()];
+    for name in directory_entries(&device) {
+        if name.starts_with("nvme") {
+            starts.extend(fs::canonicalize(device.join(name)));
+        }
+    }
+    let above = starts.iter().flat_map(|start| start.ancestors());
+    above.map(Path::to_owned).collect()
 }
 
 /// `current_link_speed` and `current_link_width` of a PCI device (kernel
 /// Documentation/ABI/testing/sysfs-bus-pci).
 fn pcie_link(directory: &Path) -> Option<HostLink> {
     let speed = read_line(&directory.join("current_link_speed"))?;
-    let width: u64 = read_line(&directory.join("current_link_width"))?
-        .parse()
-        .ok()?;
+    let width: u64 = read_number(&directory.join("current_link_width"))?;
     let rate = speed.split(' ').next()?;
     let pair = PCIE_LANES
         .iter()
@@ -132,21 +131,12 @@ fn pcie_link(directory: &Path) -> Option<HostLink> {
 
 /// `sata_spd` of the port's link (kernel Documentation/ABI/testing/sysfs-ata).
 fn sata_link(directory: &Path) -> Option<HostLink> {
-    let links = directory_entries(directory)
-        .into_iter()
-        .filter(|it| it.starts_with("link"));
-    let speed = links
-        .filter_map(|link| {
-            read_line(
-                &directory
-                    .join(&link)
-                    .join("ata_link")
-                    .join(&link)
-                    .join("sata_spd"),
-            )
-        })
-        .find(|speed| speed.contains("Gbps"))?;
-    let gigabits: f64 = speed.split(' ').next()?.parse().ok()?;
+    let mut links = directory_entries(directory).into_iter();
+    let speed = links.find_map(|link| {
+        let speed = read_line(&directory.join(format!("{link}/ata_link/{link}/sata_spd")))?;
+        speed.contains("Gbps").then_some(speed)
+    })?;
+    let gigabits = leading_number(&speed)?;
     Some(HostLink {
         name: format!("SATA {speed}"),
         // 8b/10b: ten bits on the wire for each byte.
@@ -157,15 +147,13 @@ fn sata_link(directory: &Path) -> Option<HostLink> {
 
 /// `negotiated_linkrate` of the phys of a port (drivers/scsi/scsi_transport_sas.c).
 fn sas_link(directory: &Path) -> Option<HostLink> {
-    let name = directory.file_name()?.to_str()?;
-    let phys = directory_entries(directory)
-        .into_iter()
-        .filter(|it| it.starts_with("phy-"));
-    let rate = name.starts_with("port-").then_some(phys)?.find_map(|phy| {
-        let own = directory.join(&phy).join("sas_phy").join(&phy);
-        read_line(&own.join("negotiated_linkrate"))
+    let is_port = directory.file_name()?.to_str()?.starts_with("port-");
+    let phys = directory_entries(is_port.then_some(directory)?);
+    let rate = phys.iter().find_map(|phy| {
+        let file = format!("{phy}/sas_phy/{phy}/negotiated_linkrate");
+        read_line(&directory.join(file))
     })?;
-    let gigabits: f64 = rate.split(' ').next()?.parse().ok()?;
+    let gigabits = leading_number(&rate)?;
     Some(HostLink {
         name: format!("SAS {rate}"),
         max_bytes_per_s: (gigabits * 1e8) as u64,

@@ -105,7 +105,6 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
     let device_number =
         mounts::parse_device_number(&read_line(&location.device_directory.join("dev"))?)?;
     let udev = UdevProperties::read(roots, device_number);
-    let names = ModelNames::read(&location, &udev);
     let kind = device_kind(name, &location);
     let transport = if kind == DriveKind::Loop {
         Some("loop".to_owned())
@@ -128,10 +127,6 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         read_only: read_flag(&location.device_directory.join("ro")),
         volume: VolumeName::read(name, &location, &udev),
         by_id: by_id_name(&udev),
-        vendor: names.vendor,
-        model: names.model,
-        serial: names.serial,
-        firmware: names.firmware,
         transport,
         scheduler: read_line(&location.queue_attribute("scheduler"))
             .map(|text| active_scheduler(&text)),
@@ -146,8 +141,9 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         slaves: directory_entries(&location.device_directory.join("slaves")),
         backing_file: read_line(&location.device_directory.join("loop/backing_file")),
         users: usage.uses_of_device(device_number, &location.device_directory),
-        parent: location.parent,
+        parent: location.parent.clone(),
         details,
+        ..reported_names(&location, &udev)
     })
 }
 
@@ -189,37 +185,30 @@ fn partition_alignment(location: &SysfsLocation) -> Option<bool> {
     (physical > 0).then(|| start % physical == offset % physical)
 }
 
-/// Vendor and model that the drive reports.
-struct ModelNames {
-    vendor: Option<String>,
-    model: Option<String>,
-    serial: Option<String>,
-    firmware: Option<String>,
-}
-
-impl ModelNames {
-    fn read(location: &SysfsLocation, udev: &UdevProperties) -> Self {
-        let kernels = read_drive_text(&location.hardware_attribute("model"))
-            .or_else(|| read_drive_text(&location.hardware_attribute("name")));
-        // A SCSI model name ends after 16 characters: udev has the full name of an ATA drive.
-        let disk = udev
-            .model()
-            .filter(|_| udev.get("ID_BUS").as_deref() == Some("ata"));
-        Self {
-            vendor: read_drive_text(&location.hardware_attribute("vendor"))
-                // The kernel sets "ATA", and a number comes from the bus; neither is a vendor.
-                .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
-                .or_else(|| udev.get("ID_VENDOR").filter(|vendor| vendor != "ATA")),
-            model: disk.or(kernels).or_else(|| udev.model()),
-            serial: read_drive_text(&location.hardware_attribute("serial"))
-                .or_else(|| read_drive_text(&location.disk_directory.join("serial")))
-                .or_else(|| udev.get("ID_SCSI_SERIAL"))
-                .or_else(|| udev.get("ID_SERIAL_SHORT"))
-                .or_else(|| vpd_unit_serial(&location.hardware_attribute("vpd_pg80"))),
-            firmware: read_drive_text(&location.hardware_attribute("firmware_rev"))
-                .or_else(|| udev.get("ID_REVISION"))
-                .or_else(|| read_drive_text(&location.hardware_attribute("rev"))),
-        }
+/// A device of which only vendor, model, serial number and firmware are known, as the drive reports them.
+fn reported_names(location: &SysfsLocation, udev: &UdevProperties) -> BlockDevice {
+    let hardware = |name: &str| read_drive_text(&location.hardware_attribute(name));
+    // A SCSI model name ends after 16 characters: udev has the full name of an ATA drive.
+    let is_ata = udev.get("ID_BUS").as_deref() == Some("ata");
+    let full_name = udev.model().filter(|_| is_ata);
+    BlockDevice {
+        // The kernel sets "ATA", and a number comes from the bus; neither is a vendor.
+        vendor: hardware("vendor")
+            .filter(|vendor| vendor != "ATA" && !vendor.starts_with("0x"))
+            .or_else(|| udev.get("ID_VENDOR").filter(|vendor| vendor != "ATA")),
+        model: full_name
+            .or_else(|| hardware("model"))
+            .or_else(|| hardware("name"))
+            .or_else(|| udev.model()),
+        serial: hardware("serial")
+            .or_else(|| read_drive_text(&location.disk_directory.join("serial")))
+            .or_else(|| udev.get("ID_SCSI_SERIAL"))
+            .or_else(|| udev.get("ID_SERIAL_SHORT"))
+            .or_else(|| vpd_unit_serial(&location.hardware_attribute("vpd_pg80"))),
+        firmware: hardware("firmware_rev")
+            .or_else(|| udev.get("ID_REVISION"))
+            .or_else(|| hardware("rev")),
+        ..BlockDevice::default()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The identity of an opened medium, to verify later that it is still the same one.
 
-use std::fmt;
 use std::fs::File;
 use std::io;
 
@@ -28,20 +27,29 @@ pub struct MediumIdentity {
 }
 
 /// The first difference between two identities.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityChange {
     /// The name resolves to another device number or inode.
+    #[error("the name leads to another device or file")]
     FileIdentity,
     /// The size in bytes, before and now.
+    #[error("its size was {0} bytes and is {1} bytes")]
     Size(u64, u64),
     /// Another disk or medium was attached under the same device number.
+    #[error("another disk or medium was attached under the same device number")]
     DiskSequence,
     /// A loop device shows another part of its file.
+    #[error("the loop device got another file, or another offset or size limit in its file")]
     LoopRange,
     /// The drive reports another model or serial number.
+    #[error("the drive reports another model or serial number")]
     Serial,
     /// The device no longer responds.
+    #[error("the device no longer responds")]
     DeviceGone,
+    /// Other bytes are on it than those that were shown.
+    #[error("what is on it has changed")]
+    Contents,
 }
 
 impl MediumIdentity {
@@ -118,22 +126,5 @@ impl MediumIdentity {
             (now.model, now.serial) = (self.model.clone(), self.serial.clone());
         }
         self.first_difference(&now)
-    }
-}
-
-impl fmt::Display for IdentityChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FileIdentity => f.write_str("the name leads to another device or file"),
-            Self::Size(before, now) => write!(f, "its size was {before} bytes and is {now} bytes"),
-            Self::DiskSequence => {
-                f.write_str("another disk or medium was attached under the same device number")
-            }
-            Self::LoopRange => f.write_str(
-                "the loop device got another file, or another offset or size limit in its file",
-            ),
-            Self::Serial => f.write_str("the drive reports another model or serial number"),
-            Self::DeviceGone => f.write_str("the device no longer responds"),
-        }
     }
 }

@@ -1,13 +1,14 @@
 //! Opens an [`OpenMedium`] by name.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::{File, FileType, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, Mode as Permissions, OFlags, StatxFlags};
+use rustix::io::Errno;
 
 use crate::drive::error::{DriveError, io_error_context};
 use crate::drive::guard::{Reason, Refusal, Usage};
@@ -39,7 +40,60 @@ pub fn open_target(
 ) -> Result<OpenMedium, DriveError> {
     let path = strip_trailing_slash(Path::new(name.as_ref()));
     let name = printable_bytes(path.as_os_str().as_bytes());
-    open_path(roots, &path, &name, scratch_size)
+    // Examine the file before opening it: opening a pipe blocks, opening a tape rewinds. While this
+    // descriptor is open its inode number is not reused.
+    let looked_at = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Permissions::empty());
+    let looked_at = looked_at.map_err(|error| match error {
+        // A file in the middle of the path: what the path names does not exist either.
+        Errno::NOENT | Errno::NOTDIR => DriveError::NotFound { name: name.clone() },
+        _ => io_error_context("examine", &name)(error),
+    })?;
+    let looked_at = File::from(looked_at);
+    let metadata = looked_at
+        .metadata()
+        .map_err(io_error_context("examine", &name))?;
+    let (kind, file, size) = if metadata.is_dir() {
+        let size = free_space::scratch_size(roots, &looked_at, &name, scratch_size)?;
+        let file = scratch::create_scratch_file(&path, &name)?;
+        (TargetKind::ScratchFile, file, size)
+    } else {
+        check_kind(&looked_at, &name, metadata.file_type())?;
+        let file = open_anchor(&path, &name, &metadata)?;
+        if metadata.file_type().is_block_device() {
+            let size = ioctl::block_device_size(&file)
+                .map_err(io_error_context("get the size of", &name))?;
+            (TargetKind::BlockDevice, file, size)
+        } else {
+            (TargetKind::File, file, metadata.len())
+        }
+    };
+    if size == 0 {
+        let advice = "insert a medium, or name a file with content, or its directory: a scratch file is created there";
+        let what = "empty";
+        return Err(DriveError::Unsuitable { name, what, advice });
+    }
+    let target = describe(roots, &file, name, kind, size)?;
+    OpenMedium::new(roots, target, &path, file)
+}
+
+/// Refuses what can be neither read nor written at any place.
+fn check_kind(looked_at: &File, name: &str, kind: FileType) -> Result<(), DriveError> {
+    let what = if kind.is_char_device() {
+        Some("a character device, and cannot be measured")
+    } else if kind.is_fifo() || kind.is_socket() {
+        Some("a pipe or a socket, and cannot be measured")
+    } else if kind.is_file() {
+        input::acts_on_kernel(looked_at).map_err(io_error_context("examine", name))?
+    } else {
+        None
+    };
+    what.map_or(Ok(()), |what| {
+        Err(DriveError::Unsuitable {
+            name: name.to_owned(),
+            what,
+            advice: "name a block device, a regular file or a directory",
+        })
+    })
 }
 
 /// Properties of a directory for a list. Creates no file, so that listing changes no file system.
@@ -60,29 +114,13 @@ pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, Drive
     rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
         .map_err(io_error_context("create a file in", &name))?;
     let size = free_space::scratch_size(roots, &directory, &name, None)?;
-    let metadata = directory
-        .metadata()
-        .map_err(io_error_context("examine", &name))?;
-    let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
-    let file_system = file_system_type(roots, &directory, &metadata);
-    let logical = drive.as_ref().and_then(|drive| drive.logical_block_bytes);
-    let logical = logical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT);
-    let physical = drive.as_ref().and_then(|drive| drive.physical_block_bytes);
-    Ok(Target {
-        name,
-        kind: TargetKind::ScratchFile,
-        size_bytes: size,
-        logical_block_bytes: logical,
-        physical_block_bytes: physical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT).max(logical),
-        buffer_alignment: logical,
-        supports_direct_io: match file_system.as_deref() {
-            Some("ramfs") => false,
-            Some("tmpfs") => memory_takes_direct(),
-            _ => true,
-        },
-        drive,
-        file_system,
-    })
+    let mut target = describe(roots, &directory, name, TargetKind::ScratchFile, size)?;
+    target.supports_direct_io = match target.file_system.as_deref() {
+        Some("ramfs") => false,
+        Some("tmpfs") => memory_takes_direct(),
+        _ => true,
+    };
+    Ok(target)
 }
 
 /// Whether in-memory files support `O_DIRECT`, as they do since kernel 6.6. Tested with an unnamed
@@ -93,73 +131,14 @@ fn memory_takes_direct() -> bool {
         .is_ok_and(|file| supports_direct_open(&file.into()))
 }
 
-fn open_path(
-    roots: &SysPaths,
-    path: &Path,
-    name: &str,
-    scratch_size: Option<u64>,
-) -> Result<OpenMedium, DriveError> {
-    // Examine the file before opening it: opening a pipe blocks, opening a tape rewinds. While this
-    // descriptor is open its inode number is not reused.
-    let look = OFlags::PATH | OFlags::CLOEXEC;
-    let looked_at =
-        rustix::fs::open(path, look, Permissions::empty()).map_err(|error| match error {
-            // A file in the middle of the path: what the path names does not exist either.
-            rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR => DriveError::NotFound {
-                name: name.to_owned(),
-            },
-            _ => io_error_context("examine", name)(error),
-        })?;
-    let looked_at = File::from(looked_at);
-    let metadata = looked_at
-        .metadata()
-        .map_err(io_error_context("examine", name))?;
-    let kind = metadata.file_type();
-    if kind.is_dir() {
-        let size = free_space::scratch_size(roots, &looked_at, name, scratch_size)?;
-        let file = scratch::create_scratch_file(path, name)?;
-        return file_medium(roots, path, name, TargetKind::ScratchFile, file, size);
-    }
-    let unsuitable = |what| DriveError::UnsupportedFileType {
-        name: name.to_owned(),
-        what,
-    };
-    if kind.is_char_device() {
-        return Err(unsuitable("a character device"));
-    }
-    if kind.is_fifo() || kind.is_socket() {
-        return Err(unsuitable("a pipe or a socket"));
-    }
-    if kind.is_file()
-        && let Some(what) =
-            input::acts_on_kernel(&looked_at).map_err(io_error_context("examine", name))?
-    {
-        return Err(unsuitable(what));
-    }
-    let anchor = open_anchor(path, name, &metadata)?;
-    if kind.is_block_device() {
-        return device_medium(roots, path, name, anchor, &metadata);
-    }
-    let size = metadata.len();
-    file_medium(roots, path, name, TargetKind::File, anchor, size)
-}
-
 /// The anchor descriptor of the file that was examined.
 fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, DriveError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(path, flags, Permissions::empty())
         .map(File::from)
         .map_err(|error| match error {
-            rustix::io::Errno::PERM | rustix::io::Errno::ACCESS
-                if expected.file_type().is_block_device() =>
-            {
-                DriveError::PermissionDenied {
-                    name: name.to_owned(),
-                    root: rustix::process::geteuid().is_root(),
-                }
-            }
             // The open does not wait until the holder gives it up.
-            rustix::io::Errno::AGAIN if expected.is_file() => DriveError::Refused(Refusal {
+            Errno::AGAIN if expected.is_file() => DriveError::Refused(Refusal {
                 name: name.to_owned(),
                 reason: Reason::in_use(name, Usage::Lease),
             }),
@@ -174,110 +153,53 @@ fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, Dri
     Ok(file)
 }
 
-fn device_medium(
+/// The properties of an open target: of the device itself, or of that which holds its file system.
+fn describe(
     roots: &SysPaths,
-    path: &Path,
-    name: &str,
-    anchor: File,
-    metadata: &Metadata,
-) -> Result<OpenMedium, DriveError> {
-    let size =
-        ioctl::block_device_size(&anchor).map_err(io_error_context("get the size of", name))?;
-    if size == 0 {
-        return Err(DriveError::ZeroSize {
-            name: name.to_owned(),
-            device: true,
-        });
-    }
-    let logical = rustix::fs::ioctl_blksszget(&anchor)
-        .map_err(io_error_context("get the block size of", name))?;
-    let physical = rustix::fs::ioctl_blkpbszget(&anchor).unwrap_or(logical);
-    let alignment =
-        DirectAlignment::of_file(&anchor).filter(|alignment| alignment.buffer_alignment > 0);
-    let target = Target {
-        name: name.to_owned(),
-        kind: TargetKind::BlockDevice,
-        size_bytes: size,
-        logical_block_bytes: logical,
-        physical_block_bytes: physical.max(logical),
-        buffer_alignment: alignment.map_or(logical, |alignment| alignment.buffer_alignment),
-        supports_direct_io: supports_direct_open(&anchor),
-        drive: identity::block_device_by_number(roots, split_device_number(metadata.rdev())),
-        file_system: None,
-    };
-    OpenMedium::new(roots, target, path, anchor)
-}
-
-fn file_medium(
-    roots: &SysPaths,
-    path: &Path,
-    name: &str,
+    file: &File,
+    name: String,
     kind: TargetKind,
-    anchor: File,
-    size: u64,
-) -> Result<OpenMedium, DriveError> {
-    if size == 0 {
-        return Err(DriveError::ZeroSize {
-            name: name.to_owned(),
-            device: false,
-        });
-    }
-    let metadata = anchor
+    size_bytes: u64,
+) -> Result<Target, DriveError> {
+    let metadata = file
         .metadata()
-        .map_err(io_error_context("examine", name))?;
-    let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
-    let logical_of = |drive: &BlockDevice| drive.logical_block_bytes;
-    let physical_of = |drive: &BlockDevice| drive.physical_block_bytes;
-    let alignment = DirectAlignment::of_file(&anchor);
-    let logical = match alignment {
-        Some(alignment) if alignment.offset_alignment > 0 => alignment.offset_alignment,
-        _ => drive
-            .as_ref()
-            .and_then(logical_of)
-            .unwrap_or(FALLBACK_DIRECT_ALIGNMENT),
+        .map_err(io_error_context("examine", &name))?;
+    let is_device = kind == TargetKind::BlockDevice;
+    let number = if is_device {
+        metadata.rdev()
+    } else {
+        metadata.dev()
     };
-    let physical = drive.as_ref().and_then(physical_of);
-    let direct = alignment.is_none_or(|alignment| alignment.offset_alignment > 0)
-        && supports_direct_open(&anchor);
-    let target = Target {
-        name: name.to_owned(),
+    let drive = identity::block_device_by_number(roots, split_device_number(number));
+    let of_drive = |bytes: fn(&BlockDevice) -> Option<u32>| drive.as_ref().and_then(bytes);
+    let direct = direct_alignment(file);
+    let logical = direct
+        .map(|(offset, _)| offset)
+        .filter(|bytes| *bytes > 0)
+        .or_else(|| of_drive(|drive| drive.logical_block_bytes))
+        .unwrap_or(FALLBACK_DIRECT_ALIGNMENT);
+    let physical = of_drive(|drive| drive.physical_block_bytes);
+    let buffer = direct.map(|(_, buffer)| buffer).filter(|bytes| *bytes > 0);
+    Ok(Target {
+        name,
         kind,
-        size_bytes: size,
+        size_bytes,
         logical_block_bytes: logical,
         physical_block_bytes: physical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT).max(logical),
-        buffer_alignment: match alignment {
-            Some(alignment) if alignment.buffer_alignment > 0 => alignment.buffer_alignment,
-            _ => logical,
-        },
-        supports_direct_io: direct,
+        buffer_alignment: buffer.unwrap_or(logical),
+        supports_direct_io: direct.is_none_or(|(offset, _)| offset > 0)
+            && supports_direct_open(file),
+        file_system: file_system_type(roots, file, &metadata).filter(|_| !is_device),
         drive,
-        file_system: file_system_type(roots, &anchor, &metadata),
-    };
-    OpenMedium::new(roots, target, path, anchor)
+    })
 }
 
-/// `O_DIRECT` alignment of an open file.
-#[derive(Debug, Clone, Copy)]
-struct DirectAlignment {
-    /// Of buffers, in bytes; 0 where `O_DIRECT` is not possible.
-    buffer_alignment: u32,
-    /// Of addresses and sizes, in bytes; 0 where `O_DIRECT` is not possible.
-    offset_alignment: u32,
-}
-
-impl DirectAlignment {
-    /// `None` if the kernel does not report it.
-    fn of_file(file: &File) -> Option<Self> {
-        let facts = statx(file, STATX_DIOALIGN)?;
-        (facts.stx_mask & STATX_DIOALIGN.bits() != 0).then_some(Self {
-            buffer_alignment: facts.stx_dio_mem_align,
-            offset_alignment: facts.stx_dio_offset_align,
-        })
-    }
-}
-
-fn statx(file: &File, wanted: StatxFlags) -> Option<Statx> {
-    rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok()
+/// `O_DIRECT` alignment of an open file, in bytes: of addresses and sizes, and of buffers; 0 where `O_DIRECT` is not
+/// possible. `None` if the kernel does not report it.
+fn direct_alignment(file: &File) -> Option<(u32, u32)> {
+    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, STATX_DIOALIGN).ok()?;
+    let is_known = facts.stx_mask & STATX_DIOALIGN.bits() != 0;
+    is_known.then_some((facts.stx_dio_offset_align, facts.stx_dio_mem_align))
 }
 
 /// Whether the file system lets it be opened with `O_DIRECT`.

@@ -74,29 +74,6 @@ impl Target {
         }
     }
 
-    /// What to do after an error that may mean that the drive was removed, where the file system then keeps the space
-    /// of a scratch file in use: it has no list of files that were removed while they were open.
-    #[must_use]
-    pub fn lost_space_advice(&self) -> Option<&'static str> {
-        let forgets_removed_files = matches!(
-            self.file_system.as_deref()?,
-            "vfat"
-                | "msdos"
-                | "exfat"
-                | "fuseblk"
-                | "ntfs"
-                | "ntfs3"
-                | "udf"
-                | "hfs"
-                | "hfsplus"
-                | "ext2"
-        );
-        (self.kind == TargetKind::ScratchFile && forgets_removed_files).then_some(
-            "if the drive was removed, check its file system (fsck) when it is back: it may still \
-             count the space of the scratch file as used",
-        )
-    }
-
     /// Whether the drive is rotational, if known.
     #[must_use]
     pub fn is_rotational(&self) -> Option<bool> {
@@ -124,31 +101,5 @@ pub fn strip_trailing_slash(path: &Path) -> PathBuf {
     match end {
         Some(end) if slash => PathBuf::from(OsStr::from_bytes(&bytes[..=end])),
         _ => path.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn space_of_a_scratch_file_is_lost_on_file_systems_without_a_list_of_removed_files() {
-        let advice = |kind, file_system: Option<&str>| {
-            let target = Target {
-                kind,
-                file_system: file_system.map(str::to_owned),
-                ..Target::example_drive()
-            };
-            target.lost_space_advice()
-        };
-        for name in ["vfat", "exfat", "ntfs3"] {
-            let text = advice(TargetKind::ScratchFile, Some(name));
-            assert!(text.is_some_and(|text| text.contains("fsck")), "{name}");
-            assert_eq!(advice(TargetKind::File, Some(name)), None, "{name}");
-        }
-        for name in ["ext4", "xfs", "btrfs"] {
-            assert_eq!(advice(TargetKind::ScratchFile, Some(name)), None, "{name}");
-        }
-        assert_eq!(advice(TargetKind::ScratchFile, None), None);
     }
 }

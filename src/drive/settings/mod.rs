@@ -102,27 +102,23 @@ impl SettingsManager {
     /// runs, nor settings that someone else has changed since.
     #[must_use]
     pub fn restore_leftovers(&self) -> Vec<Result<RestoredSetting, SettingError>> {
-        let restored = self.restore_recorded();
-        restored.unwrap_or_else(|error| vec![Err(error)])
-    }
-
-    fn restore_recorded(&self) -> Result<Vec<Result<RestoredSetting, SettingError>>, SettingError> {
         let opened = PrivateDirectory::open(&self.base, Path::new(RECORD_SUBDIRECTORY));
-        if let Err(error) = &opened
+        let listed = opened.and_then(|directory| Ok((directory.entry_names()?, directory)));
+        let (names, directory) = match listed {
+            Ok(listed) => listed,
             // A directory that this user may not search was never used.
-            && (error.is_not_found() || error.is_permission_denied())
-        {
-            return Ok(Vec::new());
-        }
-        let directory = opened?;
-        let names = directory.entry_names()?;
+            Err(error) if error.is_not_found() || error.is_permission_denied() => {
+                return Vec::new();
+            }
+            Err(error) => return vec![Err(error.into())],
+        };
         let names = names.iter().filter_map(|name| name.to_str());
         let names = names.filter_map(|name| name.strip_suffix(RECORD_SUFFIX));
-        let settings = names.filter_map(SystemSetting::from_name);
-        let restored = settings
+        names
+            .filter_map(SystemSetting::from_name)
             .filter_map(|setting| self.restore_leftover(&directory, &setting).transpose())
-            .filter(|restored| !matches!(restored, Err(error) if error.is_locked_by_process()));
-        Ok(restored.collect())
+            .filter(|restored| !matches!(restored, Err(error) if error.is_locked_by_process()))
+            .collect()
     }
 
     /// Restores one setting, and removes its record.

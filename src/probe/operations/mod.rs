@@ -1,16 +1,14 @@
-//! Operations with an end that are no copies: resync of an array, scrub, balance, swapoff, fsck.
+//! Operations with an end that are no copies: resync of an array, scrub, balance, pvmove, discard.
 //!
 //! Nothing is asked where nothing can run: each reader looks first at what a sample has read anyway,
 //! the devices and the names of the processes.
 
 mod btrfs;
-pub mod device_mapper;
-pub mod fsck;
+mod discard;
 pub mod md;
 pub mod operation;
-mod programs;
+pub mod pvmove;
 mod sources;
-pub mod swap;
 pub mod zfs;
 
 use std::time::Duration;
@@ -21,7 +19,6 @@ pub(super) use self::sources::OperationSources;
 /// Reads the operations of each sample.
 #[derive(Debug, Default)]
 pub(super) struct OperationReader {
-    device_mapper: device_mapper::StatusReader,
     zfs: zfs::ScanReader,
 }
 
@@ -33,10 +30,10 @@ impl OperationReader {
         at: Duration,
     ) -> Vec<OperationSample> {
         let mut found = md::operations(sources.roots, sources.disks);
-        found.extend(self.device_mapper.operations(sources, at));
+        found.extend(pvmove::operations(sources));
         found.extend(btrfs::operations(sources));
         found.extend(self.zfs.operations(sources, at));
-        found.extend(programs::operations(sources));
+        found.extend(discard::operations(sources));
         found
     }
 }

@@ -38,16 +38,8 @@ pub enum OperationKind {
     Balance,
     /// A logical volume is moved.
     Pvmove,
-    /// The halves of a mirror are made equal.
-    MirrorSync,
-    /// A snapshot is merged into its origin.
-    SnapshotMerge,
-    /// Swapped memory is read back.
-    Swapoff,
     /// Unused space is discarded.
     Discard,
-    /// A file system is checked.
-    Fsck,
 }
 
 /// How far an operation is.
@@ -62,8 +54,6 @@ pub enum OperationProgress {
         /// What is counted.
         unit: WorkUnit,
     },
-    /// Bytes that are left.
-    Remaining(u64),
     /// A counter of bytes that began before the operation.
     Counter {
         /// Its value.

@@ -63,10 +63,8 @@ impl ScanReader {
         let is_due = |called: Duration| at.saturating_sub(called) >= CALL_INTERVAL;
         if self.called_at.is_none_or(is_due) {
             self.called_at = Some(at);
-            self.call = match &self.program {
-                Some(path) => stores::start_program(path, &["status"]),
-                None => stores::start_zfs("zpool", &["status"]),
-            };
+            let program = self.program.as_deref().unwrap_or("zpool");
+            self.call = stores::start_program(program, &["status"]);
         }
     }
 }

@@ -17,10 +17,10 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign_tree::ForeignTree;
-use crate::probe::copy_jobs::temporary_name::final_path;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::process::open_files::has_write_lease;
 use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
+use crate::probe::process::temporary_name::final_path;
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.

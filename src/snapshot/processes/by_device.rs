@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::snapshot::interval::{ProcessPair, SampleInterval};
+use crate::probe::interval::{ProcessPair, SampleInterval};
 use crate::snapshot::view::{DeviceShare, ProcessView, TracedInterval};
 use crate::stats::sorting::SortList as _;
 use crate::trace::requests::{DeviceIoCounts, DeviceNumber, TracedIo, TracedProcess};

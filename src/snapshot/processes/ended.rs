@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::probe::SystemSample;
+use crate::probe::interval::{ProcessPair, SampleInterval};
 use crate::probe::sample::{ExitRecord, ProcessIo, ProcessKey, ProcessSample};
-use crate::snapshot::interval::{ProcessPair, SampleInterval};
 
 /// Readings of a parent's counters within which those of an ended child have to appear.
 const MAX_READINGS: u8 = 2;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::files::safe_text::SafeText;
+use crate::probe::interval::{ProcessPair, SampleInterval, io_difference};
 use crate::probe::sample::{ProcessSample, ThreadSample};
-use crate::snapshot::interval::{ProcessPair, SampleInterval, io_difference};
 use crate::snapshot::processes::{is_active, set_rates};
 use crate::snapshot::view::{DeviceShare, ProcessView};
 

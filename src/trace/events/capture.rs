@@ -8,15 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::catalog::{EventSpec, TraceDetail, drop_fallbacks, wanted_events};
 use super::decode::EventDecoder;
-use super::enabled::{ENABLED_EVENTS, EnabledEvent, EventKind, FILE_EVENTS, SUBSTITUTE_EVENTS};
 use super::error::TraceError;
-use super::event::{BlockEvent, DeviceNumber};
-use super::file_event::FileEvent;
+use super::event::{DeviceNumber, Event, EventKind};
 use super::instance::TraceInstance;
-use super::names::ThreadNames;
 use super::page::PageFormat;
-use super::ring_reader::{RingReader, SETTLE_TIME_NS};
+use super::reader::{RingReader, SETTLE_TIME_NS, ThreadNames};
 use super::tracefs::TracefsMount;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
@@ -36,103 +34,69 @@ pub struct CaptureSettings {
     /// Devices, including partitions of a drive: the device numbers in the events. Empty: all.
     pub devices: Vec<DeviceNumber>,
     /// Which events.
-    pub detail: CaptureDetail,
-}
-
-/// Which events a capture records. Fewer events cost the traced processes less.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CaptureDetail {
-    /// All steps of requests.
-    #[default]
-    Requests,
-    /// Only what is needed to separate Q2D from D2C.
-    QueueAndDrive,
-    /// The start and the end of each bio, and the events of files.
-    Files,
-}
-
-impl CaptureDetail {
-    fn includes(self, event: &EnabledEvent) -> bool {
-        match self {
-            Self::Requests => true,
-            Self::QueueAndDrive => event.is_for_queue_and_drive(),
-            Self::Files => event.is_for_files(),
-        }
-    }
-
-    /// The events of this level of detail, also those that the kernel lacks.
-    fn wanted_events(self) -> Vec<EnabledEvent> {
-        let files: &[&[EnabledEvent]] = match self {
-            Self::Files => &[FILE_EVENTS, SUBSTITUTE_EVENTS],
-            Self::Requests | Self::QueueAndDrive => &[],
-        };
-        let all = ENABLED_EVENTS.iter().chain(files.iter().copied().flatten());
-        all.filter(|event| self.includes(event)).copied().collect()
-    }
-}
-
-/// The wanted events that the kernel has, without substitutes for those that it has.
-fn available_events(wanted: Vec<EnabledEvent>, missing: &[EnabledEvent]) -> Vec<EnabledEvent> {
-    let available: Vec<EnabledEvent> = wanted
-        .into_iter()
-        .filter(|event| !missing.contains(event))
-        .collect();
-    available
-        .iter()
-        .filter(|event| !event.is_redundant_with(&available))
-        .copied()
-        .collect()
+    pub detail: TraceDetail,
 }
 
 /// An instance whose events are chosen and which is not recording yet. The field order matters: the
 /// buffers have to be closed before the instance can be removed.
 #[derive(Debug)]
-pub(super) struct PreparedTrace {
+pub(crate) struct PreparedTrace {
     /// Reads its buffers.
-    pub(super) ring_reader: RingReader,
+    pub(crate) reader: RingReader,
     /// The instance.
-    pub(super) instance: TraceInstance,
+    pub(crate) instance: TraceInstance,
     /// The events to enable.
-    pub(super) enabled_events: Vec<EnabledEvent>,
+    pub(crate) events: Vec<EventSpec>,
 }
 
-/// Creates an instance with a buffer of this size for each processor.
-pub(super) fn prepare_trace(
-    roots: &SysPaths,
-    settings: &CaptureSettings,
-    buffer_kib: u32,
-) -> Result<PreparedTrace, TraceError> {
-    let tracefs = TracefsMount::open(roots)?;
-    let events = tracefs.root().join("events");
-    let wanted = settings.detail.wanted_events();
-    let (decoder, missing) = EventDecoder::from_format_files(&events, &wanted);
-    if let Some(one) = missing.iter().find(|one| one.required) {
-        return Err(missing_event_error(&events, one.path));
+impl PreparedTrace {
+    /// Creates an instance with a buffer of this size for each processor.
+    pub(crate) fn new(
+        roots: &SysPaths,
+        settings: &CaptureSettings,
+        buffer_kib: u32,
+    ) -> Result<Self, TraceError> {
+        let tracefs = TracefsMount::open(roots)?;
+        let directory = tracefs.root().join("events");
+        let wanted = wanted_events(settings.detail);
+        let (decoder, mut events) = EventDecoder::from_format_files(&directory, &wanted);
+        drop_fallbacks(&mut events);
+        let mut required = wanted.iter().filter(|event| event.is_required());
+        if let Some(missing) = required.find(|event| !events.contains(event)) {
+            return Err(missing_event_error(&directory, &missing.path));
+        }
+        let header = directory.join("header_page");
+        let format = PageFormat::read(&header)
+            .map_err(TraceError::from_io_error("reading", &header))?
+            .ok_or(TraceError::UnknownFormat { path: header })?;
+        let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
+        let names = ThreadNames::new(&roots.proc, instance.tracefs());
+        let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
+        instance.set_filters(&events, &settings.devices)?;
+        Ok(Self {
+            reader,
+            instance,
+            events,
+        })
     }
-    let header = events.join("header_page");
-    let format = PageFormat::read(&header)
-        .map_err(TraceError::from_io_error("reading", &header))?
-        .ok_or(TraceError::UnknownFormat { path: header })?;
-    let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
-    let names = ThreadNames::new(&roots.proc, instance.tracefs());
-    let ring_reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
-    let enabled_events = available_events(wanted, &missing);
-    instance.set_filters(&enabled_events, &settings.devices)?;
-    Ok(PreparedTrace {
-        ring_reader,
-        instance,
-        enabled_events,
-    })
+
+    /// Enables the events and starts recording; returns the time on the events' clock.
+    pub(crate) fn start_recording(&self) -> Result<u64, TraceError> {
+        self.instance.start_recording(&self.events)?;
+        Ok(now_ns())
+    }
 }
 
 /// Why an event that is needed is missing: who may not read tracefs finds none.
-fn missing_event_error(events: &Path, event: &'static str) -> TraceError {
+fn missing_event_error(events: &Path, event: &str) -> TraceError {
     let format = events.join(event).join("format");
     match File::open(&format) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             TraceError::from_io_error("reading", &format)(error)
         }
-        _ => TraceError::NoBlockEvents { event },
+        _ => TraceError::NoBlockEvents {
+            event: event.to_owned(),
+        },
     }
 }
 
@@ -140,9 +104,7 @@ fn missing_event_error(events: &Path, event: &'static str) -> TraceError {
 #[derive(Debug, Clone, Copy)]
 pub struct EventBatch<'e> {
     /// Events in order of time, also across batches.
-    pub events: &'e [BlockEvent],
-    /// Events of files in order of time, also across batches; only at that level of detail.
-    pub file_events: &'e [FileEvent],
+    pub events: &'e [Event],
     /// Events lost since the start.
     pub lost_events: u64,
     /// Time since which the events are complete, on the events' clock: the start of the capture, or
@@ -152,6 +114,15 @@ pub struct EventBatch<'e> {
     pub complete_until: u64,
     /// Why no further events follow, where the kernel ended the capture.
     pub end_error: Option<&'e io::Error>,
+}
+
+impl EventBatch<'_> {
+    /// Why no further events follow, as a sentence.
+    #[must_use]
+    pub fn end_reason(&self) -> Option<String> {
+        let error = self.end_error?;
+        Some(format!("the kernel has ended the trace: {error}"))
+    }
 }
 
 /// What a capture does after a batch.
@@ -168,7 +139,7 @@ pub enum CaptureControl {
 #[derive(Debug)]
 pub struct TraceCapture {
     stop: Arc<AtomicBool>,
-    enabled_events: Vec<EnabledEvent>,
+    kinds: Vec<EventKind>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -185,39 +156,30 @@ impl TraceCapture {
         settings: &CaptureSettings,
         sink: impl FnMut(EventBatch<'_>) -> CaptureControl + Send + 'static,
     ) -> Result<Self, TraceError> {
-        let PreparedTrace {
-            ring_reader,
-            instance,
-            enabled_events: events,
-        } = prepare_trace(roots, settings, BUFFER_KIB)?;
-        instance.start_recording(&events)?;
+        let trace = PreparedTrace::new(roots, settings, BUFFER_KIB)?;
         let stop = Arc::new(AtomicBool::new(false));
+        let kinds = trace.events.iter().map(|event| event.kind).collect();
         let worker = CaptureWorker {
-            ring_reader,
-            instance,
-            enabled_events: events.clone(),
+            complete_since: trace.start_recording()?,
+            trace,
             stop: Arc::clone(&stop),
             lost_events: 0,
-            complete_since: nanoseconds(boot_time()),
         };
         let thread = thread::Builder::new()
             .name("requests".to_owned())
-            .spawn(move || worker.run(sink))
-            .map_err(TraceError::from_io_error(
-                "starting a thread for",
-                &roots.tracing,
-            ))?;
+            .spawn(move || worker.run(sink));
+        let failed = TraceError::from_io_error("starting a thread for", &roots.tracing);
         Ok(Self {
             stop,
-            enabled_events: events,
-            thread: Some(thread),
+            kinds,
+            thread: Some(thread.map_err(failed)?),
         })
     }
 
     /// Whether an event is recorded: not all kernels have all of them.
     #[must_use]
     pub fn records(&self, kind: EventKind) -> bool {
-        self.enabled_events.iter().any(|event| event.kind == kind)
+        self.kinds.contains(&kind)
     }
 
     /// Stops after all events recorded so far were passed on. Returns when the instance is removed.
@@ -242,12 +204,9 @@ impl Drop for TraceCapture {
     }
 }
 
-/// State of the thread. The field order matters: the buffers have to be closed before the instance
-/// can be removed.
+/// State of the thread.
 struct CaptureWorker {
-    ring_reader: RingReader,
-    instance: TraceInstance,
-    enabled_events: Vec<EnabledEvent>,
+    trace: PreparedTrace,
     stop: Arc<AtomicBool>,
     lost_events: u64,
     complete_since: u64,
@@ -257,12 +216,10 @@ impl CaptureWorker {
     fn run(mut self, mut sink: impl FnMut(EventBatch<'_>) -> CaptureControl) {
         let followed = self.capture_loop(&mut sink);
         // Without this, reading might never end on a busy machine.
-        let _ = self.instance.stop_recording();
-        let ended = followed
-            .and(self.ring_reader.read_events().map(|_| ()))
-            .err();
-        self.lost_events = self.ring_reader.lost_events();
-        self.deliver_batch(None, ended.as_ref(), &mut sink);
+        let _ = self.trace.instance.stop_recording();
+        let ended = followed.and(self.trace.reader.read_events().map(|_| ()));
+        self.lost_events = self.trace.reader.lost_events();
+        self.deliver_batch(None, ended.err().as_ref(), &mut sink);
     }
 
     /// Reads until it is stopped or the kernel refuses.
@@ -273,13 +230,13 @@ impl CaptureWorker {
         let mut nap = MIN_SLEEP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
-            let started = nanoseconds(boot_time());
-            nap = match self.ring_reader.read_events()? {
+            let started = now_ns();
+            nap = match self.trace.reader.read_events()? {
                 0 => (nap * 2).min(MAX_SLEEP),
                 _ => MIN_SLEEP,
             };
             if counted.elapsed() >= LOST_COUNT_INTERVAL {
-                self.lost_events = self.ring_reader.lost_events();
+                self.lost_events = self.trace.reader.lost_events();
                 counted = Instant::now();
             }
             match self.deliver_batch(Some(started), None, sink) {
@@ -292,53 +249,49 @@ impl CaptureWorker {
 
     /// Pauses recording for a time, or until it is stopped.
     fn pause_recording(&mut self, time: Duration) -> io::Result<()> {
-        self.instance
-            .disable_events(&self.enabled_events)
-            .map_err(io::Error::other)?;
-        self.ring_reader.read_events()?;
+        let instance = &self.trace.instance;
+        let disabled = instance.disable_events(&self.trace.events);
+        disabled.map_err(io::Error::other)?;
+        self.trace.reader.read_events()?;
         let end = Instant::now() + time;
         while !self.stop.load(Ordering::Relaxed) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                self.instance
-                    .start_recording(&self.enabled_events)
-                    .map_err(io::Error::other)?;
+                self.trace.start_recording().map_err(io::Error::other)?;
                 break;
             }
             thread::park_timeout(left);
         }
-        self.complete_since = nanoseconds(boot_time());
-        self.ring_reader.resume_at(self.complete_since);
+        self.complete_since = now_ns();
+        self.trace.reader.resume_at(self.complete_since);
         Ok(())
     }
 
     fn deliver_batch(
         &mut self,
         started: Option<u64>,
-        ended: Option<&io::Error>,
+        end_error: Option<&io::Error>,
         sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
     ) -> CaptureControl {
-        let (lost, since) = (self.lost_events, self.complete_since);
-        let until = started.map_or_else(
-            || nanoseconds(boot_time()),
-            |started| started.saturating_sub(SETTLE_TIME_NS).max(since),
-        );
-        self.ring_reader
-            .deliver_settled(started, |events, file_events| {
-                sink(EventBatch {
-                    events,
-                    file_events,
-                    lost_events: lost,
-                    complete_since: since,
-                    complete_until: until,
-                    end_error: ended,
-                })
+        let (lost_events, complete_since) = (self.lost_events, self.complete_since);
+        let complete_until = started.map_or_else(now_ns, |started| {
+            started.saturating_sub(SETTLE_TIME_NS).max(complete_since)
+        });
+        self.trace.reader.deliver(started, |events| {
+            sink(EventBatch {
+                events,
+                lost_events,
+                complete_since,
+                complete_until,
+                end_error,
             })
+        })
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// The time on the events' clock.
+fn now_ns() -> u64 {
+    u64::try_from(boot_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -358,11 +311,13 @@ mod tests {
         );
         let format = PageFormat::read(header.as_ref()).unwrap().unwrap();
         let names = ThreadNames::new(directory.path(), directory.path());
+        let decoder = EventDecoder::default();
         let worker = CaptureWorker {
-            ring_reader: RingReader::open(&[processor], EventDecoder::default(), format, names)
-                .unwrap(),
-            instance: TraceInstance::at_path(directory.path().to_owned()),
-            enabled_events: Vec::new(),
+            trace: PreparedTrace {
+                reader: RingReader::open(&[processor], decoder, format, names).unwrap(),
+                instance: TraceInstance::at_path(directory.path().to_owned()),
+                events: Vec::new(),
+            },
             stop: Arc::default(),
             lost_events: 0,
             complete_since: 0,

@@ -1,48 +1,65 @@
-//! Decodes an event's bytes to a [`TraceEvent`], by the formats of the running kernel.
+//! Decodes an event's bytes, by the running kernel's own description of its events:
+//! `events/SYSTEM/EVENT/format` (kernel Documentation/trace/events.rst, section 4).
 
+use std::ops::Range;
 use std::path::Path;
 
-use super::enabled::{EnabledEvent, EventKind};
-use super::event::{
-    BlockEvent, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName, device_number,
-};
-use super::file_decode::FileEventLayout;
-use super::file_event::FileEvent;
-use super::format::{EventFormat, FieldFormat};
+use super::catalog::EventSpec;
+use super::event::{Event, EventKind, FileKey, FixedText, RwbsFlags, ThreadName, device_number};
 
-/// An event of one of the enabled kinds.
+/// Position of a field in an event's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceEvent {
-    /// Of a request, or of the writeback that leads to requests.
-    Block(BlockEvent),
-    /// Of a file.
-    File(FileEvent),
+pub struct FieldFormat {
+    /// First byte.
+    pub offset: usize,
+    /// Length in bytes.
+    pub size: usize,
 }
 
-impl TraceEvent {
-    /// The event of a request.
+impl FieldFormat {
+    /// The byte range of the field. No record is so long that the end would overflow.
     #[must_use]
-    pub fn into_block(self) -> Option<BlockEvent> {
-        match self {
-            Self::Block(event) => Some(event),
-            Self::File(_) => None,
-        }
+    pub fn byte_range(self) -> Range<usize> {
+        self.offset..self.offset.saturating_add(self.size)
     }
 
-    /// The event of a file.
+    /// Its value as an unsigned number, zero-extended; `None` where the record is too short or
+    /// the field is no number.
     #[must_use]
-    pub fn into_file(self) -> Option<FileEvent> {
-        match self {
-            Self::File(event) => Some(event),
-            Self::Block(_) => None,
-        }
+    pub fn read_number(self, record: &[u8]) -> Option<u64> {
+        let bytes = record.get(self.byte_range())?;
+        Some(match bytes.len() {
+            1 => u64::from(bytes[0]),
+            2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
+            4 => u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)),
+            8 => u64::from_ne_bytes(bytes.try_into().ok()?),
+            _ => return None,
+        })
     }
 }
 
-/// Offsets of the fields of one event.
+/// `field:char rwbs[8]; offset:32; size:8; signed:1;`: the name is the last word of the
+/// declaration, without the brackets.
+pub(super) fn parse_field(line: &str) -> Option<(&str, FieldFormat)> {
+    let (declaration, attributes) = line.trim().strip_prefix("field:")?.split_once(';')?;
+    let name = declaration.split_whitespace().last()?;
+    let name = name.split('[').next()?.trim_start_matches('*');
+    let position = |key: &str| -> Option<usize> {
+        let mut attributes = attributes.split(';');
+        let text = attributes.find_map(|position| position.trim().strip_prefix(key))?;
+        text.parse().ok()
+    };
+    let field = FieldFormat {
+        offset: position("offset:")?,
+        size: position("size:")?,
+    };
+    (!name.is_empty()).then_some((name, field))
+}
+
+/// Fields of one event.
 #[derive(Debug, Clone)]
 struct EventLayout {
-    step: RequestStep,
+    kind: EventKind,
     pid: FieldFormat,
     device: Option<FieldFormat>,
     sector: Option<FieldFormat>,
@@ -51,90 +68,94 @@ struct EventLayout {
     flags: Option<FieldFormat>,
     name: Option<FieldFormat>,
     error: Option<FieldFormat>,
-    other_sector: Option<FieldFormat>,
-    other_device: Option<FieldFormat>,
+    old_device: Option<FieldFormat>,
+    old_sector: Option<FieldFormat>,
     backing: Option<FieldFormat>,
     inode: Option<FieldFormat>,
+    amount: Option<FieldFormat>,
 }
 
 impl EventLayout {
     /// `None` where the format lacks a field that an event of that kind needs.
-    fn from_format(step: RequestStep, format: &EventFormat) -> Option<Self> {
-        let field = |name| format.field(name);
-        let is_of_file = matches!(
-            step,
-            RequestStep::Dirtied | RequestStep::WritebackStarted | RequestStep::WritebackFinished
-        );
+    fn parse(kind: EventKind, format: &str) -> Option<Self> {
+        let fields: Vec<(&str, FieldFormat)> = format.lines().filter_map(parse_field).collect();
+        let field = |names: &[&str]| {
+            let mut known = fields.iter().filter(|(name, _)| names.contains(name));
+            known.next().map(|(_, field)| *field)
+        };
+        let amount: &[&str] = match kind {
+            EventKind::PageAdded => &["order"],
+            EventKind::CallStarted(_) => &["fd"],
+            EventKind::DirectStarted => &["count", "len"],
+            EventKind::JournalChanged => &["dirtied_blocks"],
+            EventKind::FileSynced => &["root_objectid"],
+            _ => &[],
+        };
         let layout = Self {
-            step,
-            pid: field("common_pid")?,
-            device: field("dev"),
-            sector: field("sector"),
-            sectors: field("nr_sector"),
-            bytes: field("bytes"),
-            flags: field("rwbs"),
-            name: field("comm"),
+            kind,
+            pid: field(&["common_pid"])?,
+            device: field(&["dev", "s_dev"]),
+            sector: field(&["sector"]),
+            sectors: field(&["nr_sector"]),
+            bytes: field(&["bytes"]),
+            flags: field(&["rwbs"]),
+            name: field(&["comm"]),
             // `errors` until kernel 4.12.
-            error: field("error").or_else(|| field("errors")),
-            other_sector: field("new_sector").or_else(|| field("old_sector")),
-            other_device: field("old_dev"),
-            backing: field("name").filter(|_| is_of_file),
-            inode: field("ino"),
+            error: field(&["error", "errors"]),
+            old_device: field(&["old_dev"]),
+            old_sector: field(&["old_sector"]),
+            backing: field(&["name"]),
+            inode: field(&["ino", "i_ino"]),
+            amount: field(amount),
         };
-        let complete = if is_of_file {
-            layout.backing.is_some() && layout.inode.is_some()
-        } else {
-            layout.device.is_some() && layout.sector.is_some() && layout.flags.is_some()
-        };
-        complete.then_some(layout)
+        layout.is_complete().then_some(layout)
     }
 
-    fn decode_record(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
+    fn is_complete(&self) -> bool {
+        let has_file = self.device.is_some() && self.inode.is_some();
+        match self.kind {
+            EventKind::Dirtied | EventKind::WritebackStarted | EventKind::WritebackFinished => {
+                self.backing.is_some() && self.inode.is_some()
+            }
+            EventKind::PageAdded | EventKind::PageFault | EventKind::DirectMapped => has_file,
+            EventKind::DirectStarted => has_file && self.amount.is_some(),
+            // btrfs names the file system by its UUID.
+            EventKind::FileSynced => self.inode.is_some(),
+            EventKind::CommitStarted | EventKind::CommitFinished => self.device.is_some(),
+            EventKind::JournalChanged => self.device.is_some() && self.amount.is_some(),
+            EventKind::Executed | EventKind::CallStarted(_) | EventKind::CallFinished(_) => true,
+            _ => self.device.is_some() && self.sector.is_some() && self.flags.is_some(),
+        }
+    }
+
+    fn decode_record(&self, at: u64, record: &[u8]) -> Option<Event> {
         let number = |field: Option<FieldFormat>| field.and_then(|field| field.read_number(record));
-        let bytes = |field: Option<FieldFormat>| {
-            field
-                .and_then(|field| record.get(field.byte_range()))
-                .unwrap_or_default()
+        let long = |field| number(field).unwrap_or(0);
+        let short = |field| long(field) as u32;
+        let text = |field: Option<FieldFormat>| {
+            let bytes = field.and_then(|field| record.get(field.byte_range()));
+            bytes.unwrap_or_default()
         };
-        let short = |field| number(field).unwrap_or(0) as u32;
         let sectors = short(self.sectors);
-        Some(BlockEvent {
-            timestamp_ns: at,
-            request_step: self.step,
+        Some(Event {
+            at,
+            kind: self.kind,
             pid: self.pid.read_number(record)? as u32,
-            thread_name: ThreadName::from_field(bytes(self.name)),
+            thread_name: ThreadName::from_field(text(self.name)),
             device: device_number(short(self.device)),
-            sector: number(self.sector).unwrap_or(0),
+            sector: long(self.sector),
             sectors,
             bytes: number(self.bytes).map_or(sectors.saturating_mul(512), |bytes| bytes as u32),
-            flags: RwbsFlags::from_field(bytes(self.flags)),
-            other_sector: number(self.other_sector).unwrap_or(0),
-            other_device: device_number(short(self.other_device)),
+            flags: RwbsFlags::from_field(text(self.flags)),
+            origin: (device_number(short(self.old_device)), long(self.old_sector)),
             // The field is a signed 32-bit number.
             error: short(self.error) as i32,
             file: FileKey {
-                backing_device: FixedText::from_field(bytes(self.backing)),
-                inode: number(self.inode).unwrap_or(0),
+                backing_device: FixedText::from_field(text(self.backing)),
+                inode: long(self.inode),
             },
+            amount: number(self.amount),
         })
-    }
-}
-
-/// The layout of one event of either kind.
-#[derive(Debug, Clone)]
-enum RecordLayout {
-    Block(EventLayout),
-    File(FileEventLayout),
-}
-
-impl RecordLayout {
-    fn from_format(kind: EventKind, format: &EventFormat) -> Option<Self> {
-        match kind {
-            EventKind::Request(step) => EventLayout::from_format(step, format).map(Self::Block),
-            EventKind::File(event_type) => {
-                FileEventLayout::from_format(event_type, format).map(Self::File)
-            }
-        }
     }
 }
 
@@ -142,55 +163,44 @@ impl RecordLayout {
 #[derive(Debug, Clone, Default)]
 pub struct EventDecoder {
     /// By id; each record is looked up.
-    layouts: Vec<Option<Box<RecordLayout>>>,
+    layouts: Vec<Option<Box<EventLayout>>>,
 }
 
 impl EventDecoder {
-    /// Reads the formats of these events below `events`. Returns also those that this kernel lacks.
+    /// Reads the formats of these events below `events`. Returns also those that this kernel has.
     #[must_use]
-    pub fn from_format_files(
-        events: &Path,
-        wanted_events: &[EnabledEvent],
-    ) -> (Self, Vec<EnabledEvent>) {
+    pub fn from_format_files(events: &Path, wanted: &[EventSpec]) -> (Self, Vec<EventSpec>) {
         let mut decoder = Self::default();
-        let mut missing = Vec::new();
-        for wanted in wanted_events {
-            let known = std::fs::read_to_string(events.join(wanted.path).join("format"))
-                .ok()
-                .is_some_and(|text| decoder.add_format(wanted.kind, &text));
-            if !known {
-                missing.push(*wanted);
-            }
-        }
-        (decoder, missing)
+        let mut available = wanted.to_vec();
+        available.retain(|event| {
+            let text = std::fs::read_to_string(events.join(&event.path).join("format"));
+            text.is_ok_and(|text| decoder.add_format(event.kind, &text))
+        });
+        (decoder, available)
     }
 
     /// Adds a format; returns false where it cannot be parsed.
     pub fn add_format(&mut self, kind: EventKind, format: &str) -> bool {
-        let layout = EventFormat::parse(format)
-            .and_then(|format| Some((format.id, RecordLayout::from_format(kind, &format)?)));
-        match layout {
-            Some((id, layout)) => {
-                let index = usize::from(id);
-                if self.layouts.len() <= index {
-                    self.layouts.resize(index + 1, None);
-                }
-                self.layouts[index] = Some(Box::new(layout));
-                true
-            }
-            None => false,
+        let id = format.lines().find_map(|line| line.strip_prefix("ID:"));
+        let id = id.and_then(|text| text.trim().parse::<u16>().ok());
+        let Some((id, layout)) = id.zip(EventLayout::parse(kind, format)) else {
+            return false;
+        };
+        let index = usize::from(id);
+        if self.layouts.len() <= index {
+            self.layouts.resize(index + 1, None);
         }
+        self.layouts[index] = Some(Box::new(layout));
+        true
     }
 
     /// The event in a record; `None` for an event that is not enabled and for a record that is too
     /// short. Every record begins with its event id in 16 bits.
     #[must_use]
-    pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<TraceEvent> {
+    pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<Event> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
-        match self.layouts.get(usize::from(id))?.as_deref()? {
-            RecordLayout::Block(layout) => layout.decode_record(at, record).map(TraceEvent::Block),
-            RecordLayout::File(layout) => layout.decode_record(at, record).map(TraceEvent::File),
-        }
+        let layout = self.layouts.get(usize::from(id))?.as_deref()?;
+        layout.decode_record(at, record)
     }
 }
 

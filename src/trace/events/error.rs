@@ -26,7 +26,7 @@ pub enum TraceError {
     #[error("single requests: n/a, this kernel has no event {event}")]
     NoBlockEvents {
         /// The missing event.
-        event: &'static str,
+        event: String,
     },
     /// The kernel describes its buffer in an unknown format.
     #[error("single requests: n/a, {} cannot be understood", path.display())]

@@ -1,26 +1,18 @@
-//! Events of single requests in the kernel's block layer.
+//! An event of the kernel: a step of a request, or something that is done to a file.
 
 use std::fmt;
 
-/// A step of a request. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
+/// What an event reports. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RequestStep {
+pub enum EventKind {
     /// Q: submitted to the block layer.
     Queued,
-    /// X: too large for the device, split in two at [`BlockEvent::other_sector`].
-    Split,
     /// A: remapped to another device, or from a partition to its drive.
     Remapped,
-    /// M: merged at the end of a waiting request.
-    BackMerged,
-    /// F: merged at the start of a waiting request.
-    FrontMerged,
     /// G: a request was allocated for it.
     Allocated,
     /// I: inserted into the scheduler's queue.
     Inserted,
-    /// A whole request was merged into the one before it.
-    RequestMerged,
     /// D: dispatched to the driver.
     Issued,
     /// R: requeued by the driver.
@@ -29,16 +21,81 @@ pub enum RequestStep {
     Completed,
     /// C of a bio-based device (device mapper, RAID).
     BioCompleted,
-    /// A file's pages became dirty; [`BlockEvent::file`] identifies it.
+    /// A clean file got dirty pages.
     Dirtied,
     /// The thread starts writeback of a file.
     WritebackStarted,
     /// The thread has finished writeback of a file.
     WritebackFinished,
+    /// Pages of a file were added to the page cache: they are read next, or overwritten by a buffered write.
+    PageAdded,
+    /// A mapped page of a file is needed and not in the page table.
+    PageFault,
+    /// The process runs another program, which has another name.
+    Executed,
+    /// Direct I/O of a known length begins: what the thread submits next belongs to the file.
+    DirectStarted,
+    /// The same, where the event tells no length.
+    DirectMapped,
+    /// The thread entered a system call that waits for writeback.
+    CallStarted(SyncCall),
+    /// That system call returned.
+    CallFinished(SyncCall),
+    /// The file that the running system call writes back.
+    FileSynced,
+    /// A commit of a journal began.
+    CommitStarted,
+    /// The commit is on the journal's device.
+    CommitFinished,
+    /// The thread changed blocks that go into the journal.
+    JournalChanged,
     /// Not a kernel event: before this time events of some processor were lost.
     EventsLost,
     /// Not a kernel event: before this time recording was paused.
     RecordingResumed,
+}
+
+/// A system call that waits for writeback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncCall {
+    /// fsync(2).
+    Fsync,
+    /// fdatasync(2).
+    Fdatasync,
+    /// sync_file_range(2).
+    SyncFileRange,
+    /// msync(2).
+    Msync,
+    /// syncfs(2).
+    Syncfs,
+    /// sync(2).
+    Sync,
+}
+
+impl SyncCall {
+    /// All of them.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::SyncFileRange,
+        Self::Msync,
+        Self::Syncfs,
+        Self::Sync,
+    ];
+
+    /// Name of the system call.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::SyncFileRange => "sync_file_range",
+            Self::Msync => "msync",
+            Self::Syncfs => "syncfs",
+            Self::Sync => "sync",
+        }
+    }
 }
 
 /// A short text in a fixed field of the kernel, terminated by a zero byte unless it is full.
@@ -105,18 +162,18 @@ pub struct FileKey {
     pub inode: u64,
 }
 
-/// One event. Fields that an event of its kind lacks are 0 or empty.
+/// One event. Fields that an event of its kind lacks are 0, empty or `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockEvent {
+pub struct Event {
     /// Time in nanoseconds on the clock of the capture (`CLOCK_BOOTTIME`).
-    pub timestamp_ns: u64,
-    /// The step.
-    pub request_step: RequestStep,
+    pub at: u64,
+    /// What it reports.
+    pub kind: EventKind,
     /// The running thread; for a completion the interrupted one.
     pub pid: u32,
     /// That thread's name, where the event contains it or it could be found.
     pub thread_name: ThreadName,
-    /// The device.
+    /// The block device; of an event of a file the device number of its file system.
     pub device: DeviceNumber,
     /// First sector, of 512 bytes.
     pub sector: u64,
@@ -126,23 +183,23 @@ pub struct BlockEvent {
     pub bytes: u32,
     /// Operation and flags.
     pub flags: RwbsFlags,
-    /// For a split the start of the second part; for a remap the original sector.
-    pub other_sector: u64,
-    /// For a remap the original device.
-    pub other_device: DeviceNumber,
+    /// For a remap the original device and sector.
+    pub origin: (DeviceNumber, u64),
     /// For a completion 0 or a negative error number.
     pub error: i32,
-    /// For dirtying and writeback the file.
+    /// For dirtying and writeback the file; of other events of files the inode only.
     pub file: FileKey,
+    /// Added pages as a power of two, length of direct I/O, file descriptor, changed blocks, subvolume of btrfs.
+    pub amount: Option<u64>,
 }
 
-impl BlockEvent {
+impl Event {
     /// An event with only its kind and time.
     #[must_use]
-    pub fn new(step: RequestStep, at: u64) -> Self {
+    pub fn new(kind: EventKind, at: u64) -> Self {
         Self {
-            timestamp_ns: at,
-            request_step: step,
+            at,
+            kind,
             pid: 0,
             thread_name: ThreadName::default(),
             device: (0, 0),
@@ -150,10 +207,10 @@ impl BlockEvent {
             sectors: 0,
             bytes: 0,
             flags: RwbsFlags::default(),
-            other_sector: 0,
-            other_device: (0, 0),
+            origin: ((0, 0), 0),
             error: 0,
             file: FileKey::default(),
+            amount: None,
         }
     }
 }

@@ -4,20 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::enabled::{EnabledEvent, FilterScope};
+use super::catalog::EventSpec;
 use super::error::TraceError;
-use super::event::{DeviceNumber, kernel_number};
-use super::file_event::SyncCall;
+use super::event::DeviceNumber;
 use super::leftovers;
 use super::tracefs::TracefsMount;
 use crate::roots::SysPaths;
-
-/// Clocks by preference: the first is that of the samples; all of them are consistent between
-/// processors.
-const PREFERRED_CLOCKS: &[&str] = &["boot", "mono", "global"];
-/// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of the
-/// two is never set in `flags`, and in `state` only of inodes that no process writes to.
-const DIRTY_PAGES_BITS: u32 = 1 << 2 | 1 << 6;
 
 /// An instance; dropping it removes it. An instance that a killed process left is removed at the
 /// next start.
@@ -57,15 +49,9 @@ impl TraceInstance {
         };
         instance.write_file("tracing_on", "0")?;
         instance.write_file("buffer_size_kb", &buffer_kib.to_string())?;
-        let clock = PREFERRED_CLOCKS
-            .iter()
-            .find(|clock| instance.write_file("trace_clock", clock).is_ok());
-        match clock {
-            Some(_) => Ok(instance),
-            None => instance
-                .write_file("trace_clock", PREFERRED_CLOCKS[0])
-                .map(|()| instance),
-        }
+        // That of the samples; it is consistent between processors.
+        instance.write_file("trace_clock", "boot")?;
+        Ok(instance)
     }
 
     /// A directory that a test has created.
@@ -86,11 +72,11 @@ impl TraceInstance {
     /// When the kernel refuses.
     pub fn set_filters(
         &self,
-        events: &[EnabledEvent],
+        events: &[EventSpec],
         devices: &[DeviceNumber],
     ) -> Result<(), TraceError> {
         for wanted in events {
-            if let Some(filter) = filter_expression(wanted.filter_scope, devices) {
+            if let Some(filter) = wanted.filter(devices) {
                 self.write_file(&format!("events/{}/filter", wanted.path), &filter)?;
             }
         }
@@ -116,7 +102,7 @@ impl TraceInstance {
     /// # Errors
     ///
     /// When the kernel refuses.
-    pub fn start_recording(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
+    pub fn start_recording(&self, events: &[EventSpec]) -> Result<(), TraceError> {
         self.set_events_enabled(events, "1")?;
         self.write_file("tracing_on", "1")
     }
@@ -127,12 +113,12 @@ impl TraceInstance {
     /// # Errors
     ///
     /// When the kernel refuses.
-    pub fn disable_events(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
+    pub fn disable_events(&self, events: &[EventSpec]) -> Result<(), TraceError> {
         self.stop_recording()?;
         self.set_events_enabled(events, "0")
     }
 
-    fn set_events_enabled(&self, events: &[EnabledEvent], to: &str) -> Result<(), TraceError> {
+    fn set_events_enabled(&self, events: &[EventSpec], to: &str) -> Result<(), TraceError> {
         for wanted in events {
             self.write_file(&format!("events/{}/enable", wanted.path), to)?;
         }
@@ -182,47 +168,5 @@ impl Drop for TraceInstance {
         if let (Ok(()), Some(name)) = (fs::remove_dir(&self.path), self.path.file_name()) {
             leftovers::remove_note(&self.roots, name);
         }
-    }
-}
-
-/// A filter expression (kernel Documentation/trace/events.rst, section 5).
-fn filter_expression(scope: FilterScope, devices: &[DeviceNumber]) -> Option<String> {
-    match scope {
-        FilterScope::Device => {
-            let terms: Vec<String> = devices
-                .iter()
-                .map(|number| format!("dev == {}", kernel_number(*number)))
-                .collect();
-            (!terms.is_empty()).then(|| terms.join(" || "))
-        }
-        FilterScope::FirstDirtyPage => Some(format!(
-            "(flags & {DIRTY_PAGES_BITS}) && !(state & {DIRTY_PAGES_BITS})"
-        )),
-        FilterScope::ChangedBlocks => Some("dirtied_blocks > 0".to_owned()),
-        FilterScope::SyncCalls => {
-            let terms: Vec<String> = SyncCall::numbers()
-                .map(|number| format!("id == {number}"))
-                .collect();
-            Some(terms.join(" || "))
-        }
-        FilterScope::Unfiltered => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trace_filters_use_kernel_device_numbers() {
-        assert_eq!(filter_expression(FilterScope::Device, &[]), None);
-        assert_eq!(
-            filter_expression(FilterScope::Device, &[(8, 0), (8, 1)]).unwrap(),
-            "dev == 8388608 || dev == 8388609"
-        );
-        assert_eq!(
-            filter_expression(FilterScope::FirstDirtyPage, &[(8, 0)]).unwrap(),
-            "(flags & 68) && !(state & 68)"
-        );
     }
 }

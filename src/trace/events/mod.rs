@@ -1,28 +1,22 @@
-//! Single requests: the block layer's trace events, read in binary from a private buffer.
+//! Events of single requests and of files, read in binary from a private buffer of the kernel.
 //!
-//! A [`TraceCapture`] creates an instance in tracefs, enables the events of
-//! [`enabled::ENABLED_EVENTS`] in it, and reads its buffers on a separate thread. The output is
-//! [`BlockEvent`]s and [`FileEvent`](file_event::FileEvent)s, each in order of time; the model
-//! interprets them.
+//! A [`TraceCapture`] creates an instance in tracefs, enables events of [`catalog::all_events`] in it, and reads
+//! its buffers on a separate thread. The output is [`Event`]s in order of time.
 
 mod capture;
+pub mod catalog;
 pub mod decode;
-pub mod enabled;
 mod error;
 pub mod event;
-mod file_decode;
-pub mod file_event;
-pub mod format;
 mod instance;
 mod leftovers;
-mod names;
 pub mod page;
-mod retained;
-mod ring_reader;
+mod reader;
 mod tracefs;
 
-pub use self::capture::{CaptureControl, CaptureDetail, CaptureSettings, EventBatch, TraceCapture};
+pub(crate) use self::capture::PreparedTrace;
+pub use self::capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
+pub use self::catalog::TraceDetail;
 pub use self::error::TraceError;
-pub use self::event::{BlockEvent, RequestStep};
+pub use self::event::{Event, EventKind, SyncCall};
 pub use self::leftovers::remove_leftovers;
-pub use self::retained::{RetainedSpan, RetainedTrace};

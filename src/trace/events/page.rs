@@ -2,11 +2,12 @@
 //! (kernel Documentation/trace/ring-buffer-design.rst, include/linux/ring_buffer.h,
 //! kernel/trace/ring_buffer.c; described to user space by `events/header_page`).
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::format::{FieldFormat, parse_field};
+use super::decode::{FieldFormat, parse_field};
 
 /// In the page's length: events before the page were lost.
 const MISSED_FLAG: u64 = 1 << 31;
@@ -37,16 +38,11 @@ impl PageFormat {
     /// Parses `events/header_page`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let field = |wanted: &str| {
-            text.lines()
-                .filter_map(parse_field)
-                .find(|(name, _)| name == wanted)
-                .map(|(_, field)| field)
-        };
+        let fields: HashMap<&str, FieldFormat> = text.lines().filter_map(parse_field).collect();
         let format = Self {
-            timestamp: field("timestamp")?,
-            commit: field("commit")?,
-            data: field("data")?,
+            timestamp: *fields.get("timestamp")?,
+            commit: *fields.get("commit")?,
+            data: *fields.get("data")?,
         };
         (format.size() <= MAX_PAGE_BYTES).then_some(format)
     }
@@ -76,23 +72,19 @@ impl PageFormat {
         let commit = self.commit.read_number(page)?;
         let length = (commit & (MISSED_COUNT_STORED_FLAG - 1)) as usize;
         let data = page.get(self.data.offset..)?;
-        let stored = data
-            .get(length..)
-            .and_then(|rest| rest.get(..8))
-            .and_then(|bytes| bytes.try_into().ok())
-            .map(u64::from_ne_bytes);
-        let lost = match (
-            commit & MISSED_FLAG != 0,
-            commit & MISSED_COUNT_STORED_FLAG != 0,
-        ) {
-            (false, _) => LostEvents::Nothing,
-            (true, true) => stored.map_or(LostEvents::UnknownCount, LostEvents::Count),
-            (true, false) => LostEvents::UnknownCount,
+        let stored = data.get(length..).and_then(<[u8]>::first_chunk);
+        let lost_events = if commit & MISSED_FLAG == 0 {
+            LostEvents::Nothing
+        } else if commit & MISSED_COUNT_STORED_FLAG == 0 {
+            LostEvents::UnknownCount
+        } else {
+            let count = stored.map(|bytes| u64::from_ne_bytes(*bytes));
+            count.map_or(LostEvents::UnknownCount, LostEvents::Count)
         };
         Some(RingPage {
             remaining: &data[..length.min(data.len())],
             time,
-            lost_events: lost,
+            lost_events,
         })
     }
 }
@@ -142,11 +134,6 @@ impl<'p> RingPage<'p> {
         Some(bytes)
     }
 
-    /// Saturates: an invalid page must not stop the program.
-    fn advance_time(&mut self, delta: u64) {
-        self.time = self.time.wrapping_add(delta);
-    }
-
     /// Padding: the end of a page, or an event that was reserved and discarded. The kernel changes
     /// a delta of 0 to 1 when it discards an event, so a delta of 1 does not count.
     fn skip_padding(&mut self, delta: u64) -> Option<()> {
@@ -157,7 +144,7 @@ impl<'p> RingPage<'p> {
         let length = self.next_word()? as usize;
         self.next_bytes(length)?;
         if delta > 1 {
-            self.advance_time(delta);
+            self.time = self.time.wrapping_add(delta);
         }
         Some(())
     }
@@ -173,6 +160,8 @@ impl<'p> RingPage<'p> {
         };
     }
 
+    /// The next record; `Some(None)` for an entry without one, `None` where the page is truncated. An invalid
+    /// page must not stop the program: times wrap around.
     fn next_record(&mut self) -> Option<Option<(u64, &'p [u8])>> {
         let header = self.next_word()?;
         // The header is a C bit field: the first member is in the low bits on little-endian
@@ -184,33 +173,28 @@ impl<'p> RingPage<'p> {
         };
         let delta = u64::from(delta);
         match kind {
-            PADDING => {
-                self.skip_padding(delta)?;
-                Some(None)
-            }
+            PADDING => self.skip_padding(delta)?,
             TIME_EXTEND => {
                 let more = u64::from(self.next_word()?) << DELTA_BITS;
-                self.advance_time(more + delta);
-                Some(None)
+                self.time = self.time.wrapping_add(more + delta);
             }
             TIME_STAMP => {
                 let stamp = (u64::from(self.next_word()?) << DELTA_BITS) + delta;
                 self.set_time(stamp);
-                Some(None)
             }
-            _ => {
-                let length = match kind {
+            words => {
+                let length = match words {
                     // The length word includes itself, and records are padded to whole words.
                     0 => (self.next_word()? as usize)
                         .checked_sub(4)?
                         .next_multiple_of(4),
                     words => words as usize * 4,
                 };
-                self.advance_time(delta);
-                let record = self.next_bytes(length)?;
-                Some(Some((self.time, record)))
+                self.time = self.time.wrapping_add(delta);
+                return Some(Some((self.time, self.next_bytes(length)?)));
             }
         }
+        Some(None)
     }
 }
 

@@ -2,77 +2,46 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::in_flight::{BiosInFlight, SectorRange};
-use super::piece::{Access, CompletedPiece, FileHint, FileSystemHint, SyncRecord, Transfer};
-use super::thread_state::{OpenCall, ThreadStates};
+use super::piece::{Access, CompletedPiece, FileHint, QueuedBio, SyncRecord, Transfer};
+use super::threads::{OpenCall, ThreadStates};
 use crate::trace::events::event::{
-    BlockEvent, DeviceNumber, FileKey, FixedText, RequestStep, RwbsFlags,
+    DeviceNumber, Event, EventKind, FileKey, FixedText, RwbsFlags, SyncCall,
 };
-use crate::trace::events::file_event::{FileAction, FileEvent, InodeKey};
-use crate::trace::requests::{RequestActor, WritebackAttribution};
+use crate::trace::requests::{RangeMap, RequestActor, SectorRange, WritebackAttribution};
 
 /// A thread and a file are announced again after this long: the thread may have opened other files.
 const SIGHTING_INTERVAL_NS: u64 = 1_000_000_000;
-
 /// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
 const BTRFS_METADATA_INODE: u64 = 1;
+/// Largest order of a folio that is believed.
+const MAX_ORDER: u64 = 20;
 
 /// Something that has to be looked up while it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sighting {
+pub(super) enum Sighting {
     /// A thread that submits bios, dirties files or waits for writeback.
     Thread(u32),
     /// This process runs another program now: its name has changed.
     Executed(u32),
-    /// A file that is read or written, and the thread that does it.
+    /// A file that is used, and the thread that does it.
     File(FileHint, u32),
-    /// A descriptor whose file is being synchronized.
-    Descriptor {
-        /// The thread.
-        pid: u32,
-        /// The descriptor.
-        descriptor: u32,
-    },
-}
-
-/// Blocks of a journal that a thread has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JournalChange {
-    /// Device of the file system.
-    pub device: DeviceNumber,
-    /// The thread.
-    pub pid: u32,
-    /// Number of blocks.
-    pub blocks: u64,
+    /// A descriptor of a thread whose file is being synchronized.
+    Descriptor(u32, u32),
 }
 
 /// What a batch of events yields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CollectedBatch {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct CollectedBatch {
     /// Completed bios, in order of completion.
-    pub pieces: Vec<CompletedPiece>,
+    pub(super) pieces: Vec<CompletedPiece>,
     /// What has to be looked up.
-    pub sightings: Vec<Sighting>,
-    /// Who made which file dirty. A kernel thread may write it on behalf of another one.
-    pub dirtied: Vec<(FileKey, RequestActor)>,
+    pub(super) sightings: Vec<Sighting>,
     /// Finished system calls.
-    pub syncs: Vec<SyncRecord>,
-    /// Changes of journals.
-    pub journal_changes: Vec<JournalChange>,
+    pub(super) syncs: Vec<SyncRecord>,
+    /// Changes of journals: device of the file system, thread, number of blocks.
+    pub(super) journal_changes: Vec<(DeviceNumber, u32, u64)>,
     /// Bytes of completions whose start was not recorded.
-    pub unmatched_bytes: u64,
-}
-
-/// What is known about a bio when it is queued.
-#[derive(Debug, Clone, Copy)]
-struct QueuedBio {
-    queued_ns: u64,
-    is_metadata: bool,
-    is_journal: bool,
-    submitter: RequestActor,
-    dirtied_by: Option<RequestActor>,
-    hint: Option<FileHint>,
-    access: Option<Access>,
+    pub(super) unmatched_bytes: u64,
 }
 
 /// Time during which a journal was being committed.
@@ -91,32 +60,47 @@ impl CommitClock {
             .map_or(0, |since| at.saturating_sub(since));
         self.total_ns.saturating_add(running)
     }
+
+    fn finish(&mut self, at: u64) {
+        if self.running_since.is_none() {
+            self.unknown_until = at;
+        }
+        self.total_ns = self.elapsed(at);
+        self.running_since = None;
+    }
 }
 
 /// What is known beforehand.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CollectorSettings {
+#[derive(Debug, Default)]
+pub(super) struct CollectorSettings {
     /// The drive of each partition: events of bios name the partition, those of requests the drive.
-    pub drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
+    pub(super) drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
     /// Device numbers of the mounted file systems.
-    pub file_systems: HashSet<DeviceNumber>,
+    pub(super) file_systems: HashSet<DeviceNumber>,
     /// Size of a page in bytes.
-    pub page_bytes: u64,
+    pub(super) page_bytes: u64,
 }
 
 impl CollectorSettings {
+    fn drive_of(&self, device: DeviceNumber) -> DeviceNumber {
+        self.drive_by_device.get(&device).copied().unwrap_or(device)
+    }
+
     /// Whether an inode may be a file. The page cache holds metadata too: that of ext4 as pages of
     /// the block device, that of btrfs as pages of an inode of its own.
-    fn is_file(&self, key: InodeKey) -> bool {
-        key.inode != BTRFS_METADATA_INODE && self.file_systems.contains(&key.device)
+    fn is_file(&self, file: FileHint) -> bool {
+        let is_mounted = file
+            .device
+            .is_some_and(|device| self.file_systems.contains(&device));
+        is_mounted && file.inode != BTRFS_METADATA_INODE
     }
 }
 
 /// Joins events to pieces: pure, and in bounded memory.
 #[derive(Debug, Default)]
-pub struct FileTraceCollector {
+pub(super) struct FileTraceCollector {
     settings: CollectorSettings,
-    bios: BiosInFlight<QueuedBio>,
+    bios: RangeMap<(DeviceNumber, Transfer), QueuedBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
     commits: HashMap<DeviceNumber, CommitClock>,
@@ -129,276 +113,221 @@ pub struct FileTraceCollector {
 
 impl FileTraceCollector {
     /// A collector for these file systems.
-    #[must_use]
-    pub fn new(settings: CollectorSettings) -> Self {
+    pub(super) fn new(settings: CollectorSettings) -> Self {
         Self {
             settings,
+            // No thread was announced in this round.
+            announced_round: 1,
             ..Self::default()
         }
     }
 
-    /// Processes a batch; both slices are in order of time.
-    pub fn add_batch(&mut self, events: &[BlockEvent], files: &[FileEvent]) -> CollectedBatch {
-        let (mut events, mut files) = (events.iter().peekable(), files.iter().peekable());
-        loop {
-            match (events.peek(), files.peek()) {
-                (Some(event), Some(file)) if file.timestamp_ns < event.timestamp_ns => {
-                    self.add_file_event(file);
-                    files.next();
-                }
-                (Some(event), _) => {
-                    self.add_block_event(event);
-                    events.next();
-                }
-                (None, Some(file)) => {
-                    self.add_file_event(file);
-                    files.next();
-                }
-                (None, None) => return std::mem::take(&mut self.output),
+    /// Processes a batch of events in order of time.
+    pub(super) fn add_batch(&mut self, events: &[Event]) -> CollectedBatch {
+        for event in events {
+            if event.at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
+                self.announced.clear();
+                self.announced_since = event.at;
+                self.announced_round = self.announced_round.wrapping_add(1);
             }
+            self.add_event(event);
         }
+        std::mem::take(&mut self.output)
     }
 
-    fn start_announcing_anew(&mut self, at: u64) {
-        if at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
-            self.announced.clear();
-            self.announced_since = at;
-            self.announced_round = self.announced_round.wrapping_add(1);
-        }
-    }
-
-    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
-    fn announce_submission(&mut self, event: &BlockEvent, hint: Option<FileHint>) {
-        self.start_announcing_anew(event.timestamp_ns);
-        let announced = (self.announced_round.wrapping_add(1), hint);
-        if std::mem::replace(&mut self.threads.of(event.pid).announced, announced) == announced {
-            return;
-        }
-        self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
-        if let Some(hint) = hint {
-            self.announce(event.timestamp_ns, Sighting::File(hint, event.pid));
-        }
-    }
-
-    fn announce(&mut self, at: u64, sighting: Sighting) {
-        self.start_announcing_anew(at);
+    fn announce(&mut self, sighting: Sighting) {
         if self.announced.insert(sighting) {
             self.output.sightings.push(sighting);
         }
     }
 
-    fn add_file_event(&mut self, event: &FileEvent) {
-        let at = event.timestamp_ns;
+    fn add_event(&mut self, event: &Event) {
+        let file = FileHint::of_event(event);
+        let amount = event.amount.unwrap_or(0);
         let thread = self.threads.of(event.pid);
-        match event.action {
-            FileAction::PageAdded { file, pages } => {
+        match event.kind {
+            EventKind::Queued => self.on_queue(event),
+            EventKind::Completed | EventKind::BioCompleted => self.on_complete(event),
+            EventKind::Dirtied => {
+                self.attribution.record_event(event);
+                self.announce(Sighting::Thread(event.pid));
+                // It may be written back when the process has closed it.
+                self.announce(Sighting::File(file, event.pid));
+            }
+            EventKind::WritebackStarted | EventKind::WritebackFinished => {
+                let is_start = event.kind == EventKind::WritebackStarted;
+                thread.writeback = is_start.then_some(file);
+                self.attribution.record_event(event);
+            }
+            EventKind::EventsLost | EventKind::RecordingResumed => {
+                self.bios.clear();
+                self.threads.clear();
+                self.attribution.clear_writeback();
+                self.commits.clear();
+            }
+            EventKind::PageAdded => {
                 if self.settings.is_file(file) {
-                    thread.pages_added(file, u64::from(pages) * self.settings.page_bytes);
+                    // Older kernels have no order: one page.
+                    let bytes = self.settings.page_bytes << amount.min(MAX_ORDER);
+                    thread.pages_added(file, bytes);
                 }
             }
-            FileAction::PageFault { file } => thread.page_fault(file),
-            FileAction::Executed => self.output.sightings.push(Sighting::Executed(event.pid)),
-            FileAction::DirectStarted { file, bytes } => thread.direct_started(file, bytes),
-            FileAction::CallStarted { call, descriptor } => {
-                thread.call = Some(OpenCall {
-                    call,
-                    descriptor,
-                    started_ns: at,
-                    file: None,
-                    journal: None,
-                    commit_ns_before: 0,
-                });
-                self.announce(at, Sighting::Thread(event.pid));
-                if let Some(descriptor) = descriptor {
-                    let pid = event.pid;
-                    self.announce(at, Sighting::Descriptor { pid, descriptor });
-                }
-            }
-            FileAction::CallFinished { call } => {
+            EventKind::PageFault => thread.fault = Some(file),
+            EventKind::Executed => self.output.sightings.push(Sighting::Executed(event.pid)),
+            EventKind::DirectStarted => thread.direct_started(file, amount),
+            EventKind::DirectMapped => thread.direct_started(file, u64::MAX),
+            EventKind::CallStarted(call) => self.on_call(event, call),
+            EventKind::CallFinished(call) => {
                 if let Some(open) = thread.take_call(call) {
                     self.finish_call(event, open);
                 }
             }
-            FileAction::FileSynced { file } => {
-                let commit = self.commits.get(&file.device).copied();
-                if let Some(open) = &mut thread.call {
-                    open.journal = Some(file.device);
-                    open.commit_ns_before = commit.unwrap_or_default().elapsed(at);
-                }
-                self.file_synced(event, file.into());
-            }
-            FileAction::BtrfsFileSynced { file } => self.file_synced(event, file.into()),
-            FileAction::CommitStarted { device } => {
+            EventKind::FileSynced => self.on_file_synced(event, file),
+            EventKind::CommitStarted => {
                 thread.in_commit = true;
-                self.commits.entry(device).or_default().running_since = Some(at);
+                self.commits.entry(event.device).or_default().running_since = Some(event.at);
             }
-            FileAction::CommitFinished { device } => {
+            EventKind::CommitFinished => {
                 thread.in_commit = false;
-                let commit = self.commits.entry(device).or_default();
-                if commit.running_since.is_none() {
-                    commit.unknown_until = at;
-                }
-                commit.total_ns = commit.elapsed(at);
-                commit.running_since = None;
+                self.commits
+                    .entry(event.device)
+                    .or_default()
+                    .finish(event.at);
             }
-            FileAction::JournalChanged { device, blocks } => {
-                self.output.journal_changes.push(JournalChange {
-                    device,
-                    pid: event.pid,
-                    blocks: u64::from(blocks),
-                });
-                self.announce(at, Sighting::Thread(event.pid));
+            EventKind::JournalChanged => {
+                let change = (event.device, event.pid, amount);
+                self.output.journal_changes.push(change);
+                self.announce(Sighting::Thread(event.pid));
             }
+            _ => {}
         }
     }
 
-    fn file_synced(&mut self, event: &FileEvent, file: FileHint) {
+    fn on_call(&mut self, event: &Event, call: SyncCall) {
+        let descriptor = event.amount.map(|number| number as u32);
+        self.threads.of(event.pid).call = Some(OpenCall {
+            call,
+            descriptor,
+            started_ns: event.at,
+            file: None,
+            journal: None,
+        });
+        self.announce(Sighting::Thread(event.pid));
+        if let Some(descriptor) = descriptor {
+            self.announce(Sighting::Descriptor(event.pid, descriptor));
+        }
+    }
+
+    fn on_file_synced(&mut self, event: &Event, file: FileHint) {
         let thread = self.threads.of(event.pid);
         thread.file_synced(file);
-        if let Some(open) = &mut thread.call {
-            open.file = Some(file);
+        if let (Some(open), Some(device)) = (&mut thread.call, file.device) {
+            let commit = self.commits.get(&device).copied().unwrap_or_default();
+            open.journal = Some((device, commit.elapsed(event.at)));
         }
-        self.announce(event.timestamp_ns, Sighting::File(file, event.pid));
+        self.announce(Sighting::File(file, event.pid));
     }
 
-    fn finish_call(&mut self, event: &FileEvent, open: OpenCall) {
-        let commit = open.journal.and_then(|device| self.commits.get(&device));
-        let commit = commit.filter(|commit| commit.unknown_until <= open.started_ns);
-        let commit_ns = commit.map(|commit| {
-            let elapsed = commit.elapsed(event.timestamp_ns);
-            elapsed.saturating_sub(open.commit_ns_before)
+    fn finish_call(&mut self, event: &Event, open: OpenCall) {
+        let commit_ns = open.journal.and_then(|(device, before)| {
+            let commit = self.commits.get(&device)?;
+            let is_known = commit.unknown_until <= open.started_ns;
+            is_known.then(|| commit.elapsed(event.at).saturating_sub(before))
         });
         self.output.syncs.push(SyncRecord {
             call: open.call,
             pid: event.pid,
             descriptor: open.descriptor,
             file: open.file,
-            started_ns: open.started_ns,
-            duration_ns: event.timestamp_ns.saturating_sub(open.started_ns),
+            duration_ns: event.at.saturating_sub(open.started_ns),
             commit_ns,
         });
     }
 
-    fn add_block_event(&mut self, event: &BlockEvent) {
-        match event.request_step {
-            RequestStep::Queued => self.on_queue(event),
-            RequestStep::Completed | RequestStep::BioCompleted => self.on_complete(event),
-            RequestStep::Dirtied => {
-                self.attribution.record_event(event);
-                let actor = RequestActor {
-                    pid: event.pid,
-                    name: event.thread_name,
-                };
-                self.output.dirtied.push((event.file, actor));
-                self.announce(event.timestamp_ns, Sighting::Thread(event.pid));
-            }
-            RequestStep::WritebackStarted => {
-                self.attribution.record_event(event);
-                self.threads.of(event.pid).writeback = Some(event.file);
-            }
-            RequestStep::WritebackFinished => {
-                self.attribution.record_event(event);
-                self.threads.of(event.pid).writeback = None;
-            }
-            RequestStep::EventsLost | RequestStep::RecordingResumed => {
-                self.bios.clear();
-                self.threads.clear();
-                self.attribution.clear_writeback();
-                self.commits.clear();
-            }
-            _ => {}
-        }
-    }
-
-    fn range_of(&self, event: &BlockEvent) -> Option<SectorRange> {
-        if event.sectors == 0 {
-            return None;
-        }
-        let drive = self.settings.drive_by_device.get(&event.device);
+    fn range_of(&self, event: &Event) -> Option<SectorRange<(DeviceNumber, Transfer)>> {
+        let drive = self.settings.drive_of(event.device);
         Some(SectorRange {
-            drive: drive.copied().unwrap_or(event.device),
-            transfer: transfer_of(event.flags)?,
+            lane: (drive, transfer_of(event.flags)?),
             sector: event.sector,
             sectors: u64::from(event.sectors),
         })
     }
 
-    fn on_queue(&mut self, event: &BlockEvent) {
-        let Some(range) = self.range_of(event) else {
+    fn on_queue(&mut self, event: &Event) {
+        let Some(range) = self.range_of(event).filter(|range| range.sectors > 0) else {
             return;
         };
+        let transfer = range.lane.1;
         let thread = self.threads.of(event.pid);
         let is_metadata = event.flags.as_bytes().contains(&b'M');
         let is_journal = is_metadata && thread.in_commit;
-        let (hint, access) = if is_metadata {
-            (None, None)
-        } else {
-            thread.submit(range.transfer, range.sectors * 512)
+        let file = match is_metadata {
+            true => None,
+            false => thread.submit(transfer, u64::from(event.bytes)),
         };
-        let is_kernel_write = range.transfer == Transfer::Write && access != Some(Access::Direct);
+        let dirtied_by = match (transfer, file) {
+            (Transfer::Read, _) | (_, Some((_, Access::Direct))) => None,
+            (Transfer::Write, file) => self.dirtier(event.pid, file.map(|(hint, _)| hint)),
+        };
         let bio = QueuedBio {
-            queued_ns: event.timestamp_ns,
+            queued_ns: event.at,
+            transfer,
             is_metadata,
             is_journal,
-            submitter: RequestActor {
-                pid: event.pid,
-                name: event.thread_name,
-            },
-            dirtied_by: is_kernel_write
-                .then(|| self.dirtier(event.pid, hint))
-                .flatten(),
-            hint,
-            access,
+            actor: dirtied_by.unwrap_or(RequestActor::of_event(event)),
+            file,
         };
-        self.bios.queue(range, bio);
-        self.announce_submission(event, hint);
+        self.bios.begin(range, bio);
+        self.announce_submission(event.pid, file.map(|(hint, _)| hint));
+    }
+
+    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
+    fn announce_submission(&mut self, pid: u32, file: Option<FileHint>) {
+        let announced = (self.announced_round, file);
+        if std::mem::replace(&mut self.threads.of(pid).announced, announced) == announced {
+            return;
+        }
+        self.announce(Sighting::Thread(pid));
+        // What is written back was announced when it was dirtied.
+        if let Some(file) = file.filter(|file| file.device.is_some()) {
+            self.announce(Sighting::File(file, pid));
+        }
     }
 
     /// Who dirtied the pages that a thread writes: as a kernel thread, or in a system call that
-    /// synchronizes the file of `hint`.
-    fn dirtier(&self, pid: u32, hint: Option<FileHint>) -> Option<RequestActor> {
+    /// synchronizes the file.
+    fn dirtier(&self, pid: u32, file: Option<FileHint>) -> Option<RequestActor> {
         let synced = || {
-            let hint = hint?;
-            let FileSystemHint::Device(device) = hint.system else {
-                return None;
-            };
-            let drive = self.settings.drive_by_device.get(&device);
-            let (major, minor) = drive.copied().unwrap_or(device);
-            let file = FileKey {
+            let file = file?;
+            let (major, minor) = self.settings.drive_of(file.device?);
+            let key = FileKey {
                 backing_device: FixedText::from_field(format!("{major}:{minor}").as_bytes()),
-                inode: hint.inode,
+                inode: file.inode,
             };
-            self.attribution.dirtier(&file, pid)
+            self.attribution.dirtier(&key, pid)
         };
         self.attribution.charged_actor(pid).or_else(synced)
     }
 
-    fn on_complete(&mut self, event: &BlockEvent) {
+    fn on_complete(&mut self, event: &Event) {
         let Some(range) = self.range_of(event) else {
             return;
         };
         self.completions += 1;
-        let request = self.completions;
-        let pieces = &mut self.output.pieces;
-        let unmatched = self.bios.complete(range, |part, bio| {
+        let (request, pieces) = (self.completions, &mut self.output.pieces);
+        let missing = self.bios.take(range, |begun| {
             pieces.push(CompletedPiece {
-                drive: part.drive,
-                sector: part.sector,
-                bytes: part.sectors * 512,
-                transfer: part.transfer,
-                is_metadata: bio.is_metadata,
-                is_journal: bio.is_journal,
-                latency_ns: event.timestamp_ns.saturating_sub(bio.queued_ns),
+                drive: range.lane.0,
+                offset: begun.range.sector.saturating_mul(512),
+                bytes: begun.range.sectors * 512,
+                latency_ns: event.at.saturating_sub(begun.value.queued_ns),
                 request,
-                submitter: bio.submitter,
-                dirtied_by: bio.dirtied_by,
-                hint: bio.hint,
-                access: bio.access,
+                bio: begun.value,
             });
         });
         // A request of a bio-based device was completed below already.
-        if event.request_step == RequestStep::Completed {
-            self.output.unmatched_bytes += unmatched * 512;
+        if event.kind == EventKind::Completed {
+            self.output.unmatched_bytes += missing * 512;
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use serde::Serialize;
 
-use crate::trace::events::event::{DeviceNumber, FileKey};
-use crate::trace::events::file_event::{BtrfsFile, InodeKey, SyncCall};
+use crate::trace::events::event::{DeviceNumber, Event, EventKind, SyncCall};
 use crate::trace::requests::RequestActor;
 
 /// Direction of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Transfer {
+pub(super) enum Transfer {
     /// From the device.
     Read,
     /// To the device.
@@ -45,112 +44,78 @@ impl Access {
     }
 }
 
-/// What an event tells about the file system of a file.
+/// A file as an event identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileSystemHint {
-    /// Its device number in `/proc/self/mountinfo`.
-    Device(DeviceNumber),
-    /// A subvolume of btrfs, and the UUID of the file system.
-    Subvolume([u8; 16], u64),
-    /// The drive only.
-    Drive,
-}
-
-/// The file of a bio as the events of its thread identify it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FileHint {
-    /// The file system.
-    pub system: FileSystemHint,
+pub(super) struct FileHint {
+    /// Device number of its file system, as in `/proc/self/mountinfo`. `None`: the event tells it in another way;
+    /// it is the file system that the bio goes to.
+    pub(super) device: Option<DeviceNumber>,
     /// The inode.
-    pub inode: u64,
+    pub(super) inode: u64,
+    /// The subvolume of btrfs, each of which has inode numbers of its own, where the event tells it.
+    pub(super) subvolume: Option<u64>,
 }
 
-impl From<InodeKey> for FileHint {
-    fn from(key: InodeKey) -> Self {
+impl FileHint {
+    /// The file of an event.
+    pub(super) fn of_event(event: &Event) -> Self {
         Self {
-            system: FileSystemHint::Device(key.device),
-            inode: key.inode,
-        }
-    }
-}
-
-impl From<BtrfsFile> for FileHint {
-    fn from(file: BtrfsFile) -> Self {
-        Self {
-            system: FileSystemHint::Subvolume(file.uuid, file.subvolume),
-            inode: file.inode,
-        }
-    }
-}
-
-impl From<FileKey> for FileHint {
-    fn from(key: FileKey) -> Self {
-        Self {
-            system: FileSystemHint::Drive,
-            inode: key.inode,
+            device: Some(event.device).filter(|device| *device != (0, 0)),
+            inode: event.file.inode,
+            subvolume: event.amount.filter(|_| event.kind == EventKind::FileSynced),
         }
     }
 }
 
 /// A completed bio, or the part of it that one request has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CompletedPiece {
+pub(super) struct CompletedPiece {
     /// The drive; never a partition.
-    pub drive: DeviceNumber,
-    /// First sector of 512 bytes, on the drive.
-    pub sector: u64,
+    pub(super) drive: DeviceNumber,
+    /// First byte on the drive.
+    pub(super) offset: u64,
     /// Length in bytes.
-    pub bytes: u64,
-    /// Direction.
-    pub transfer: Transfer,
-    /// Whether the file system marked it as metadata (`REQ_META`).
-    pub is_metadata: bool,
-    /// Whether a commit of a journal submitted it.
-    pub is_journal: bool,
+    pub(super) bytes: u64,
     /// From queueing to completion, in nanoseconds.
-    pub latency_ns: u64,
+    pub(super) latency_ns: u64,
     /// Number of the completion: pieces of one request have the same.
-    pub request: u64,
-    /// The thread that submitted it.
-    pub submitter: RequestActor,
-    /// The thread that dirtied the file, where another one writes it back.
-    pub dirtied_by: Option<RequestActor>,
-    /// The file, where the thread's events tell it.
-    pub hint: Option<FileHint>,
-    /// How the file is accessed, where the thread's events tell it.
-    pub access: Option<Access>,
+    pub(super) request: u64,
+    /// What was known when it was queued.
+    pub(super) bio: QueuedBio,
 }
 
-impl CompletedPiece {
-    /// The thread that it is attributed to.
-    #[must_use]
-    pub fn charged_actor(&self) -> RequestActor {
-        self.dirtied_by.unwrap_or(self.submitter)
-    }
-
-    /// First byte on the drive.
-    #[must_use]
-    pub fn offset(&self) -> u64 {
-        self.sector.saturating_mul(512)
-    }
+/// What is known about a bio when it is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QueuedBio {
+    /// When.
+    pub(super) queued_ns: u64,
+    /// Direction.
+    pub(super) transfer: Transfer,
+    /// Whether the file system marked it as metadata (`REQ_META`).
+    pub(super) is_metadata: bool,
+    /// Whether a commit of a journal submitted it.
+    pub(super) is_journal: bool,
+    /// The thread that it is attributed to: the one that dirtied the file, where another one writes it back,
+    /// otherwise the one that submitted it.
+    pub(super) actor: RequestActor,
+    /// The file and how it is accessed, where the thread's events tell it.
+    pub(super) file: Option<(FileHint, Access)>,
 }
 
 /// A finished system call that waited for writeback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyncRecord {
+pub(super) struct SyncRecord {
     /// The call.
-    pub call: SyncCall,
+    pub(super) call: SyncCall,
     /// The thread.
-    pub pid: u32,
+    pub(super) pid: u32,
     /// Its file descriptor, of a call that has one.
-    pub descriptor: Option<u32>,
+    pub(super) descriptor: Option<u32>,
     /// The file, where the file system reports it.
-    pub file: Option<FileHint>,
-    /// When it began, on the trace's clock.
-    pub started_ns: u64,
+    pub(super) file: Option<FileHint>,
     /// Time until it returned, in nanoseconds.
-    pub duration_ns: u64,
+    pub(super) duration_ns: u64,
     /// Time of it during which the file system's journal was being committed; `None` where the file
     /// system does not report commits.
-    pub commit_ns: Option<u64>,
+    pub(super) commit_ns: Option<u64>,
 }

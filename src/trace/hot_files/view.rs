@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::piece::Access;
 use crate::files::safe_text::SafeText;
-use crate::trace::events::file_event::SyncCall;
+use crate::trace::events::event::SyncCall;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

@@ -1,21 +1,18 @@
-//! Aggregation for the Requests screen: the latest requests, and totals. Bounded.
+//! What the Requests screen shows: the latest requests, and totals. Bounded.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use super::charts::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestScatter, ScatterPoint};
-use super::operation::RequestOperation;
-use super::request::{RequestActor, TracedRequest};
-use super::seek_distance::seek_distances;
+use super::charts::{HeatmapColumn, RequestCharts, ScatterPoint};
+use super::matcher::MatchErrors;
+use super::request::{RequestActor, RequestOperation, TracedRequest};
 use super::summary::{OperationLatency, PerThreadStats, RequestSummary};
-use super::{DeviceNumber, MatchErrors};
 use crate::files::safe_text::SafeText;
+use crate::trace::events::event::DeviceNumber;
 
 /// Maximum number of listed requests.
 const MAX_LISTED_REQUESTS: usize = 1000;
 /// Maximum number of listed threads.
 const MAX_LISTED_THREADS: usize = 20;
-/// Width of a column of the heat maps, in nanoseconds: all columns together show a minute.
-const COLUMN_WIDTH_NS: u64 = 250_000_000;
 
 /// Aggregates requests and creates views.
 #[derive(Debug)]
@@ -23,10 +20,10 @@ pub struct RequestAggregator {
     device: SafeText,
     started_at: u64,
     summary: RequestSummary,
-    heatmap: LatencyHeatmap,
-    scatter: RequestScatter,
+    charts: RequestCharts,
     latest_requests: VecDeque<TracedRequest>,
-    previous_count: (u64, u64),
+    /// Time and number of requests of the previous view.
+    previous: (u64, u64),
 }
 
 /// Statistics of one operation on one device.
@@ -56,6 +53,24 @@ pub struct OperationView {
     pub failed_requests: u64,
 }
 
+impl OperationView {
+    fn new(device: DeviceNumber, operation: RequestOperation, sums: &OperationLatency) -> Self {
+        Self {
+            device,
+            operation,
+            requests: sums.requests,
+            bytes: sums.bytes,
+            q2d_mean_ns: sums.q2d.mean(),
+            d2c_mean_ns: sums.d2c.mean(),
+            p50_ns: sums.q2c.percentile(50.0),
+            p99_ns: sums.q2c.percentile(99.0),
+            max_ns: sums.q2c.max(),
+            merged: sums.merged_count,
+            failed_requests: sums.failed_requests,
+        }
+    }
+}
+
 /// State of the aggregation at one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestsView {
@@ -80,8 +95,8 @@ pub struct RequestsView {
     /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
     /// Columns of the latency heat map, the oldest first: the start of each, and its counts by row
-    /// (see [`LatencyHeatmap::row_start_ns`]).
-    pub heatmap: Vec<(u64, [ReadOtherCounts; HEATMAP_ROWS])>,
+    /// (see [`row_start_ns`](super::row_start_ns)).
+    pub heatmap: Vec<(u64, HeatmapColumn)>,
     /// Sampled points of offset against time.
     pub scatter: Vec<ScatterPoint>,
     /// The latest requests, the newest first.
@@ -98,10 +113,9 @@ impl RequestAggregator {
             device: device.into(),
             started_at: began,
             summary: RequestSummary::default(),
-            heatmap: LatencyHeatmap::new(COLUMN_WIDTH_NS),
-            scatter: RequestScatter::new(COLUMN_WIDTH_NS),
+            charts: RequestCharts::default(),
             latest_requests: VecDeque::with_capacity(MAX_LISTED_REQUESTS),
-            previous_count: (began, 0),
+            previous: (began, 0),
         }
     }
 
@@ -109,13 +123,12 @@ impl RequestAggregator {
     pub fn add_requests(&mut self, requests: &[TracedRequest]) {
         for request in requests {
             self.summary.record(request);
-            self.heatmap.record(request);
-            self.scatter.record(request);
+            self.charts.record(request);
         }
         let listed = &requests[requests.len().saturating_sub(MAX_LISTED_REQUESTS)..];
-        let surplus =
-            (self.latest_requests.len() + listed.len()).saturating_sub(MAX_LISTED_REQUESTS);
-        self.latest_requests.drain(..surplus);
+        let count = self.latest_requests.len() + listed.len();
+        self.latest_requests
+            .drain(..count.saturating_sub(MAX_LISTED_REQUESTS));
         self.latest_requests.extend(listed.iter().cloned());
     }
 
@@ -128,56 +141,57 @@ impl RequestAggregator {
 
     /// The view at a time on the trace's clock.
     pub fn view(&mut self, until: u64) -> RequestsView {
-        let (time, count) = self.previous_count;
+        let summary = &self.summary;
+        let (time, count) = std::mem::replace(&mut self.previous, (until, summary.requests));
         let seconds = until.saturating_sub(time) as f64 / 1e9;
-        let requests = self.summary.requests;
-        self.previous_count = (until, requests);
-        let mut top = self.summary.top_threads();
-        top.truncate(MAX_LISTED_THREADS);
+        let mut top_threads = summary.top_threads();
+        top_threads.truncate(MAX_LISTED_THREADS);
+        let operations = summary.operation_latencies.iter();
         RequestsView {
             device: self.device.clone(),
             started_at: self.started_at,
             complete_until: until,
-            requests,
-            requests_per_s: (seconds > 0.0).then(|| (requests - count) as f64 / seconds),
-            lost_events: self.summary.lost_events,
-            match_errors: self.summary.match_errors,
-            in_flight: self.summary.in_flight,
-            operations: self
-                .summary
-                .operation_latencies
-                .iter()
-                .map(operation_view)
+            requests: summary.requests,
+            requests_per_s: (seconds > 0.0).then(|| (summary.requests - count) as f64 / seconds),
+            lost_events: summary.lost_events,
+            match_errors: summary.match_errors,
+            in_flight: summary.in_flight,
+            operations: operations
+                .map(|((device, operation), sums)| OperationView::new(*device, *operation, sums))
                 .collect(),
-            top_threads: top,
-            heatmap: self
-                .heatmap
-                .columns()
-                .map(|(at, rows)| (at, *rows))
-                .collect(),
-            scatter: self.scatter.points().copied().collect(),
+            top_threads,
+            heatmap: self.charts.heatmap().collect(),
+            scatter: self.charts.points().collect(),
             latest_requests: self.latest_requests.iter().rev().cloned().collect(),
             seek_distances: seek_distances(self.latest_requests.iter().rev()),
         }
     }
 }
 
-fn operation_view(
-    ((device, operation), distribution): (&(DeviceNumber, RequestOperation), &OperationLatency),
-) -> OperationView {
-    OperationView {
-        device: *device,
-        operation: *operation,
-        requests: distribution.requests,
-        bytes: distribution.bytes,
-        q2d_mean_ns: distribution.q2d.mean(),
-        d2c_mean_ns: distribution.d2c.mean(),
-        p50_ns: distribution.q2c.percentile(50.0),
-        p99_ns: distribution.q2c.percentile(99.0),
-        max_ns: distribution.q2c.max(),
-        merged: distribution.merged_count,
-        failed_requests: distribution.failed_requests,
+/// The seek distance of each request in bytes: from the end of the request that was issued to the
+/// same device before it to its first sector; 0 is sequential, negative is backwards (btt(1), "seek
+/// distance" of D). `None` for the first request, for one that was not issued or whose issue was not
+/// traced, and for one without data.
+fn seek_distances<'a>(requests: impl Iterator<Item = &'a TracedRequest>) -> Vec<Option<i64>> {
+    let requests: Vec<&TracedRequest> = requests.collect();
+    let mut by_issue: Vec<(u64, usize)> = requests
+        .iter()
+        .enumerate()
+        .filter(|(_, request)| request.bytes > 0)
+        .filter_map(|(index, request)| Some((request.timestamps.issued?, index)))
+        .collect();
+    by_issue.sort_unstable();
+    let mut ends: HashMap<DeviceNumber, i128> = HashMap::new();
+    let mut distances = vec![None; requests.len()];
+    for (_, index) in by_issue {
+        let request = requests[index];
+        let start = i128::from(request.sector) * 512;
+        let end = start + i128::from(request.bytes);
+        if let Some(previous) = ends.insert(request.device, end) {
+            distances[index] = i64::try_from(start - previous).ok();
+        }
     }
+    distances
 }
 
 #[cfg(test)]
@@ -217,5 +231,42 @@ mod tests {
         );
         assert_eq!((view.requests, view.requests_per_s), (3010, Some(3000.0)));
         assert_eq!(view.operations[0].p50_ns, Some(500));
+    }
+
+    fn issued_request(sector: u64, issued: Option<u64>) -> TracedRequest {
+        TracedRequest {
+            sector,
+            timestamps: RequestTimestamps {
+                issued,
+                completed: 100,
+                ..RequestTimestamps::default()
+            },
+            ..TracedRequest::block_read()
+        }
+    }
+
+    #[test]
+    fn seek_distance_is_from_the_end_of_the_request_issued_before() {
+        // Listed in the order of completion, which differs from that of issue.
+        let flush = TracedRequest {
+            bytes: 0,
+            ..issued_request(0, Some(15))
+        };
+        let other_device = TracedRequest {
+            device: (8, 16),
+            ..issued_request(999, Some(12))
+        };
+        let requests = [
+            issued_request(16, Some(20)),
+            issued_request(0, Some(10)),
+            issued_request(8, Some(30)),
+            issued_request(8, None),
+            flush,
+            other_device,
+        ];
+        assert_eq!(
+            seek_distances(requests.iter()),
+            [Some(4096), None, Some(-8192), None, None, None]
+        );
     }
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::operation::RequestOperation;
-use super::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+use super::request::{
+    RequestActor, RequestOperation, RequestTimestamps, StageTimes, TracedRequest,
+};
 use crate::files::safe_text::SafeText;
 use crate::trace::events::event::{DeviceNumber, RwbsFlags, ThreadName};
 
@@ -30,8 +31,7 @@ pub struct RequestLine<'r> {
     /// The operation.
     operation: RequestOperation,
     /// The kernel's RWBS flags.
-    #[serde(with = "letters")]
-    flags: RwbsFlags,
+    flags: String,
     /// First sector of 512 bytes.
     sector: u64,
     /// Length.
@@ -47,10 +47,8 @@ pub struct RequestLine<'r> {
     /// How often the driver requeued it.
     #[serde(rename = "requeued")]
     requeue_count: u32,
-    /// `MAJOR:MINOR` and sector that it was remapped from.
-    #[serde(with = "origin")]
-    #[serde(rename = "from")]
-    remapped_from: Option<(DeviceNumber, u64)>,
+    /// `MAJOR:MINOR SECTOR` that it was remapped from.
+    from: Option<String>,
     /// 0 or a negative error number.
     error: i32,
 }
@@ -72,6 +70,8 @@ impl<'r> RequestLine<'r> {
     pub fn new(request: &TracedRequest, device: &'r str, began: u64) -> Self {
         let name = |actor: RequestActor| SafeText::from_bytes(actor.name.as_bytes());
         let actor = request.charged_actor();
+        let flags = String::from_utf8_lossy(request.flags.as_bytes());
+        let from = request.remapped_from;
         Self {
             time_ns: request.timestamps.first_timestamp().saturating_sub(began),
             pid: actor.map(|actor| actor.pid),
@@ -84,14 +84,14 @@ impl<'r> RequestLine<'r> {
             submitter: request.submitter.map(name),
             device: Cow::Borrowed(device),
             operation: request.operation,
-            flags: request.flags,
+            flags: flags.into_owned(),
             sector: request.sector,
             bytes: request.bytes,
             stages: request.timestamps.stages(),
             merged_count: request.merged_count,
             is_split: request.is_split,
             requeue_count: request.requeue_count,
-            remapped_from: request.remapped_from,
+            from: from.map(|((major, minor), sector)| format!("{major}:{minor} {sector}")),
             error: request.error,
         }
     }
@@ -106,63 +106,47 @@ impl<'r> RequestLine<'r> {
     /// and the device number is unknown (0:0).
     #[must_use]
     pub fn request(&self) -> TracedRequest {
-        let actor = |pid: Option<u32>, name: &Option<SafeText>| {
-            pid.map(|pid| RequestActor {
-                pid,
-                name: ThreadName::from_field(name.as_deref().unwrap_or_default().as_bytes()),
-            })
-        };
-        let submitter = actor(self.submitter_pid, &self.submitter);
+        let flags = RwbsFlags::from_field(self.flags.as_bytes());
+        let request = TracedRequest::new((0, 0), self.operation, flags, self.sector, self.bytes);
         TracedRequest {
-            device: (0, 0),
-            operation: self.operation,
-            flags: self.flags,
-            sector: self.sector,
-            bytes: self.bytes,
-            submitter,
+            submitter: actor_of(self.submitter_pid, self.submitter.as_ref()),
             dirtied_by: match self.charge_reason {
-                ChargeReason::Dirtied => actor(self.pid, &self.command),
+                ChargeReason::Dirtied => actor_of(self.pid, self.command.as_ref()),
                 ChargeReason::Submitter => None,
             },
-            remapped_from: self.remapped_from,
+            remapped_from: self.from.as_deref().and_then(parse_origin),
             timestamps: self.timestamps(),
             merged_count: self.merged_count,
             is_split: self.is_split,
             requeue_count: self.requeue_count,
             error: self.error,
+            ..request
         }
     }
 
     /// The timestamps that delimit the stages, from the first on.
     fn timestamps(&self) -> RequestTimestamps {
-        let StageTimes {
-            q2g,
-            g2i,
-            i2d,
-            d2c,
-            q2c,
-            q2d,
-        } = self.stages;
+        let stages = self.stages;
         let begin = self.time_ns;
         let after = |point: Option<u64>, stage: Option<u64>| point?.checked_add(stage?);
-        let queued = q2c.map(|_| begin);
-        let allocated = match queued {
-            Some(_) => after(queued, q2g),
-            None => g2i.map(|_| begin),
+        // Without Q it begins with the first stage that is known.
+        let (queued, allocated, issued) = if stages.q2c.is_some() {
+            let queued = Some(begin);
+            (queued, after(queued, stages.q2g), after(queued, stages.q2d))
+        } else {
+            let allocated = stages.g2i.map(|_| begin);
+            let before_issue = stages
+                .g2i
+                .unwrap_or(0)
+                .saturating_add(stages.i2d.unwrap_or(0));
+            let issued = stages.d2c.map(|_| begin.saturating_add(before_issue));
+            (None, allocated, issued)
         };
-        let issued = match queued {
-            Some(_) => after(queued, q2d),
-            None => d2c.map(|_| {
-                begin
-                    .saturating_add(g2i.unwrap_or(0))
-                    .saturating_add(i2d.unwrap_or(0))
-            }),
-        };
-        let inserted = match issued.zip(i2d) {
+        let inserted = match issued.zip(stages.i2d) {
             Some((issued, stage)) => issued.checked_sub(stage),
-            None => after(allocated, g2i),
+            None => after(allocated, stages.g2i),
         };
-        let completed = after(queued, q2c).or(after(issued, d2c));
+        let completed = after(queued, stages.q2c).or(after(issued, stages.d2c));
         RequestTimestamps {
             queued,
             allocated,
@@ -173,49 +157,20 @@ impl<'r> RequestLine<'r> {
     }
 }
 
-/// The kernel's RWBS flags as text.
-mod letters {
-    use super::{Deserialize, Deserializer, RwbsFlags, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(flags: &RwbsFlags, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&String::from_utf8_lossy(flags.as_bytes()))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RwbsFlags, D::Error> {
-        let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(from)?;
-        Ok(RwbsFlags::from_field(text.as_bytes()))
-    }
+fn actor_of(pid: Option<u32>, name: Option<&SafeText>) -> Option<RequestActor> {
+    let name = name.map_or(&[][..], |name| name.as_bytes());
+    Some(RequestActor {
+        pid: pid?,
+        name: ThreadName::from_field(name),
+    })
 }
 
-/// `MAJOR:MINOR SECTOR`, or nothing.
-mod origin {
-    use serde::de::Error;
-
-    use super::{Deserialize, Deserializer, DeviceNumber, Serializer};
-
-    type Origin = Option<(DeviceNumber, u64)>;
-
-    pub(super) fn serialize<S: Serializer>(origin: &Origin, to: S) -> Result<S::Ok, S::Error> {
-        match origin {
-            Some(((major, minor), sector)) => {
-                to.collect_str(&format_args!("{major}:{minor} {sector}"))
-            }
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Origin, D::Error> {
-        let text: Option<String> = Deserialize::deserialize(from)?;
-        text.map(|text| parse(&text).ok_or_else(|| D::Error::custom("no device and sector")))
-            .transpose()
-    }
-
-    fn parse(text: &str) -> Option<(DeviceNumber, u64)> {
-        let (number, sector) = text.split_once(' ')?;
-        let (major, minor) = number.split_once(':')?;
-        let number = (major.parse().ok()?, minor.parse().ok()?);
-        Some((number, sector.parse().ok()?))
-    }
+/// `MAJOR:MINOR SECTOR`.
+fn parse_origin(text: &str) -> Option<(DeviceNumber, u64)> {
+    let (number, sector) = text.split_once(' ')?;
+    let (major, minor) = number.split_once(':')?;
+    let number = (major.parse().ok()?, minor.parse().ok()?);
+    Some((number, sector.parse().ok()?))
 }
 
 #[cfg(test)]

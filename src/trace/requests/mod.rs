@@ -1,28 +1,26 @@
-//! Interpretation of block layer events: requests, their stages and submitters. Pure.
+//! Requests, their stages and submitters, from events. Pure.
 
 mod aggregator;
 mod charts;
-mod flight;
+mod dirtied;
 mod line;
 mod matcher;
-mod operation;
-mod pending;
+mod ranges;
 mod request;
-mod seek_distance;
 mod summary;
 mod traced_io;
-mod writeback_attribution;
 
 pub use self::aggregator::{OperationView, RequestAggregator, RequestsView};
 pub use self::charts::{
-    HEATMAP_ROWS, LatencyHeatmap, MAX_COLUMNS, ReadOtherCounts, RequestScatter, ScatterPoint,
+    HEATMAP_ROWS, HeatmapColumn, MAX_COLUMNS, ReadOtherCounts, ScatterPoint, row_start_ns,
 };
+pub(crate) use self::dirtied::WritebackAttribution;
 pub use self::line::RequestLine;
 pub use self::matcher::{MatchErrors, RequestMatcher};
-pub use self::operation::RequestOperation;
-pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
-pub use self::seek_distance::seek_distances;
+pub(crate) use self::ranges::{RangeMap, SectorRange};
+pub use self::request::{
+    RequestActor, RequestOperation, RequestTimestamps, StageTimes, TracedRequest,
+};
 pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
 pub use self::traced_io::{DeviceIoCounts, TracedIo, TracedProcess};
-pub(crate) use self::writeback_attribution::WritebackAttribution;
 pub use crate::trace::events::event::DeviceNumber;

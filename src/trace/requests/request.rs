@@ -1,9 +1,82 @@
-//! A completed request.
+//! A completed request, its operation and its stages.
 
 use serde::{Deserialize, Serialize};
 
-use super::operation::RequestOperation;
-use crate::trace::events::event::{DeviceNumber, RwbsFlags, ThreadName};
+use crate::trace::events::event::{DeviceNumber, Event, RwbsFlags, ThreadName};
+
+/// The operation of a request (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestOperation {
+    /// Reads.
+    Read,
+    /// Writes, also zeroes.
+    Write,
+    /// Discards or erases.
+    Discard,
+    /// Flushes the drive's cache.
+    Flush,
+    /// Manages zones.
+    Zone,
+    /// Anything else, such as a command to a SCSI device.
+    Other,
+}
+
+impl RequestOperation {
+    /// Name of the operation.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+            Self::Zone => "zone",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Kinds of events that can match, in addition to device and sector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum MatchKind {
+    /// An operation on sectors.
+    DataOperation(RequestOperation),
+    /// A requested flush. It is FWS when queued and WS when complete, and is never issued itself.
+    FlushRequest,
+    /// The command that flushes the cache, for any number of requested flushes.
+    FlushCommand,
+}
+
+impl MatchKind {
+    /// Classifies an event by its flags and length.
+    pub(super) fn from_flags(flags: RwbsFlags, sectors: u32) -> Self {
+        let letters = flags.as_bytes();
+        // A leading F requests a flush before the operation.
+        let operation = match letters {
+            [b'F', b'F', ..] => return Self::FlushCommand,
+            [b'F', second @ (b'R' | b'W' | b'D' | b'N' | b'Z'), ..] => *second,
+            [first, ..] => *first,
+            [] => b'N',
+        };
+        match operation {
+            b'W' if sectors == 0 => Self::FlushRequest,
+            b'W' => Self::DataOperation(RequestOperation::Write),
+            b'R' => Self::DataOperation(RequestOperation::Read),
+            b'D' => Self::DataOperation(RequestOperation::Discard),
+            b'Z' => Self::DataOperation(RequestOperation::Zone),
+            b'F' => Self::FlushCommand,
+            _ => Self::DataOperation(RequestOperation::Other),
+        }
+    }
+
+    pub(super) fn operation(self) -> RequestOperation {
+        match self {
+            Self::DataOperation(operation) => operation,
+            Self::FlushRequest | Self::FlushCommand => RequestOperation::Flush,
+        }
+    }
+}
 
 /// A thread that submits requests or dirties pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +85,16 @@ pub struct RequestActor {
     pub pid: u32,
     /// The thread's name; empty where unknown.
     pub name: ThreadName,
+}
+
+impl RequestActor {
+    /// The running thread of an event.
+    pub(crate) fn of_event(event: &Event) -> Self {
+        Self {
+            pid: event.pid,
+            name: event.thread_name,
+        }
+    }
 }
 
 /// Lengths of the stages in nanoseconds, as blktrace's btt defines them (btt(1)). `None`: the
@@ -68,6 +151,12 @@ impl RequestTimestamps {
             q2c: between(self.queued, completed),
             q2d: between(self.queued, self.issued),
         }
+    }
+
+    /// The last known time before the completion.
+    pub(super) fn last_step(&self) -> Option<u64> {
+        let steps = [self.queued, self.allocated, self.inserted, self.issued];
+        steps.into_iter().flatten().max()
     }
 
     /// The first known time.
@@ -205,5 +294,28 @@ mod tests {
             ..times
         };
         assert_eq!(backwards.stages().q2c, None);
+    }
+
+    #[test]
+    fn rwbs_flags_map_to_match_kinds() {
+        let data = MatchKind::DataOperation;
+        for (letters, sectors, kind) in [
+            ("RA", 8, data(RequestOperation::Read)),
+            ("WSM", 8, data(RequestOperation::Write)),
+            // Flush before, and force unit access after.
+            ("FWFSM", 8, data(RequestOperation::Write)),
+            ("DS", 8, data(RequestOperation::Discard)),
+            ("DE", 8, data(RequestOperation::Discard)),
+            ("ZR", 8, data(RequestOperation::Zone)),
+            ("N", 0, data(RequestOperation::Other)),
+            ("", 0, data(RequestOperation::Other)),
+            ("FF", 0, MatchKind::FlushCommand),
+            ("FWS", 0, MatchKind::FlushRequest),
+            ("WS", 0, MatchKind::FlushRequest),
+        ] {
+            let flags = RwbsFlags::from_field(letters.as_bytes());
+            assert_eq!(MatchKind::from_flags(flags, sectors), kind, "{letters}");
+        }
+        assert_eq!(MatchKind::FlushRequest.operation(), RequestOperation::Flush);
     }
 }

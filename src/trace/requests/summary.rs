@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::matcher::MatchErrors;
-use super::operation::RequestOperation;
-use super::request::{RequestActor, TracedRequest};
+use super::request::{RequestActor, RequestOperation, TracedRequest};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::stats::sorting::SortList as _;
 use crate::trace::events::event::DeviceNumber;

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::operation::RequestOperation;
-use super::request::TracedRequest;
+use super::request::{RequestOperation, TracedRequest};
 use crate::probe::process::thread_owner::ThreadOwner;
 use crate::trace::events::event::{DeviceNumber, ThreadName};
 

@@ -377,7 +377,7 @@ fn identity_lines(
         ("by-id", drive.by_id.clone()),
         ("transport", link.or_else(|| drive.transport.clone())),
         ("rotational", drive.rotational.map(yes)),
-        ("sectors", drive.sector_kind()),
+        ("sectors", devices::sector_kind(drive)),
         ("scheduler", scheduler),
         ("queue depth", depth),
         ("read-ahead", kib(drive.read_ahead_kib)),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::trace::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestsView};
+use crate::trace::requests::{HEATMAP_ROWS, ReadOtherCounts, RequestsView, row_start_ns};
 use crate::ui::requests::time_axis;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
@@ -34,7 +34,7 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
         let row = low + usize::from(line) * rows;
         // The lines of a power of ten have a label: these are at equal distances.
         if row.is_multiple_of(LABELLED_ROWS) {
-            let label = power_label(LatencyHeatmap::row_start_ns(row));
+            let label = power_label(row_start_ns(row));
             Line::styled(format!("{label:>8} "), theme.role_style(StyleRole::Faint))
                 .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
         }

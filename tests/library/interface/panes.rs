@@ -19,7 +19,7 @@ use diskscope::snapshot::view::{
     Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
     TransferState, TransferView, UnitLimit, UnitView,
 };
-use diskscope::trace::events::file_event::SyncCall;
+use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{
     FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,

@@ -11,7 +11,7 @@ use diskscope::probe::sample::UnitKind;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::snapshot::files::FileView;
 use diskscope::snapshot::view::{MountView, UnitView};
-use diskscope::trace::events::file_event::SyncCall;
+use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::view::{
     FileNameView, HotFileView, HotFilesView, ProcessView, SyncView,
 };

@@ -11,6 +11,7 @@ use diskscope::probe::SampleCollector;
 use diskscope::roots::SysPaths;
 use diskscope::snapshot::view::TransferView;
 use diskscope::snapshot::{Snapshot, ViewBuilder};
+use diskscope::transfers::counting::JobCounter;
 
 use crate::requirement::{Requirement, skip};
 
@@ -31,6 +32,7 @@ impl Drop for RunningChild {
 pub struct LiveSampler {
     collector: SampleCollector,
     view_builder: ViewBuilder,
+    job_counter: JobCounter,
 }
 
 impl LiveSampler {
@@ -38,6 +40,7 @@ impl LiveSampler {
         let mut sampler = Self {
             collector: SampleCollector::new(SysPaths::default()),
             view_builder: ViewBuilder::default(),
+            job_counter: JobCounter::new(SysPaths::default()),
         };
         sampler.next_snapshot();
         sampler
@@ -46,7 +49,10 @@ impl LiveSampler {
     pub fn next_snapshot(&mut self) -> Snapshot {
         self.collector
             .follow_files(self.view_builder.followed_files());
-        self.view_builder.update(Arc::new(self.collector.collect()))
+        let sample = Arc::new(self.collector.collect());
+        self.view_builder
+            .set_job_counts(self.job_counter.update(&sample.processes));
+        self.view_builder.update(sample)
     }
 
     /// Looks until there is a transfer of which this holds.

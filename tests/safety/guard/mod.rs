@@ -3,11 +3,7 @@
 //! `tests/guest/claims.sh`.
 
 mod free_space;
-mod fuse_file;
-mod locks;
 mod loop_devices;
-mod obstacles;
-mod planted;
 mod privileges;
 pub mod sandbox;
 mod stale_cache;

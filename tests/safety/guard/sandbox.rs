@@ -143,14 +143,6 @@ pub fn test_content(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Whether the file is locked by anybody.
-pub fn is_locked(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let inode = format!(":{} ", fs::metadata(path).unwrap().ino());
-    let locks = fs::read_to_string("/proc/locks").unwrap();
-    locks.lines().any(|line| line.contains(&inode))
-}
-
 /// A program in the background, killed at the end.
 pub struct Background(pub std::process::Child);
 

@@ -1,71 +1,81 @@
-//! Processes that have the target open.
+//! Processes that have the target open, mapped or locked.
 
 use std::fs::{File, OpenOptions};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 
+use rustix::fs::FlockOperation;
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::guard::sandbox::{
-    Background, GuardSandbox, assert_refused, assert_written, is_root, overwrite_arguments,
-    run_overwrite, test_content, wait_until,
+    Background, GuardSandbox, assert_refused, assert_written, command_output, run_overwrite,
+    wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
-fn open_for_writing(path: impl AsRef<std::path::Path>) -> File {
+fn open_for_writing(path: impl AsRef<Path>) -> File {
     OpenOptions::new().write(true).open(path).unwrap()
 }
 
+/// Asserts that a target is refused, and keeps its bytes, as long as there is a user, whom the message names if it
+/// can, and that it is written afterwards.
+#[track_caller]
+fn assert_refused_while<T>(target: &Path, message: &str, user: T) {
+    let before = std::fs::read(target).unwrap();
+    assert_refused(&run_overwrite(target), message);
+    assert!(std::fs::read(target).unwrap() == before);
+    drop(user);
+    assert_written(&run_overwrite(target));
+}
+
 #[test]
-fn file_open_for_writing_is_refused_and_process_named() {
+fn file_that_is_open_or_locked_is_refused() {
     let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
-    let open = open_for_writing(&file);
-    let expected = std::process::id().to_string();
-    assert_refused(&run_overwrite(&file), &expected);
-    drop(open);
-    assert_written(&run_overwrite(&file));
+    let own_id = std::process::id().to_string();
+    let read = || File::open(&file).unwrap();
+    assert_refused_while(&file, &own_id, open_for_writing(&file));
+    let reader = read();
+    rustix::fs::flock(&reader, FlockOperation::LockShared).unwrap();
+    assert_refused_while(&file, &own_id, reader);
+    assert_refused_while(&file, "", message_with(read()));
 }
 
 #[test]
 fn file_open_for_reading_is_refused() {
     let sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
-    let open = File::open(&file).unwrap();
-    let before = test_content(&file);
-    assert_refused(&run_overwrite(&file), &std::process::id().to_string());
-    assert!(test_content(&file) == before);
-    drop(open);
-    assert_written(&run_overwrite(&file));
-}
-
-#[test]
-fn device_open_for_reading_is_written() {
-    let sandbox = GuardSandbox::new();
-    let image = sandbox.create_image("image");
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
-        return;
-    };
-    let open = File::open(device.path()).unwrap();
-    assert_written(&run_overwrite(device.path()));
-    drop(open);
-}
-
-#[test]
-fn device_open_for_writing_is_refused() {
-    let sandbox = GuardSandbox::new();
-    let image = sandbox.create_image("image");
-    let Some(device) = LoopDevice::attach(&image, &[]) else {
-        return;
-    };
     let own_id = std::process::id().to_string();
-    let open = open_for_writing(device.path());
-    assert_refused(&run_overwrite(device.path()), &own_id);
-    drop(open);
-    let open = open_for_writing(&image);
-    assert_refused(&run_overwrite(device.path()), &own_id);
-    drop(open);
-    assert_written(&run_overwrite(device.path()));
+    assert_refused_while(&file, &own_id, File::open(&file).unwrap());
+}
+
+/// An open file description lock on the whole file, as QEMU takes on bytes of an image that it writes.
+fn lock_as_qemu(file: &File) {
+    // SAFETY: struct flock consists of numbers, for which zero is valid.
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
+    request.l_type = libc::F_WRLCK as libc::c_short;
+    request.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: F_OFD_SETLK reads the struct flock whose address is given.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const request) };
+    assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn file_with_a_record_lock_is_refused() {
+    let sandbox = GuardSandbox::new();
+    let file = sandbox.create_image("file");
+    let reader = File::open(&file).unwrap();
+    rustix::fs::fcntl_lock(&reader, FlockOperation::LockShared).unwrap();
+    assert_refused_while(&file, "", reader);
+    let writer = open_for_writing(&file);
+    lock_as_qemu(&writer);
+    assert_refused_while(&file, "", writer);
 }
 
 /// Also as a library, and by who has closed it.
@@ -90,66 +100,90 @@ fn mapped_file_is_refused() {
 }
 
 /// A descriptor in a message that nobody has received is in no process.
-#[test]
-fn file_with_invisible_reader_is_refused() {
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-    use std::io::IoSlice;
-    use std::mem::MaybeUninit;
-    use std::os::fd::AsFd;
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let (sender, receiver) = std::os::unix::net::UnixStream::pair().unwrap();
-    let open = File::open(&file).unwrap();
+fn message_with(open: File) -> (UnixStream, UnixStream) {
+    let (sender, receiver) = UnixStream::pair().unwrap();
     let descriptors = [open.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     assert!(message.push(SendAncillaryMessage::ScmRights(&descriptors)));
     let bytes = [IoSlice::new(b"x")];
     sendmsg(&sender, &bytes, &mut message, SendFlags::empty()).unwrap();
-    drop(open);
-    let before = test_content(&file);
-    assert_refused(&run_overwrite(&file), "");
-    assert!(test_content(&file) == before);
-    drop((sender, receiver));
-    assert_written(&run_overwrite(&file));
+    (sender, receiver)
 }
 
 #[test]
-fn file_with_visible_reader_is_refused_while_processes_are_hidden() {
-    use std::os::unix::fs::{PermissionsExt, chown};
-    if !is_root() {
-        return;
-    }
+fn device_open_for_writing_is_refused() {
     let sandbox = GuardSandbox::new();
-    let (file, state) = (sandbox.create_image("file"), sandbox.subdirectory("state"));
-    for path in [&file, &state] {
-        chown(path, Some(1000), Some(1000)).unwrap();
-    }
-    let everybody = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(sandbox.directory.path(), everybody).unwrap();
-    let user = ["--reuid", "1000", "--regid", "1000", "--clear-groups"];
-    let write = || {
-        let mut command = Command::new("setpriv");
-        command.args(user).arg(env!("CARGO_BIN_EXE_diskscope"));
-        overwrite_arguments(&mut command, file.as_ref(), &["--requests", "20"]);
-        command.env("XDG_STATE_HOME", &state).output().unwrap()
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
     };
-    let output = write();
-    if matches!(output.status.code(), Some(126 | 127)) {
-        return skip(Requirement::Program, "setpriv cannot start the program");
-    }
-    assert_written(&output);
-    let reader = Command::new("setpriv")
-        .args(user)
-        .args(["sleep", "600"])
-        .stdin(File::open(&file).unwrap())
-        .spawn();
-    let reader = Background(reader.unwrap());
-    let status = format!("/proc/{}/status", reader.0.id());
-    wait_until("it is the user's", || {
-        std::fs::read_to_string(&status).is_ok_and(|text| text.contains("Uid:\t1000\t1000"))
+    let (path, own_id) = (Path::new(device.path()), std::process::id().to_string());
+    assert_refused_while(path, &own_id, open_for_writing(path));
+    assert_refused_while(path, &own_id, open_for_writing(&image));
+    let reader = File::open(path).unwrap();
+    assert_written(&run_overwrite(path));
+    rustix::fs::flock(&reader, FlockOperation::LockExclusive).unwrap();
+    assert_refused_while(path, "", reader);
+    // Its image has no name any more.
+    let writer = open_for_writing(&image);
+    std::fs::remove_file(&image).unwrap();
+    assert_refused_while(path, &own_id, writer);
+}
+
+/// Ends the first thread of its process; another one keeps the file open.
+const LEAVES_THE_WORK_TO_A_THREAD: &str = "
+import ctypes, os, sys, threading, time
+os.open(sys.argv[1], os.O_WRONLY)
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall(int(sys.argv[2]), 0)
+";
+
+/// The descriptors of its first thread are not listed any more.
+#[test]
+fn device_open_in_a_process_whose_first_thread_has_ended_is_refused() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let (words, exit) = (["-c", LEAVES_THE_WORK_TO_A_THREAD], libc::SYS_exit);
+    let mut python = Command::new("python3");
+    python.args(words).arg(device.path()).arg(exit.to_string());
+    let Ok(writer) = python.spawn() else {
+        return skip(Requirement::Program, "no python3");
+    };
+    let writer = Background(writer);
+    let process = format!("/proc/{}", writer.0.id());
+    wait_until("its first thread has ended", || {
+        let status = std::fs::read_to_string(format!("{process}/status"));
+        status.is_ok_and(|status| status.contains("State:\tZ"))
     });
-    assert_refused(&write(), "");
-    drop(reader);
-    assert_written(&write());
+    let id = writer.0.id().to_string();
+    assert_refused_while(device.path().as_ref(), &id, writer);
+}
+
+/// A loop device claims nothing: what it is attached to has partitions, or is one.
+#[test]
+fn loop_device_over_a_partition_or_disk_that_is_open_for_writing_is_refused() {
+    let sandbox = GuardSandbox::new();
+    let image = sandbox.create_image("image");
+    let Some(disk) = LoopDevice::attach(&image, &["--partscan"]) else {
+        return;
+    };
+    if command_output("addpart", &[disk.path(), "1", "2048", "40960"]).is_none() {
+        return skip(Requirement::Program, "addpart fails");
+    }
+    let partition = format!("{}p1", disk.path());
+    for (below, opened) in [
+        (disk.path(), &*partition),
+        (&*partition, &*partition),
+        (&*partition, disk.path()),
+    ] {
+        let Some(target) = LoopDevice::attach(Path::new(below), &[]) else {
+            return;
+        };
+        let own_id = std::process::id().to_string();
+        assert_refused_while(target.path().as_ref(), &own_id, open_for_writing(opened));
+    }
 }

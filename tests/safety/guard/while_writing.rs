@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::file_system::LoopFileSystem;
 use crate::guard::sandbox::{
-    self, Background, GuardSandbox, IMAGE_BYTES, assert_refused, assert_written, is_locked,
-    is_root, overwrite_arguments, overwrite_command, run_overwrite, test_content, wait_until,
+    self, Background, GuardSandbox, IMAGE_BYTES, assert_written, is_root, overwrite_command,
+    run_overwrite, test_content, wait_until,
 };
 use crate::loop_device::LoopDevice;
 use crate::process::worker_id;
 use crate::requirement::{Requirement, skip};
+use crate::slow_disk::{Operation, SlowDisk};
 
 /// A run of half a minute that has begun to write.
 fn start_writing_run(target: &std::path::Path) -> Background {
@@ -30,15 +32,6 @@ fn start_writing_run(target: &std::path::Path) -> Background {
     // The file is one hole until the first request.
     wait_until("it writes", || fs::metadata(target).unwrap().blocks() > 0);
     child
-}
-
-#[test]
-fn second_run_on_the_same_file_is_refused() {
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let first = start_writing_run(&file);
-    assert_refused(&run_overwrite(&file), "");
-    drop(first);
 }
 
 /// Waits for a run to end by itself because its target came into use, as one that has failed. What it has
@@ -67,21 +60,6 @@ fn assert_run_ends_within(run: &mut Background, limit: Duration) -> serde_json::
 #[track_caller]
 fn assert_run_ends(run: &mut Background) {
     assert_run_ends_within(run, Duration::from_secs(5));
-}
-
-#[test]
-fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
-    if !is_root() {
-        return;
-    }
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let mut run = start_writing_run(&file);
-    let Some(device) = LoopDevice::attach(&file, &[]) else {
-        return;
-    };
-    assert_run_ends(&mut run);
-    drop(device);
 }
 
 /// The kernel has a reader wait until the run has given up its lease.
@@ -220,66 +198,6 @@ fn device_is_claimed_and_locked_at_its_usual_node_while_it_is_written() {
     wait_until("claim and locks have gone", || is_free() == [true; 3]);
 }
 
-#[test]
-fn run_ends_when_attached_loop_device_switches_to_its_file() {
-    if !is_root() {
-        return;
-    }
-    let sandbox = GuardSandbox::new();
-    let (file, other) = (sandbox.create_image("file"), sandbox.create_image("other"));
-    let Some(device) = LoopDevice::attach(&other, &["--read-only"]) else {
-        return;
-    };
-    let mut run = start_writing_run(&file);
-    // The watch has looked at what is attached.
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let node = File::open(device.path()).unwrap();
-    let image = File::open(&file).unwrap();
-    // SAFETY: LOOP_CHANGE_FD takes a descriptor and no pointer.
-    let changed = unsafe { libc::ioctl(node.as_raw_fd(), 0x4C06, image.as_raw_fd()) };
-    assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
-    assert_run_ends(&mut run);
-}
-
-#[test]
-fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
-    if !is_root() {
-        return;
-    }
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    chown(&file, Some(1000), Some(1000)).unwrap();
-    let readable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(sandbox.directory.path(), readable).unwrap();
-    let state = sandbox.subdirectory("state");
-    chown(&state, Some(1000), Some(1000)).unwrap();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    let more = ["--duration", "30s", "--rate", "100/s"];
-    overwrite_arguments(&mut command, file.as_os_str(), &more);
-    command.env("XDG_STATE_HOME", &state);
-    command.stdout(Stdio::null());
-    let Ok(child) = command.spawn() else {
-        return skip(Requirement::Program, "no setpriv");
-    };
-    let mut run = Background(child);
-    wait_until("it holds its locks", || {
-        is_locked(&file) || run.0.try_wait().unwrap().is_some()
-    });
-    if matches!(
-        run.0.try_wait().unwrap().and_then(|it| it.code()),
-        Some(126 | 127)
-    ) {
-        return skip(Requirement::Program, "setpriv cannot start the program");
-    }
-    let Some(device) = LoopDevice::attach(&file, &[]) else {
-        return;
-    };
-    assert_run_ends(&mut run);
-    drop(device);
-}
-
 /// The processes of a run: the program, and the worker that it starts.
 fn processes_of(run: &Background) -> Vec<Pid> {
     let worker = worker_id(&run.0).and_then(Pid::from_raw);
@@ -311,46 +229,51 @@ fn assert_content_unchanged(file: &Path, before: &[u8]) {
     }
 }
 
-/// Starts a run, stops all of it, has the file attached to a loop device meanwhile, and lets the run
-/// go on: nothing may be written any more.
-fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
+/// Runs that are stopped, and go on after the kernel has given their files to others, as the leases were not given up
+/// in time: nothing may be written any more.
+#[test]
+fn stopped_run_writes_nothing_after_others_got_its_file() {
     if !is_root() {
         return;
     }
     let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    fs::write(&file, vec![0; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
-    let modified = || fs::metadata(&file).unwrap().modified().unwrap();
-    let made = modified();
-    let mut arguments = vec!["--duration", "30s", "--engine", engine];
-    arguments.extend(more);
-    let mut command = overwrite_command(file.as_os_str(), &arguments);
-    command.stdout(Stdio::null());
-    let mut run = Background(command.spawn().unwrap());
-    // A reader would end the run.
-    wait_until("it writes", || modified() != made);
-    let processes = processes_of(&run);
-    assert_eq!(processes.len(), 2, "{processes:?}");
-    for process in &processes {
-        kill_process(*process, Signal::STOP).unwrap();
-    }
-    wait_until("it is stopped", || {
-        processes.iter().all(|it| is_stopped(*it))
+    let engines = [("pread", "1"), ("uring", "8")];
+    let mut runs = engines.map(|(engine, depth)| {
+        let file = sandbox.create_image(engine);
+        fs::write(&file, vec![0; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
+        let modified = || fs::metadata(&file).unwrap().modified().unwrap();
+        let made = modified();
+        let words = "--duration 30s --rate 2000/s --engine ENGINE --depth DEPTH";
+        let words = words.replace("ENGINE", engine).replace("DEPTH", depth);
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut command = overwrite_command(file.as_os_str(), &words);
+        let run = Background(command.stdout(Stdio::null()).spawn().unwrap());
+        // A reader would end the run.
+        wait_until("it writes", || modified() != made);
+        let processes = processes_of(&run);
+        assert_eq!(processes.len(), 2, "{processes:?}");
+        for process in &processes {
+            kill_process(*process, Signal::STOP).unwrap();
+            wait_until("it is stopped", || is_stopped(*process));
+        }
+        (file, run)
     });
-    // Longer than the gap that the workers tolerate; then the kernel gives the file to others, as the lease is not
-    // given up in time.
+    // Longer than the gap that the workers tolerate.
     std::thread::sleep(Duration::from_millis(1200));
-    let lease_break_time = LeaseBreakTime::seconds(2);
-    let Some(device) = LoopDevice::attach(&file, &[]) else {
-        return;
-    };
-    let before = test_content(&file);
-    for process in processes.iter().rev() {
-        kill_process(*process, Signal::CONT).unwrap();
+    let lease_break_time = LeaseBreakTime::seconds(1);
+    for (file, run) in &mut runs {
+        let Some(device) = LoopDevice::attach(file, &[]) else {
+            return;
+        };
+        let before = test_content(file);
+        for process in processes_of(run).iter().rev() {
+            kill_process(*process, Signal::CONT).unwrap();
+        }
+        assert_content_unchanged(file, &before);
+        assert_run_ends(run);
+        drop(device);
     }
-    assert_content_unchanged(&file, &before);
-    assert_run_ends(&mut run);
-    drop((lease_break_time, device));
+    drop(lease_break_time);
 }
 
 /// How long a lease that somebody waits for is kept, put back at the end.
@@ -388,14 +311,69 @@ fn is_stopped(process: Pid) -> bool {
     })
 }
 
+/// A request that the kernel has keeps the lease, also after the program has ended.
 #[test]
-fn pread_run_stopped_during_file_attachment_writes_nothing() {
-    assert_no_write_after_stop("pread", &["--rate", "2000/s"]);
+fn file_is_leased_until_the_last_request_to_a_slow_disk_has_ended() {
+    for engine in ["uring", "pread"] {
+        let Some(slow) = SlowDisk::mount() else {
+            return;
+        };
+        let Some(device) = LoopDevice::attach(&slow.file(), &[]) else {
+            return;
+        };
+        // Without a journal nothing else is written meanwhile.
+        let options = ["-O", "^has_journal"];
+        let Some(mounted) = LoopFileSystem::on(device, "ext4", &options, Requirement::Ext4) else {
+            return;
+        };
+        let file = mounted.file_path("file");
+        fs::write(&file, vec![7; 8 << 20]).unwrap();
+        rustix::fs::syncfs(File::open(mounted.mount_point()).unwrap()).unwrap();
+        let _alone = LeaseBreakTime::seconds(60);
+        let _quick = QuickAtTheEnd(&slow);
+        let modified = || fs::metadata(&file).unwrap().modified().unwrap();
+        let made = modified();
+        // Past the page cache.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+        command.arg("run").arg("random-write").arg(&file);
+        command.arg("--overwrite").arg(&file);
+        command.args(["--duration", "60s", "--engine", engine]);
+        command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = Background(command.stdin(Stdio::null()).spawn().unwrap());
+        wait_until("it writes", || modified() != made);
+        slow.slow_down(Operation::Write);
+        wait_until("a request is slow", || slow.is_waited_for(Operation::Write));
+        std::thread::sleep(Duration::from_millis(200));
+        kill_process(Pid::from_child(&run.0), Signal::INT).unwrap();
+        run.0.wait().unwrap();
+        let open = || {
+            let mut options = File::options();
+            let opened = options
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&file);
+            opened.map_err(|error| error.raw_os_error())
+        };
+        let ended = Instant::now();
+        while ended.elapsed() < Duration::from_secs(1) {
+            let opened = open().err();
+            assert!(slow.is_waited_for(Operation::Write), "it is slow no more");
+            assert_eq!(opened, Some(Some(libc::EAGAIN)), "{engine}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        slow.be_quick();
+        wait_until("it is given up", || open().is_ok());
+    }
 }
 
-#[test]
-fn uring_run_stopped_during_file_attachment_writes_nothing() {
-    assert_no_write_after_stop("uring", &["--rate", "2000/s", "--depth", "8"]);
+/// Has a disk answer before its file system is unmounted.
+struct QuickAtTheEnd<'d>(&'d SlowDisk);
+
+impl Drop for QuickAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.be_quick();
+    }
 }
 
 /// The two sides of a new terminal.
@@ -411,44 +389,9 @@ fn open_pty() -> (File, File) {
     }
 }
 
-/// Asserts that a run whose file is attached to a loop device now soon writes nothing any more.
-fn assert_writing_stops(run: &Background, file: &Path) {
-    let Some(device) = LoopDevice::attach(file, &[]) else {
-        return;
-    };
-    std::thread::sleep(Duration::from_secs(1));
-    assert_content_unchanged(file, &test_content(file));
-    assert_eq!(processes_of(run).len(), 2, "the run has ended already");
-    drop(device);
-}
-
+/// Neither a terminal that takes nothing nor a directory of sessions that hangs keeps the file from others.
 #[test]
-fn run_with_blocked_terminal_stops_writing_when_file_is_attached() {
-    if !is_root() {
-        return;
-    }
-    let sandbox = GuardSandbox::new();
-    let file = sandbox.create_image("file");
-    let (master, slave) = open_pty();
-    let more = ["--duration", "30s", "--rate", "200/s"];
-    let mut command = overwrite_command(file.as_os_str(), &more);
-    command.stdout(Stdio::null());
-    command.stderr(slave.try_clone().unwrap());
-    let run = Background(command.spawn().unwrap());
-    wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
-    // SAFETY: tcflow takes a descriptor and a number.
-    let blocked = unsafe { libc::tcflow(slave.as_raw_fd(), libc::TCOOFF) };
-    assert_eq!(blocked, 0);
-    std::thread::sleep(Duration::from_secs(1));
-    assert_writing_stops(&run, &file);
-    drop((run, master));
-}
-
-#[test]
-fn run_with_frozen_session_directory_stops_writing_on_attachment() {
-    if !is_root() {
-        return;
-    }
+fn run_that_can_tell_nobody_stops_writing_when_its_file_is_opened() {
     let mut sandbox = GuardSandbox::new();
     let file = sandbox.create_image("file");
     let sessions = sandbox.create_image("sessions");
@@ -457,19 +400,30 @@ fn run_with_frozen_session_directory_stops_writing_on_attachment() {
     };
     let state = sandbox.path("mounted-0");
     let state_name = state.to_str().unwrap().to_owned();
-    let more = ["--duration", "30s", "--rate", "200/s"];
-    let mut command = overwrite_command(file.as_os_str(), &more);
+    let (master, slave) = open_pty();
+    let words = ["--duration", "30s", "--rate", "200/s"];
+    let mut command = overwrite_command(file.as_os_str(), &words);
     command.stdout(Stdio::null()).env("XDG_STATE_HOME", &state);
+    command.stderr(slave.try_clone().unwrap());
     let run = Background(command.spawn().unwrap());
     wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
+    // SAFETY: tcflow takes a descriptor and a number.
+    let blocked = unsafe { libc::tcflow(slave.as_raw_fd(), libc::TCOOFF) };
+    assert_eq!(blocked, 0);
     if sandbox::command_output("fsfreeze", &["-f", &state_name]).is_none() {
         return skip(Requirement::Program, "no fsfreeze");
     }
     let thaw = Thaw(state_name);
-    std::thread::sleep(Duration::from_secs(2));
-    assert_writing_stops(&run, &file);
+    // It tells something meanwhile.
+    std::thread::sleep(Duration::from_millis(1500));
+    // The kernel gives the file to others when the time of a lease is over.
+    let lease_break_time = LeaseBreakTime::seconds(1);
+    let reader = File::open(&file).unwrap();
+    drop(lease_break_time);
+    assert_content_unchanged(&file, &test_content(&file));
     let processes = processes_of(&run);
-    drop((thaw, run));
+    assert_eq!(processes.len(), 2, "the run has ended already");
+    drop((reader, thaw, run, master));
     // The worker keeps the directory open for a moment longer.
     wait_until("all of it has ended", || {
         let is_there = |it: &Pid| fs::exists(format!("/proc/{}", it.as_raw_nonzero())).unwrap();

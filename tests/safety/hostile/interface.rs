@@ -11,14 +11,6 @@ use crate::hostile::corpus::{
 use crate::hostile::pty::{PtyTerminal, setsid_is_available};
 use crate::hostile::temporary_directory;
 
-fn start_terminal(arguments: &[&str], directory: &Path) -> PtyTerminal {
-    PtyTerminal::start(
-        Path::new(env!("CARGO_BIN_EXE_diskscope")),
-        arguments,
-        directory,
-    )
-}
-
 /// Asserts that what was written to the terminal draws, and does nothing else: sequences that begin
 /// with `ESC [` move the cursor and set colours; all others reach beyond the screen.
 fn assert_draws_only(terminal: &PtyTerminal) {
@@ -45,8 +37,26 @@ fn assert_draws_only(terminal: &PtyTerminal) {
     }
 }
 
+/// Shows a spoilt text by these keys, and quits: the terminal got nothing but what draws.
+fn assert_shown_harmlessly(directory: &Path, words: &[&str], keys: &[&str]) {
+    let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
+    let mut terminal = PtyTerminal::start(program, words, directory);
+    terminal.wait_for_text("DEVICES");
+    for key in keys {
+        match key.strip_prefix("wait ") {
+            Some(text) => terminal.wait_for_text(text),
+            None => terminal.send_keys(key),
+        }
+    }
+    terminal.wait_for_text("\\x1b]52");
+    terminal.send_keys("q");
+    terminal.wait_for_exit();
+    assert_draws_only(&terminal);
+    terminal.assert_restored();
+}
+
 #[test]
-fn hostile_recording_sends_no_terminal_commands() {
+fn hostile_recordings_and_sessions_send_no_terminal_commands() {
     if !setsid_is_available() {
         return;
     }
@@ -54,45 +64,15 @@ fn hostile_recording_sends_no_terminal_commands() {
         let directory = temporary_directory();
         let name = hostile_file_name();
         fs::write(directory.path().join(&name), hostile_recording(&text)).unwrap();
-        let mut terminal = start_terminal(&["replay", &name], directory.path());
-        terminal.wait_for_text("DEVICES");
-        terminal.send_keys("j");
-        terminal.send_keys("3");
-        terminal.wait_for_text("\\x1b]52");
-        terminal.send_keys("1");
-        terminal.wait_for_text("DEVICES");
-        terminal.send_keys("q");
-        terminal.wait_for_exit();
-        assert_draws_only(&terminal);
-        terminal.assert_restored();
-    }
-}
-
-#[test]
-fn hostile_sessions_send_no_terminal_commands() {
-    if !setsid_is_available() {
-        return;
-    }
-    for text in [hostile_text(), long_hostile_text()] {
-        let directory = temporary_directory();
         let sessions = directory.path().join("state/diskscope/sessions");
         fs::create_dir_all(&sessions).unwrap();
         let document = hostile_session(&text).to_string();
-        fs::write(sessions.join(hostile_file_name() + ".json"), &document).unwrap();
+        fs::write(sessions.join(name.clone() + ".json"), &document).unwrap();
         fs::write(sessions.join("a.json"), &document).unwrap();
         // It cannot be read, and says so with its name.
-        fs::write(sessions.join(hostile_file_name() + "2.json"), &text).unwrap();
-        let mut terminal = start_terminal(&[], directory.path());
-        terminal.wait_for_text("DEVICES");
-        terminal.send_keys("4");
-        terminal.wait_for_text("unreadable");
-        for key in ["\r", "j", "j", "\r"] {
-            terminal.send_keys(key);
-        }
-        terminal.wait_for_text("\\x1b]52");
-        terminal.send_keys("q");
-        terminal.wait_for_exit();
-        assert_draws_only(&terminal);
-        terminal.assert_restored();
+        fs::write(sessions.join(name.clone() + "2.json"), &text).unwrap();
+        assert_shown_harmlessly(directory.path(), &["replay", &name], &["j", "3"]);
+        let keys = ["4", "wait unreadable", "\r", "j", "j", "\r"];
+        assert_shown_harmlessly(directory.path(), &[], &keys);
     }
 }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Stdio};
 
 use diskscope::recording::frame::{FrameKind, encode_file_header};
 
@@ -17,27 +17,18 @@ use crate::hostile::{assert_clean, diskscope, temporary_directory};
 
 const MIB: usize = 1 << 20;
 
-/// Runs the program with an address space of so many MiB.
-fn run_with_address_space(directory: &Path, mib: usize, arguments: &[&str]) -> Output {
-    let program = diskscope(directory, arguments);
+/// The same program with an address space of so many MiB.
+fn with_address_space(program: &Command, mib: usize) -> Command {
     let mut command = Command::new("sh");
+    command.arg("-c");
+    command.arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", mib * 1024));
+    command.arg(program.get_program()).args(program.get_args());
+    command.current_dir(program.get_current_dir().unwrap());
+    let variables = program.get_envs();
+    command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-        .arg("-c")
-        .arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", mib * 1024))
-        .arg(program.get_program())
-        .args(program.get_args())
-        .current_dir(directory)
-        .env("XDG_STATE_HOME", directory.join("state"))
-        .env("RUST_BACKTRACE", "0");
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!errors.contains("memory allocation"), "{errors}");
-    output
-}
-
-fn stderr_text(output: &Output) -> String {
-    assert_clean("the errors", output);
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A recording of so many frames of requests, `each` bytes long, after one view.
@@ -60,152 +51,104 @@ fn request_lines(mib: usize) -> Vec<u8> {
     line.repeat(mib * MIB / line.len()).into_bytes()
 }
 
-/// Counts what the program prints, with an address space of so many MiB.
-fn printed_bytes(directory: &Path, mib: usize, arguments: &str) -> u64 {
-    let program = env!("CARGO_BIN_EXE_diskscope");
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg(format!(
-            "ulimit -v {}; {program} {arguments} | wc -c",
-            mib * 1024
-        ))
-        .current_dir(directory)
-        .env("XDG_STATE_HOME", directory.join("state"))
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let note = "note: bomb has no regular end: the recorder was killed\n";
-    assert_eq!(errors, note, "{errors}");
-    String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .unwrap()
-}
-
 #[test]
 fn replayed_requests_are_printed_in_bounded_memory() {
     let directory = temporary_directory();
     let content = request_lines(8);
     let size = write_compression_bomb(&directory.path().join("bomb"), 12, &content);
     assert!(size < MIB as u64, "{size}");
-    let count = printed_bytes(directory.path(), 100, "replay --requests bomb");
-    assert_eq!(count, 12 * content.len() as u64);
+    let program = diskscope(directory.path(), &["replay", "--requests", "bomb"]);
+    let mut command = with_address_space(&program, 100);
+    let mut child = command.spawn().unwrap();
+    let count = std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink());
+    assert_eq!(count.unwrap(), 12 * content.len() as u64);
+    let output = child.wait_with_output().unwrap();
+    let note = "note: bomb has no regular end: the recorder was killed\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), note);
+}
+
+/// A view of a recording with a list of 150,000 elements.
+fn view_with_long_list(field: &str, element: &str) -> Vec<u8> {
+    let list = format!("[{element}{}]", format!(",{element}").repeat(150_000));
+    let mut view = hostile_view("");
+    view[field] = "LIST".into();
+    let text = view.to_string().replace("\"LIST\"", &list);
+    encode_recording(&[(FrameKind::View, text.into_bytes())])
+}
+
+/// A session with these tables.
+fn session_with_tables(tables: serde_json::Value) -> serde_json::Value {
+    let mut document = hostile_session("");
+    document["runs"][0]["tables"] = tables;
+    document
 }
 
 #[test]
-fn frame_content_beyond_limit_is_refused() {
+fn recordings_and_sessions_beyond_any_real_one_are_refused() {
     let directory = temporary_directory();
-    let path = directory.path().join("bomb");
-    write_compression_bomb(&path, 1, &request_lines(66));
-    let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
-    assert_eq!(output.status.code(), Some(1));
-    let message = stderr_text(&output);
-    assert!(message.contains("contains more than 64 MiB"), "{message}");
-
-    write_compression_bomb(&path, 1, &vec![b' '; 60 * MIB]);
-    let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
-    let message = stderr_text(&output);
-    assert!(message.contains("a line is longer than"), "{message}");
-}
-
-#[test]
-fn view_with_too_many_elements_is_refused() {
-    let directory = temporary_directory();
-    for field in ["processes", "devices", "transfers", "notices"] {
-        let element = match field {
-            "notices" => "\"\"",
-            "transfers" => "{\"state\":\"moving\",\"pid\":1,\"command\":\"\"}",
-            _ => "{}",
-        };
-        let list = format!("[{element}{}]", format!(",{element}").repeat(150_000));
-        let mut view = hostile_view("");
-        view[field] = "LIST".into();
-        let text = view.to_string().replace("\"LIST\"", &list);
-        let bytes = encode_recording(&[(FrameKind::View, text.into_bytes())]);
-        fs::write(directory.path().join("day"), bytes).unwrap();
-        let output = run_with_address_space(directory.path(), 400, &["replay", "day"]);
-        assert_eq!(output.status.code(), Some(1), "{field}");
-        let message = stderr_text(&output);
-        assert!(
-            message.contains("a list has more than"),
-            "{field}: {message}"
-        );
-    }
-}
-
-#[test]
-fn oversized_session_file_is_refused_unread() {
-    let directory = temporary_directory();
-    let file = fs::File::create(directory.path().join("a.json")).unwrap();
-    file.set_len(8 << 30).unwrap();
-    let output = run_with_address_space(directory.path(), 300, &["show", "a.json"]);
-    assert_ne!(output.status.code(), Some(0));
-    assert!(
-        stderr_text(&output).contains("longer than 64 MiB"),
-        "{}",
-        stderr_text(&output)
-    );
-}
-
-#[test]
-fn deeply_nested_session_is_refused() {
-    let directory = temporary_directory();
-    let deep = "[".repeat(1_000_000);
-    for text in [
-        deep.clone(),
-        format!("{{\"x\":{deep}"),
-        format!("{{\"session\":{{\"x\":{deep}"),
+    let file = directory.path().join("file");
+    let refuse = |mib: usize, words: &str, reason: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let program = diskscope(directory.path(), &words);
+        let output = with_address_space(&program, mib).output().unwrap();
+        assert_clean(reason, &output);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{message}");
+        assert!(message.contains(reason), "{reason}: {message}");
+    };
+    for (content, reason) in [
+        (request_lines(66), "contains more than 64 MiB"),
+        (vec![b' '; 60 * MIB], "a line is longer than"),
     ] {
-        fs::write(directory.path().join("a.json"), text).unwrap();
-        let output = run_with_address_space(directory.path(), 200, &["show", "a.json"]);
-        assert!(
-            matches!(output.status.code(), Some(1 | 2)),
-            "{:?}",
-            output.status
-        );
+        write_compression_bomb(&file, 1, &content);
+        refuse(200, "replay --requests file", reason);
     }
+    for (field, element) in [
+        ("processes", "{}"),
+        ("notices", "\"\""),
+        (
+            "transfers",
+            "{\"state\":\"moving\",\"pid\":1,\"command\":\"\"}",
+        ),
+    ] {
+        fs::write(&file, view_with_long_list(field, element)).unwrap();
+        refuse(400, "replay file", "a list has more than");
+    }
+    let deep = "[".repeat(1_000_000);
+    let rows = vec![serde_json::json!({ "name": "", "cells": [] }); 9_000];
+    let table = serde_json::json!([{ "name": "t", "columns": vec![""; 1000], "rows": rows }]);
+    for (content, reason) in [
+        (format!("{{\"session\":{{\"x\":{deep}"), ""),
+        (deep, ""),
+        (session_with_tables(table).to_string(), "100000 cells"),
+    ] {
+        fs::write(&file, content).unwrap();
+        refuse(200, "show file", reason);
+    }
+    fs::File::create(&file).unwrap().set_len(8 << 30).unwrap();
+    refuse(300, "show file", "longer than 64 MiB");
 }
 
 #[test]
 fn long_names_do_not_widen_every_row_of_a_table() {
     let directory = temporary_directory();
-    let mut document = hostile_session("");
-    let metric = document["runs"][0]["figures"][0].clone();
-    let named = |name: String| {
-        let mut metric = metric.clone();
-        metric["name"] = name.into();
-        metric
-    };
-    let mut metrics = vec![named("N".repeat(65_000))];
-    metrics.extend((0..3_000).map(|number| named(format!("f{number}"))));
-    document["runs"][0]["figures"] = metrics.into();
     let rows = vec![serde_json::json!({ "name": "r", "cells": [""] }); 3_000];
-    document["runs"][0]["tables"] = serde_json::json!([
-        { "name": "t", "columns": ["C".repeat(65_000)], "rows": rows }
-    ]);
+    let table = serde_json::json!({ "name": "t", "columns": ["C".repeat(65_000)], "rows": rows });
+    let mut document = session_with_tables(serde_json::json!([table]));
+    let figures = &mut document["runs"][0]["figures"];
+    let mut named = vec![figures[0].clone(); 3_000];
+    named[0]["name"] = "N".repeat(65_000).into();
+    *figures = named.into();
     fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
-    for command in [
+    for words in [
         &["show", "a.json"][..],
         &["compare", "a.json", "a.json"],
         &["report", "a.json", "-o", "-"],
     ] {
-        let output = run_with_address_space(directory.path(), 250, command);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
-        // The sentences that compare metrics are some lines for each; rows of 65,000 columns were 195 MB.
+        let program = diskscope(directory.path(), words);
+        let output = with_address_space(&program, 250).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        // Rows of 65,000 columns were 195 MB.
         assert!(output.stdout.len() < 8 * MIB, "{}", output.stdout.len());
     }
-}
-
-#[test]
-fn tables_of_more_cells_than_any_real_one_are_refused() {
-    let directory = temporary_directory();
-    let mut document = hostile_session("");
-    let rows = vec![serde_json::json!({ "name": "", "cells": [] }); 9_000];
-    document["runs"][0]["tables"] =
-        serde_json::json!([{ "name": "t", "columns": vec![""; 1000], "rows": rows }]);
-    fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
-    let output = run_with_address_space(directory.path(), 150, &["show", "a.json"]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = stderr_text(&output);
-    assert!(message.contains("100000 cells"), "{message}");
 }

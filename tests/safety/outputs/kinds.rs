@@ -1,15 +1,14 @@
-//! What an output leads to: devices, pipes, directories, descriptors.
+//! What an output leads to: devices, pipes, directories, descriptors, what cannot be written.
 
 use std::fs;
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, chown};
+use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixListener;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::loop_device::LoopDevice;
-use crate::outputs::sandbox::{
-    ORDINARY_USER, OutputSandbox, assert_document, assert_refused, exit_code, is_root, stderr,
-    stdout,
-};
+use crate::outputs::sandbox::{Answer, OutputSandbox, assert_document};
+use crate::requirement::is_root;
 
 #[test]
 fn character_device_as_output_is_not_replaced() {
@@ -18,23 +17,24 @@ fn character_device_as_output_is_not_replaced() {
         ln -s null /dev/link
         before=$(stat -c '%n %F %t:%T' /dev/*)
         for name in null full random link; do
-            "$P" $RUN --json /dev/$name > "$D/$name.out" 2> "$D/$name.err"
-            echo $name $? $(grep -c IOPS "$D/$name.out")
+            status=0
+            "$P" $RUN --json /dev/$name > "$D/text" 2> "$D/$name.err" || status=$?
+            echo $name $status $(grep -c IOPS "$D/text")
         done
-        "$P" $RUN --json "$D/one.json" > "$D/text" 2>&1
+        "$P" $RUN --json "$D/one.json" > "$D/text"
         "$P" report "$D/one.json" -o /dev/null 2>&1
         [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
     "#;
-    let Some(output) = sandbox.with_private_dev(None, script) else {
+    let Some(answer) = sandbox.script_with_dev(None, script) else {
         return;
     };
     let expected = "null 0 1\nfull 1 1\nrandom 2 0\nlink 0 1\n\
         report written to /dev/null\nunchanged\n";
-    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
-    let full = fs::read_to_string(sandbox.join("full.err")).unwrap();
+    assert_eq!(answer.stdout, expected, "{answer:?}");
+    let full = sandbox.read("full.err");
     assert!(full.contains("No space left"), "{full}");
     assert!(full.contains("saved: "), "{full}");
-    let random = fs::read_to_string(sandbox.join("random.err")).unwrap();
+    let random = sandbox.read("random.err");
     assert!(random.contains("a character device other than"), "{random}");
 }
 
@@ -51,164 +51,112 @@ fn block_device_as_output_is_refused_and_keeps_its_bytes() {
         mknod "/dev/other" b 7 $LOOP
         before=$(stat -c '%n %F %t:%T' /dev/*)
         for name in loop$LOOP link other; do
-            "$P" $RUN --json /dev/$name 2> "$D/err"
-            echo $? $(grep -c 'is a block device' "$D/err")
-            "$P" report "$D/s.json" -o /dev/$name 2> "$D/err"
-            echo $? $(grep -c 'is a block device' "$D/err")
+            for command in "$RUN --json" "report $D/s.json -o"; do
+                "$P" $command /dev/$name 2> "$D/err" || echo $? $(grep -c 'is a block device' "$D/err")
+            done
         done
         [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
     "#;
-    let Some(output) = sandbox.with_private_dev(Some(&device), script) else {
+    let Some(answer) = sandbox.script_with_dev(Some(&device), script) else {
         return;
     };
     let expected = "2 1\n".repeat(6) + "unchanged\n";
-    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+    assert_eq!(answer.stdout, expected, "{answer:?}");
     assert_eq!(sandbox.saved_session_count(), 1, "nothing was measured");
     assert!(fs::read(device.file()).unwrap() == content);
 }
 
 #[test]
-fn directory_and_socket_as_output_are_refused() {
-    let sandbox = OutputSandbox::new();
-    fs::create_dir(sandbox.join("directory")).unwrap();
-    let _socket = UnixListener::bind(sandbox.join("socket")).unwrap();
-    for name in [
-        "directory",
-        "directory/",
-        ".",
-        "/",
-        "new/",
-        "directory/..",
-        "",
-    ] {
-        let output = sandbox.run_to(name);
-        assert_eq!(exit_code(&output), 2, "{name}: {}", stderr(&output));
-        assert_eq!(stdout(&output), "");
-    }
-    assert_refused(&sandbox, &sandbox.run_to("directory"), "is a directory");
-    assert_refused(&sandbox, &sandbox.run_to("socket"), "is a socket");
-}
-
-#[test]
-fn process_substitution_as_output_receives_the_document() {
+fn what_is_no_output_is_refused_before_the_run() {
     let sandbox = OutputSandbox::new();
     let script =
-        r#""$P" $RUN --json >(cat > "$D/copy") > "$D/text"; status=$?; wait $!; exit $status"#;
-    let output = sandbox.script(script).output().unwrap();
-    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    assert_document(&fs::read_to_string(sandbox.join("copy")).unwrap());
-    assert!(
-        fs::read_to_string(sandbox.join("text"))
-            .unwrap()
-            .contains("IOPS")
-    );
-}
-
-#[test]
-fn named_pipe_as_output_is_written_into() {
-    let sandbox = OutputSandbox::new();
-    let pipe = sandbox.join("pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || {
-            let mut text = String::new();
-            fs::File::open(pipe)
-                .unwrap()
-                .read_to_string(&mut text)
-                .unwrap();
-            text
+        "chmod 755 .; mkfifo pipe; mkdir directory at; touch file at/out; cp \"$P\" program";
+    sandbox.script(script).assert(0, "");
+    let _socket = UnixListener::bind(sandbox.join("socket")).unwrap();
+    for (name, why) in [
+        ("directory", "is a directory"),
+        ("directory/", ""),
+        (".", ""),
+        ("/", ""),
+        ("new/", ""),
+        ("directory/..", ""),
+        ("", ""),
+        ("socket", "is a socket"),
+        ("missing/out.json", "missing/out.json"),
+        ("file/out.json", "file/out.json"),
+        ("pipe", "start a program that reads pipe first"),
+    ] {
+        sandbox.assert_refused(&sandbox.run_to(name), why);
+    }
+    let both = "run random-read sim:ssd --json both.json -o ./both.json";
+    sandbox.assert_refused(&sandbox.run(both), "the same file");
+    assert!(!sandbox.join("both.json").exists());
+    // What the kernel refuses, and mount points; as root, or as an ordinary user.
+    for (script, user, why) in [
+        ("mount -t tmpfs -o ro none at", "", "Read-only file system"),
+        ("mount --bind file at/out", "", "a mount point"),
+        ("chown 1000 at/out", "user", "Permission denied"),
+        ("rm at/out", "user", "Permission denied"),
+    ] {
+        let script = format!("{script}; {user} ./program $RUN --json at/out");
+        if let Some(answer) = sandbox.script_with_mounts(&script) {
+            sandbox.assert_refused(&answer, why);
         }
-    });
-    let output = sandbox.run_to("pipe");
-    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-    assert_document(&reader.join().unwrap());
-    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+    assert!(!sandbox.join("at/out").exists());
 }
 
 #[test]
-fn named_pipe_without_reader_is_refused_before_the_run() {
+fn pipes_and_descriptors_as_output_receive_only_the_document() {
     let sandbox = OutputSandbox::new();
-    let output = sandbox
-        .script(r#"mkfifo pipe && "$P" $RUN --json pipe"#)
-        .output()
-        .unwrap();
-    assert_refused(&sandbox, &output, "start a program that reads pipe first");
-}
-
-#[test]
-fn dev_stdout_as_output_receives_only_document() {
-    let sandbox = OutputSandbox::new();
-    assert_document(&stdout(&sandbox.run_to("-")));
+    assert_document(&sandbox.run_to("-").stdout);
+    for script in [
+        r#""$P" $RUN --json >(cat > copy) > text; status=$?; wait $!; exit $status"#,
+        r#"mkfifo pipe; cat pipe > copy & "$P" $RUN --json pipe > text && wait $! && [ -p pipe ]"#,
+        r#""$P" $RUN --json /dev/stdout >> log && cp log copy && "$P" $RUN > text"#,
+    ] {
+        sandbox.script(script).assert(0, "");
+        assert_document(&sandbox.read("copy"));
+        assert!(sandbox.read("text").contains("IOPS"), "{script}");
+    }
     for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         let script = format!(r#""$P" $RUN --json {name}; [ -h /dev/stdout ] || echo replaced"#);
-        let Some(output) = sandbox.with_private_dev(None, &script) else {
+        let Some(answer) = sandbox.script_with_dev(None, &script) else {
             return;
         };
-        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-        assert_document(&stdout(&output));
+        answer.assert(0, "");
+        assert_document(&answer.stdout);
     }
-    let script = r#""$P" $RUN --json /dev/stdout >> log && "$P" report log -o /dev/fd/3 3>> log"#;
-    let output = sandbox.script(script).output().unwrap();
-    assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
-    assert_document(&fs::read_to_string(sandbox.join("log")).unwrap());
 }
 
 #[test]
-fn output_that_is_the_target_is_refused() {
+fn output_that_the_command_reads_or_writes_is_refused() {
     let sandbox = OutputSandbox::new();
     let content = vec![7; 1 << 20];
-    fs::write(sandbox.join("data"), &content).unwrap();
-    fs::hard_link(sandbox.join("data"), sandbox.join("other")).unwrap();
+    let data = sandbox.write("data", &content);
+    fs::hard_link(data, sandbox.join("other")).unwrap();
     for output in ["data", "other", "./data"] {
-        let words = [
-            "run",
-            "random-write",
-            "data",
-            "--overwrite",
-            "data",
-            "--requests",
-            "10",
-            "--json",
-            output,
-        ];
-        let output = sandbox.command(&words).output().unwrap();
-        assert_refused(&sandbox, &output, "also an output of this command");
+        let words = "run random-write data --overwrite data --requests 10 --json";
+        let answer = sandbox.run(&format!("{words} {output}"));
+        sandbox.assert_refused(&answer, "also an output of this command");
     }
     assert!(fs::read(sandbox.join("data")).unwrap() == content);
-}
-
-#[test]
-fn report_onto_its_own_input_is_refused() {
-    let sandbox = OutputSandbox::new();
     let session = sandbox.write_session("s.json");
-    let other = sandbox.write_session("t.json");
-    std::os::unix::fs::symlink("s.json", sandbox.join("link")).unwrap();
-    fs::hard_link(&session, sandbox.join("hard")).unwrap();
-    let before = fs::read(&session).unwrap();
+    sandbox.write_session("t.json");
+    symlink("s.json", sandbox.join("link")).unwrap();
+    fs::hard_link(session, sandbox.join("hard")).unwrap();
+    let before = sandbox.read("s.json");
     for name in ["s.json", "./s.json", "link", "hard"] {
-        let words = ["report", other.to_str().unwrap(), "s.json", "-o", name];
-        let output = sandbox.command(&words).output().unwrap();
-        assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains("also an input"),
-            "{}",
-            stderr(&output)
-        );
+        let answer = sandbox.run(&format!("report t.json s.json -o {name}"));
+        answer.assert(2, "also an input");
     }
-    let output = sandbox
-        .script(r#""$P" report s.json -o - >> s.json"#)
-        .output()
-        .unwrap();
-    assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
-    assert!(fs::read(&session).unwrap() == before);
+    for script in [
+        r#""$P" report s.json -o - >> s.json"#,
+        r#""$P" report s.json -o /dev/fd/3 3>> s.json"#,
+    ] {
+        sandbox.script(script).assert(2, "");
+    }
+    assert_eq!(sandbox.read("s.json"), before);
 }
 
 #[test]
@@ -229,12 +177,11 @@ fn kernel_files_as_output_are_refused() {
             "$P" report "$D/s.json" -o /dev/fd/7 7> /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
             hostname'
     "#;
-    let Some(output) = sandbox.script_in_mount_namespace(script) else {
+    let Some(answer) = sandbox.script_with_mounts(script) else {
         return;
     };
-    let message = fs::read_to_string(sandbox.join("err")).unwrap_or_default();
     let expected = "2\n".repeat(7) + "before\n";
-    assert_eq!(stdout(&output), expected, "{message}{}", stderr(&output));
+    assert_eq!(answer.stdout, expected, "{}{answer:?}", sandbox.read("err"));
 }
 
 #[test]
@@ -243,18 +190,59 @@ fn file_that_is_no_ring_or_of_another_user_is_not_made_a_ring() {
     // The size of the file of `--ring 4MB`.
     let mut image = vec![0; 3_936_256];
     image[1024..].fill(0x5a);
-    fs::write(sandbox.join("image"), &image).unwrap();
-    fs::write(sandbox.join("foreign"), "").unwrap();
+    sandbox.write("image", &image);
+    let foreign = sandbox.write("foreign", "");
     let mut cases = vec![("image", "does not begin with DSKSRING")];
     if is_root() {
-        chown(sandbox.join("foreign"), Some(ORDINARY_USER), None).unwrap();
+        chown(foreign, Some(1000), None).unwrap();
         cases.push(("foreign", "belongs to user 1000"));
     }
     for (name, why) in cases {
-        let options = ["--ring", "4MB", "--duration", "100ms"];
-        let words = [&["record", name][..], &options].concat();
-        assert_refused(&sandbox, &sandbox.command(&words).output().unwrap(), why);
+        let answer = sandbox.run(&format!("record {name} --ring 4MB --duration 100ms"));
+        sandbox.assert_refused(&answer, why);
     }
     assert!(fs::read(sandbox.join("image")).unwrap() == image);
-    assert_eq!(fs::metadata(sandbox.join("foreign")).unwrap().len(), 0);
+    assert_eq!(sandbox.read("foreign"), "");
+}
+
+#[test]
+fn file_size_limit_is_an_error_and_the_result_is_printed() {
+    let sandbox = OutputSandbox::new();
+    let linked = sandbox.write("linked", "before");
+    fs::hard_link(linked, sandbox.join("linked2")).unwrap();
+    sandbox.write("old.json", "before");
+    for name in ["new.json", "old.json", "linked"] {
+        // bash counts blocks of 1024 bytes; the document is longer.
+        let answer = sandbox.script(&format!(
+            "ulimit -f 2; trap '' PIPE; \"$P\" $RUN --json {name} 2> err; s=$?; cat err >&2; exit $s"
+        ));
+        answer.assert(1, "File too large");
+        assert!(answer.stdout.contains("IOPS"), "{answer:?}");
+    }
+    assert_eq!(sandbox.read("old.json"), "before");
+    assert_eq!(sandbox.read("linked"), "before");
+    assert!(!sandbox.join("new.json").exists());
+}
+
+#[test]
+fn output_file_created_during_run_is_not_overwritten() {
+    for exists in [false, true] {
+        let sandbox = OutputSandbox::new();
+        fs::create_dir(sandbox.join("scratch")).unwrap();
+        if exists {
+            sandbox.write("out.json", "before");
+        }
+        let words = "run random-read scratch --scratch-size 16MiB --duration 60s --json out.json";
+        let child = sandbox.command(words).spawn().unwrap();
+        let journal = sandbox.wait_for_journal();
+        assert_eq!(super::privacy::mode(&journal), 0o600);
+        let theirs = sandbox.write("theirs", "theirs");
+        fs::rename(theirs, sandbox.join("out.json")).unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let answer = Answer::new(child.wait_with_output().unwrap());
+        answer.assert(1, "no longer the same file");
+        assert!(answer.stdout.contains("INTERRUPTED"), "{answer:?}");
+        assert_eq!(sandbox.read("out.json"), "theirs");
+        assert_eq!(sandbox.file_names(), ["out.json", "scratch", "state"]);
+    }
 }

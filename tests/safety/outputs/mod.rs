@@ -1,8 +1,8 @@
-//! Outputs and inputs that the user names, and what the program keeps: nothing else is written.
+//! Where results and states go: what is replaced and what is refused, who owns it, and who may read it. And what a
+//! command reads.
 
 mod inputs;
 mod kinds;
-mod limits;
 mod ownership;
 mod planted;
 mod privacy;

@@ -1,60 +1,64 @@
 //! A directory of the test's own, and the program run in it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::loop_device::LoopDevice;
-use crate::requirement::{Requirement, skip};
-
-pub use crate::requirement::is_root;
+use crate::process::wait_until;
+use crate::requirement::{Requirement, is_root, skip};
 
 /// A run that takes no time: 100 requests to a simulated drive.
-pub const SHORT_RUN: [&str; 5] = [
-    "run",
-    "random-read",
-    "sim:constant,latency=100us,size=1GB",
-    "--requests",
-    "100",
-];
+const SHORT_RUN: &str =
+    "run random-read sim:constant,latency=100us,size=1GB --ramp 0s --requests 100";
 
-/// A run that a test ends, on a scratch file in the directory `scratch`, with the output `out.json`.
-pub const LONG_RUN: [&str; 9] = [
-    "run",
-    "random-read",
-    "scratch",
-    "--scratch-size",
-    "16MiB",
-    "--duration",
-    "60s",
-    "--json",
-    "out.json",
-];
-
-/// How long anything may take on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// An ordinary user.
-pub const ORDINARY_USER: u32 = 1000;
+/// What the scripts have: `user COMMAND...` is run by an ordinary user, and `home_is DIRECTORY` gives root that home in the
+/// password file.
+const FUNCTIONS: &str = r#"
+    user() { setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
+    home_is() { echo "root:x:0:0::$1:/bin/sh" > "$D/passwd"; mount --bind "$D/passwd" /etc/passwd; }
+"#;
 
 /// Mounts a /dev of the script's own: a program that goes wrong replaces no node of the machine.
-/// Nodes that a test needs are made there; `$LOOP` is `major minor` of a loop device.
-const PRIVATE_DEV_SCRIPT: &str = r#"
-    set -e
+/// Nodes that a test needs are made there; `$LOOP` is the minor number of a loop device.
+const PRIVATE_DEV: &str = r#"
     mount -t tmpfs -o mode=755 none /dev
     [ "$(stat -f -c %T /dev)" = tmpfs ] && [ -z "$(ls -A /dev)" ]
     mknod -m 666 /dev/null c 1 3
-    mknod -m 666 /dev/zero c 1 5
     mknod -m 666 /dev/full c 1 7
     mknod -m 600 /dev/random c 1 8
     ln -s /proc/self/fd /dev/fd
-    ln -s fd/0 /dev/stdin
     ln -s fd/1 /dev/stdout
     if [ -n "${LOOP:-}" ]; then mknod -m 600 /dev/loop$LOOP b 7 $LOOP; fi
-    set +e
 "#;
+
+/// What a program printed, and its exit status: 128 and the number of a signal that ended it.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Answer {
+    pub fn new(output: Output) -> Self {
+        let signal = output.status.signal().map(|signal| 128 + signal);
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            status: output.status.code().or(signal).unwrap_or(-1),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
+    /// Asserts the exit status, and that the messages contain a text.
+    #[track_caller]
+    pub fn assert(&self, status: i32, why: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(self.stderr.contains(why), "{why}: {self:?}");
+    }
+}
 
 pub struct OutputSandbox {
     directory: tempfile::TempDir,
@@ -67,111 +71,111 @@ impl OutputSandbox {
         }
     }
 
-    pub fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
     /// A path in it.
     pub fn join(&self, name: &str) -> PathBuf {
-        self.path().join(name)
+        self.directory.path().join(name)
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.join(name)).unwrap_or_default()
+    }
+
+    /// Writes a file of the test.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        fs::write(self.join(name), content).unwrap();
+        self.join(name)
+    }
+
+    /// The program with these words, separated by blanks.
+    pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
-        command.args(words);
-        self.apply_environment(&mut command);
-        command
+        command.args(words.split(' '));
+        self.with_environment(command)
     }
 
-    /// A shell script with the program in `$P` and this directory in `$D`; bash, for `>(command)`.
-    pub fn script(&self, script: &str) -> Command {
+    /// Runs it.
+    pub fn run(&self, words: &str) -> Answer {
+        Answer::new(self.command(words).output().unwrap())
+    }
+
+    /// Runs the short benchmark with its document to `json`.
+    pub fn run_to(&self, json: &str) -> Answer {
+        let mut command = self.command(SHORT_RUN);
+        Answer::new(command.args(["--json", json]).output().unwrap())
+    }
+
+    /// Runs a shell script with the program in `$P`, the words of the short benchmark in `$RUN`, and this directory in
+    /// `$D`; bash, for `>(command)`.
+    pub fn script(&self, script: &str) -> Answer {
         let mut command = Command::new("bash");
-        command.args(["-uc", script]);
-        self.apply_environment(&mut command);
-        command
+        command.args(["-uc", &format!("{FUNCTIONS}{script}")]);
+        Answer::new(self.with_environment(command).output().unwrap())
     }
 
-    /// The same in a mount namespace of its own, as root; `None`, and why, where there is none.
-    pub fn script_in_mount_namespace(&self, script: &str) -> Option<Output> {
+    /// The same in a mount namespace of its own, as root, until a command fails; `None`, and why, where there is none.
+    pub fn script_with_mounts(&self, script: &str) -> Option<Answer> {
         if !is_root() {
             return None;
         }
-        let may = Command::new("unshare").args(["--mount", "true"]).output();
-        if !may.is_ok_and(|output| output.status.success()) {
+        let unshare = |words: &[&str]| {
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "--propagation", "private"]);
+            self.with_environment(command).args(words).output().unwrap()
+        };
+        if !unshare(&["true"]).status.success() {
             skip(Requirement::Namespaces, "unshare --mount fails");
             return None;
         }
-        let mut command = Command::new("unshare");
-        command.args([
-            "--mount",
-            "--propagation",
-            "private",
-            "bash",
-            "-euc",
-            script,
-        ]);
-        self.apply_environment(&mut command);
-        Some(command.output().unwrap())
+        let script = format!("{FUNCTIONS}{script}");
+        Some(Answer::new(unshare(&["bash", "-euc", &script])))
     }
 
     /// The same with a /dev of its own, and in it the node of a loop device.
-    pub fn with_private_dev(&self, disk: Option<&LoopDevice>, script: &str) -> Option<Output> {
+    pub fn script_with_dev(&self, disk: Option<&LoopDevice>, script: &str) -> Option<Answer> {
         let number = disk.map_or("", |disk| disk.path().trim_start_matches("/dev/loop"));
-        self.script_in_mount_namespace(&format!("LOOP={number}\n{PRIVATE_DEV_SCRIPT}\n{script}"))
+        self.script_with_mounts(&format!("LOOP={number}\n{PRIVATE_DEV}\n{script}"))
     }
 
-    fn apply_environment(&self, command: &mut Command) {
+    fn with_environment(&self, mut command: Command) -> Command {
         command
-            .current_dir(self.path())
+            .current_dir(self.directory.path())
             .env("P", env!("CARGO_BIN_EXE_diskscope"))
-            .env("D", self.path())
-            .env("RUN", SHORT_RUN.join(" "))
+            .env("D", self.directory.path())
+            .env("RUN", SHORT_RUN)
             .env("XDG_STATE_HOME", self.join("state"))
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        command
     }
 
-    /// Runs the short benchmark with its document to `json`.
-    pub fn run_to(&self, json: &str) -> Output {
-        let words = [&SHORT_RUN[..], &["--json", json]].concat();
-        self.command(&words).output().unwrap()
-    }
-
-    /// A saved session by the name `name`.
+    /// A saved session by that name.
     pub fn write_session(&self, name: &str) -> PathBuf {
-        let path = self.join(name);
-        let output = self.run_to(path.to_str().unwrap());
-        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
-        path
+        self.run_to(name).assert(0, "");
+        self.join(name)
     }
 
-    /// Names of the sessions that the program kept.
+    /// How many sessions the program kept.
     pub fn saved_session_count(&self) -> usize {
         fs::read_dir(self.join("state/diskscope/sessions")).map_or(0, Iterator::count)
     }
 
     /// The journal of a run that was started just now.
     pub fn wait_for_journal(&self) -> PathBuf {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
+        let mut journal = None;
+        wait_until("there is a journal", || {
             let entries = fs::read_dir(self.join("state/diskscope/sessions"));
-            let mut paths = entries
-                .into_iter()
-                .flatten()
-                .map(|entry| entry.unwrap().path());
-            if let Some(path) = paths.find(|path| path.extension() == Some("journal".as_ref())) {
-                return path;
-            }
-            assert!(Instant::now() < deadline, "no journal");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            let mut paths = entries.into_iter().flatten().map(|it| it.unwrap().path());
+            journal = paths.find(|path| path.extension() == Some("journal".as_ref()));
+            journal.is_some()
+        });
+        journal.unwrap()
     }
 
     /// Names in the directory, sorted.
-    pub fn file_names(&self, directory: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.join(directory)).unwrap();
+    pub fn file_names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -179,39 +183,17 @@ impl OutputSandbox {
         names
     }
 
-    /// A directory that everybody can write, as /tmp is.
-    pub fn sticky_directory(&self, name: &str) -> PathBuf {
-        let path = self.join(name);
-        fs::create_dir(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).unwrap();
-        path
+    /// Asserts that a run was refused before anything was measured: status 2, nothing on stdout, no session.
+    #[track_caller]
+    pub fn assert_refused(&self, answer: &Answer, why: &str) {
+        answer.assert(2, why);
+        assert_eq!(answer.stdout, "");
+        assert_eq!(self.saved_session_count(), 0, "{why}");
     }
-}
-
-/// Refused before anything was measured: status 2, nothing on stdout, no session.
-#[track_caller]
-pub fn assert_refused(sandbox: &OutputSandbox, output: &Output, why: &str) {
-    let message = stderr(output);
-    assert_eq!(exit_code(output), 2, "{message}");
-    assert!(message.contains(why), "{message}");
-    assert_eq!(stdout(output), "");
-    assert_eq!(sandbox.saved_session_count(), 0);
 }
 
 #[track_caller]
 pub fn assert_document(text: &str) {
     let document: serde_json::Value = serde_json::from_str(text).unwrap();
     assert_eq!(document["schema"], "diskscope-session");
-}
-
-pub fn exit_code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-pub fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -97,34 +97,6 @@ fn setting_is_restored_before_the_program_has_ended() {
 }
 
 #[test]
-fn value_that_is_set_after_a_kill_is_kept_although_the_benchmark_had_set_it() {
-    let Some((sandbox, target)) = sandbox_and_target() else {
-        return;
-    };
-    let (sender, values) = std::sync::mpsc::channel();
-    let mut seen = BTreeSet::new();
-    // Until the benchmark has replaced its first value twice.
-    let Some(held) = target.hold_opens_when(move |value| {
-        if value != ORIGINAL_READ_AHEAD && seen.insert(value.clone()) {
-            sender.send(value).unwrap();
-        }
-        seen.len() == 3
-    }) else {
-        return;
-    };
-    let mut child = sandbox.read_ahead(&target).spawn().unwrap();
-    held.wait();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let earlier = values.recv().unwrap();
-    assert_ne!(target.read_ahead(), ORIGINAL_READ_AHEAD);
-    assert_ne!(target.read_ahead(), earlier);
-    assert!(target.drive().set("read_ahead_kb", earlier.trim()));
-    sandbox.start_and_restore();
-    assert_eq!(target.read_ahead(), earlier);
-}
-
-#[test]
 fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
     let Some((sandbox, target)) = sandbox_and_target() else {
         return;
@@ -145,46 +117,6 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
     let supervisor = first.supervisor();
     first.output_after(supervisor, Signal::TERM, true);
     assert_eq!(target.read_ahead(), ORIGINAL_READ_AHEAD);
-}
-
-#[test]
-fn setting_is_restored_after_simultaneous_benchmarks_end_in_any_order() {
-    let Some((sandbox, target)) = sandbox_and_target() else {
-        return;
-    };
-    for round in 0..6 {
-        let Some(held) = target.hold_opens() else {
-            return;
-        };
-        let all: Vec<Child> = (0..4)
-            .map(|_| sandbox.read_ahead(&target).spawn().unwrap())
-            .collect();
-        held.wait();
-        let starts: Vec<Child> = (0..3)
-            .map(|_| sandbox.diskscope(&["tests"]).spawn().unwrap())
-            .collect();
-        for (index, mut child) in all.into_iter().enumerate() {
-            match (index + round) % 3 {
-                0 => child.kill().unwrap(),
-                1 => kill_process(Pid::from_child(&child), Signal::TERM).unwrap(),
-                _ => {}
-            }
-            if (index + round) % 3 > 0 {
-                held.release();
-            }
-            child.wait_with_output().unwrap();
-        }
-        for child in starts {
-            child.wait_with_output().unwrap();
-        }
-        // By a user with another home.
-        let start = sandbox
-            .diskscope(&["tests", "--json"])
-            .env("HOME", "/")
-            .output();
-        assert!(start.unwrap().status.success());
-        assert_eq!(target.read_ahead(), ORIGINAL_READ_AHEAD, "round {round}");
-    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::file_system::LoopFileSystem;
 use crate::held_opens::HeldOpens;
 use crate::loop_device::LoopDevice;
-use crate::requirement::{Requirement, skip};
+use crate::requirement::{Requirement, is_root, skip};
 
 pub struct SettingsSandbox {
     directory: tempfile::TempDir,
@@ -17,8 +17,7 @@ pub struct SettingsSandbox {
 impl SettingsSandbox {
     /// `None`, and why, where there is neither root nor a mount namespace.
     pub fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            skip(Requirement::Root, "a setting is changed by root only");
+        if !is_root() {
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -38,18 +37,14 @@ impl SettingsSandbox {
         self.directory.path()
     }
 
-    /// Where root's records are.
-    pub fn records(&self) -> PathBuf {
-        self.path().join("run/diskscope/settings")
-    }
-
-    /// The same, made.
+    /// Makes the directory of root's records.
     pub fn create_records(&self) -> PathBuf {
-        for directory in [self.path().join("run/diskscope"), self.records()] {
+        let records = self.path().join("run/diskscope/settings");
+        for directory in [self.path().join("run/diskscope"), records.clone()] {
             fs::create_dir(&directory).unwrap();
             fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        self.records()
+        records
     }
 
     /// A command on the `/run` of the test; its process is the one that is started.
@@ -146,7 +141,7 @@ impl ReadAheadTarget {
         &self,
         mut condition: impl FnMut(String) -> bool + Send + 'static,
     ) -> Option<HeldOpens> {
-        let name = device_name(self.drive());
+        let name = self.drive().name();
         let setting = format!("/sys/block/{name}/queue/read_ahead_kb");
         HeldOpens::of(self.path(), move || {
             condition(fs::read_to_string(&setting).unwrap())
@@ -160,8 +155,3 @@ const TARGET_BYTES: usize = 64 << 20;
 
 /// What the read-ahead is before anything is changed.
 pub const ORIGINAL_READ_AHEAD: &str = "96\n";
-
-/// The device's name, as `loop3`.
-pub fn device_name(drive: &LoopDevice) -> &str {
-    drive.path().trim_start_matches("/dev/")
-}

@@ -1,6 +1,5 @@
 use super::*;
 use crate::trace::events::event::ThreadName;
-use crate::trace::events::file_event::SyncCall;
 
 const DRIVE: DeviceNumber = (8, 0);
 const PARTITION: DeviceNumber = (8, 1);
@@ -13,307 +12,266 @@ fn collector() -> FileTraceCollector {
     })
 }
 
-fn file(inode: u64) -> InodeKey {
-    InodeKey {
-        device: PARTITION,
+fn hint(inode: u64) -> FileHint {
+    FileHint {
+        device: Some(PARTITION),
         inode,
+        subvolume: None,
     }
 }
 
-fn bio(step: RequestStep, at: u64, pid: u32, (sector, sectors): (u64, u32)) -> BlockEvent {
-    BlockEvent {
+/// A bio of a thread is queued on the partition.
+fn queued(at: u64, pid: u32, flags: &str, (sector, sectors): (u64, u32)) -> Event {
+    Event {
         pid,
         thread_name: ThreadName::from_field(b"dd"),
-        device: match step {
-            RequestStep::Queued => PARTITION,
-            _ => DRIVE,
-        },
+        device: PARTITION,
         sector,
         sectors,
-        flags: RwbsFlags::from_field(b"R"),
-        ..BlockEvent::new(step, at)
+        bytes: sectors * 512,
+        flags: RwbsFlags::from_field(flags.as_bytes()),
+        ..Event::new(EventKind::Queued, at)
     }
 }
 
-fn with_flags(event: BlockEvent, flags: &[u8]) -> BlockEvent {
-    BlockEvent {
-        flags: RwbsFlags::from_field(flags),
-        ..event
+/// A request of the drive is completed.
+fn completed(at: u64, flags: &str, sectors: (u64, u32)) -> Event {
+    Event {
+        kind: EventKind::Completed,
+        device: DRIVE,
+        ..queued(at, 0, flags, sectors)
     }
 }
 
-fn of_file(step: RequestStep, at: u64, pid: u32, inode: u64) -> BlockEvent {
-    BlockEvent {
+/// Something is done to a file of the partition.
+fn used(kind: EventKind, at: u64, pid: u32, inode: u64, amount: u64) -> Event {
+    Event {
+        pid,
+        device: PARTITION,
+        file: FileKey {
+            inode,
+            ..FileKey::default()
+        },
+        amount: Some(amount).filter(|_| kind != EventKind::FileSynced),
+        ..Event::new(kind, at)
+    }
+}
+
+/// Writeback of a file, which names the backing device.
+fn written(kind: EventKind, at: u64, pid: u32, inode: u64) -> Event {
+    Event {
         pid,
         thread_name: ThreadName::from_field(b"cp"),
         file: FileKey {
             backing_device: FixedText::from_field(b"8:0"),
             inode,
         },
-        ..BlockEvent::new(step, at)
+        ..Event::new(kind, at)
     }
 }
 
-fn action(at: u64, pid: u32, action: FileAction) -> FileEvent {
-    FileEvent {
-        timestamp_ns: at,
-        pid,
-        action,
-    }
+/// File, access and charged thread of each piece.
+fn pieces(batch: &CollectedBatch) -> Vec<(Option<(u64, Access)>, u32)> {
+    let pieces = batch.pieces.iter().map(|piece| piece.bio);
+    let file = |bio: QueuedBio| bio.file.map(|(hint, access)| (hint.inode, access));
+    pieces.map(|bio| (file(bio), bio.actor.pid)).collect()
 }
 
 #[test]
 fn buffered_read_of_partition_is_joined_with_its_file() {
-    let added = FileAction::PageAdded {
-        file: file(77),
-        pages: 2,
-    };
-    let batch = collector().add_batch(
-        &[
-            bio(RequestStep::Queued, 20, 100, (2048, 16)),
-            bio(RequestStep::Completed, 90, 0, (2048, 16)),
-        ],
-        &[action(10, 100, added)],
-    );
+    let batch = collector().add_batch(&[
+        used(EventKind::PageAdded, 10, 100, 77, 1),
+        queued(20, 100, "R", (2048, 16)),
+        completed(90, "R", (2048, 16)),
+    ]);
     let [piece] = batch.pieces[..] else {
         panic!("{batch:?}");
     };
     assert_eq!(
-        (piece.drive, piece.sector, piece.bytes),
-        (DRIVE, 2048, 8192)
+        (piece.drive, piece.offset, piece.bytes),
+        (DRIVE, 2048 * 512, 8192)
     );
-    assert_eq!(piece.hint, Some(file(77).into()));
+    assert_eq!(piece.latency_ns, 70);
+    assert_eq!(piece.bio.file, Some((hint(77), Access::Buffered)));
+    let announced = [Sighting::Thread(100), Sighting::File(hint(77), 100)];
+    assert_eq!(batch.sightings, announced);
+}
+
+/// What a thread reads after these events, and how.
+#[test]
+fn read_belongs_to_the_file_that_the_last_event_names() {
+    let (added, fault) = (EventKind::PageAdded, EventKind::PageFault);
+    let (direct, mapped) = (EventKind::DirectStarted, EventKind::DirectMapped);
+    for (name, events, expected) in [
+        ("no event", vec![], None),
+        (
+            "after a fault",
+            vec![(fault, 71, 0), (added, 71, 3)],
+            Some((71, Access::Mmap)),
+        ),
+        (
+            "another file",
+            vec![(fault, 71, 0), (added, 71, 3), (added, 72, 3)],
+            Some((72, Access::Buffered)),
+        ),
+        // The pages of a buffered write are not read.
+        (
+            "direct",
+            vec![(added, 71, 3), (direct, 72, 8192)],
+            Some((72, Access::Direct)),
+        ),
+        (
+            "direct, length unknown",
+            vec![(added, 71, 3), (mapped, 72, 0)],
+            Some((72, Access::Direct)),
+        ),
+        (
+            "after direct I/O",
+            vec![(mapped, 72, 0), (added, 71, 3)],
+            Some((71, Access::Buffered)),
+        ),
+        ("all submitted", vec![(direct, 72, 0)], None),
+    ] {
+        let mut all: Vec<Event> = events
+            .into_iter()
+            .map(|(kind, inode, amount)| used(kind, 10, 100, inode, amount))
+            .collect();
+        all.extend([queued(20, 100, "R", (0, 16)), completed(30, "R", (0, 16))]);
+        let batch = collector().add_batch(&all);
+        assert_eq!(pieces(&batch), [(expected, 100)], "{name}");
+    }
+}
+
+#[test]
+fn read_of_more_than_the_added_pages_has_no_file() {
+    let batch = collector().add_batch(&[
+        used(EventKind::PageAdded, 10, 100, 77, 0),
+        queued(20, 100, "R", (0, 8)),
+        queued(21, 100, "R", (8, 8)),
+        completed(30, "R", (0, 16)),
+    ]);
     assert_eq!(
-        (piece.access, piece.latency_ns),
-        (Some(Access::Buffered), 70)
-    );
-    assert_eq!(piece.submitter.pid, 100);
-    assert!(
-        batch
-            .sightings
-            .contains(&Sighting::File(file(77).into(), 100))
+        pieces(&batch),
+        [(Some((77, Access::Buffered)), 100), (None, 100)]
     );
 }
 
 #[test]
-fn writeback_is_charged_to_thread_that_dirtied_the_file() {
-    let queued = with_flags(bio(RequestStep::Queued, 40, 5, (0, 8)), b"W");
-    let completed = with_flags(bio(RequestStep::Completed, 50, 0, (0, 8)), b"W");
-    let batch = collector().add_batch(
-        &[
-            of_file(RequestStep::Dirtied, 10, 100, 7),
-            of_file(RequestStep::WritebackStarted, 30, 5, 7),
-            queued,
-            completed,
-        ],
-        &[],
-    );
-    let piece = batch.pieces[0];
-    assert_eq!(piece.charged_actor().pid, 100);
-    assert_eq!(piece.access, Some(Access::Writeback));
-    let hint = piece.hint.unwrap();
-    assert_eq!((hint.system, hint.inode), (FileSystemHint::Drive, 7));
-}
-
-#[test]
-fn synced_file_is_charged_to_thread_that_dirtied_it() {
-    let of_drive = |event: BlockEvent| BlockEvent {
-        file: FileKey {
-            backing_device: FixedText::from_field(format!("{}:{}", DRIVE.0, DRIVE.1).as_bytes()),
-            inode: 77,
-        },
-        ..event
-    };
-    let written = |at, pid, sector| {
-        [
-            with_flags(bio(RequestStep::Queued, at, pid, (sector, 8)), b"W"),
-            with_flags(bio(RequestStep::Completed, at + 1, 0, (sector, 8)), b"W"),
-        ]
-    };
-    let dirtied = of_drive(of_file(RequestStep::Dirtied, 10, 100, 77));
-    let [first, second] = written(40, 7, 0);
-    let [third, fourth] = written(50, 8, 64);
-    let batch = collector().add_batch(
-        &[dirtied, first, second, third, fourth],
-        &[action(30, 7, FileAction::FileSynced { file: file(77) })],
-    );
-    let charged: Vec<u32> = batch
-        .pieces
-        .iter()
-        .map(|it| it.charged_actor().pid)
-        .collect();
-    // The second thread writes something else.
-    assert_eq!(charged, [100, 8]);
-    assert_eq!(batch.pieces[0].submitter.pid, 7);
+fn writes_are_charged_to_the_thread_that_dirtied_the_file() {
+    let batch = collector().add_batch(&[
+        written(EventKind::Dirtied, 10, 100, 7),
+        written(EventKind::Dirtied, 11, 200, 8),
+        // A kernel thread writes the first back, and a process synchronizes the second.
+        written(EventKind::WritebackStarted, 30, 5, 7),
+        queued(40, 5, "W", (0, 8)),
+        written(EventKind::WritebackFinished, 41, 5, 7),
+        used(EventKind::FileSynced, 42, 6, 8, 0),
+        queued(43, 6, "W", (8, 8)),
+        // Threads that write something else.
+        queued(44, 5, "W", (16, 8)),
+        completed(50, "W", (0, 24)),
+    ]);
+    let back = |inode| Some((inode, Access::Writeback));
+    assert_eq!(pieces(&batch), [(back(7), 100), (back(8), 200), (None, 5)]);
 }
 
 #[test]
 fn metadata_and_journal_are_charged_to_no_file() {
-    let added = FileAction::PageAdded {
-        file: file(77),
-        pages: 2,
-    };
-    let pair = |at, pid, sector, flags: &[u8]| {
-        [
-            with_flags(bio(RequestStep::Queued, at, pid, (sector, 8)), flags),
-            with_flags(bio(RequestStep::Completed, at + 1, pid, (sector, 8)), flags),
-        ]
-    };
-    let events = [pair(20, 100, 0, b"RM"), pair(30, 9, 8, b"WSM")].concat();
-    let commit = FileAction::CommitStarted { device: PARTITION };
-    let batch = collector().add_batch(&events, &[action(10, 100, added), action(11, 9, commit)]);
-    let [metadata, journal] = batch.pieces[..] else {
-        panic!("{batch:?}");
-    };
-    assert!(metadata.is_metadata && !metadata.is_journal && metadata.hint.is_none());
-    assert!(journal.is_journal && journal.hint.is_none());
+    let batch = collector().add_batch(&[
+        used(EventKind::PageAdded, 10, 100, 77, 1),
+        // Pages of metadata: of the block device, and of an inode of btrfs.
+        Event {
+            device: (0, 5),
+            ..used(EventKind::PageAdded, 11, 100, 78, 1)
+        },
+        used(EventKind::PageAdded, 12, 100, 1, 1),
+        used(EventKind::CommitStarted, 13, 9, 0, 0),
+        queued(20, 100, "RM", (0, 8)),
+        queued(30, 9, "WSM", (8, 8)),
+        queued(40, 100, "R", (16, 16)),
+        completed(50, "RM", (0, 8)),
+        completed(51, "WSM", (8, 8)),
+        completed(52, "R", (16, 16)),
+    ]);
+    let file = Some((77, Access::Buffered));
+    assert_eq!(pieces(&batch), [(None, 100), (None, 9), (file, 100)]);
+    let kinds = batch
+        .pieces
+        .iter()
+        .map(|piece| (piece.bio.is_metadata, piece.bio.is_journal));
+    let kinds: Vec<_> = kinds.collect();
+    assert_eq!(kinds, [(true, false), (true, true), (false, false)]);
 }
 
+/// The share of a commit that runs at 200 to 260 in calls that begin at these times and end at 300.
 #[test]
-fn pages_of_metadata_do_not_hide_those_of_the_file() {
-    let added = |at, file| action(at, 100, FileAction::PageAdded { file, pages: 2 });
-    let block_device = InodeKey {
-        device: (0, 5),
-        inode: 77,
+fn sync_call_reports_time_in_commit() {
+    let call = |at, pid| {
+        let started = used(EventKind::CallStarted(SyncCall::Fsync), at, pid, 0, 3);
+        [started, used(EventKind::FileSynced, at, pid, 77, 0)]
     };
-    let batch = collector().add_batch(
-        &[
-            with_flags(bio(RequestStep::Queued, 20, 100, (64, 8)), b"RM"),
-            bio(RequestStep::Queued, 30, 100, (0, 16)),
-            bio(RequestStep::Completed, 40, 0, (0, 16)),
-        ],
-        &[
-            added(10, file(77)),
-            added(11, file(1)),
-            added(12, block_device),
-        ],
+    let mut events = [call(100, 7), call(230, 8), call(270, 9)].concat();
+    events.push(used(EventKind::CommitStarted, 200, 50, 0, 0));
+    events.push(used(EventKind::CommitFinished, 260, 50, 0, 0));
+    // The last one is of a call that was not seen to begin.
+    let ended = |pid| used(EventKind::CallFinished(SyncCall::Fsync), 300, pid, 0, 0);
+    events.extend([7, 8, 9, 10].map(ended));
+    events.sort_by_key(|event| event.at);
+    let batch = collector().add_batch(&events);
+    let times: Vec<_> = batch
+        .syncs
+        .iter()
+        .map(|sync| (sync.pid, sync.commit_ns))
+        .collect();
+    assert_eq!(times, [(7, Some(60)), (8, Some(30)), (9, Some(0))]);
+    let first = batch.syncs[0];
+    assert_eq!(
+        (first.descriptor, first.file, first.duration_ns),
+        (Some(3), Some(hint(77)), 200)
     );
-    assert_eq!(batch.pieces[0].hint, Some(file(77).into()));
-}
-
-#[test]
-fn sync_call_reports_share_of_commit() {
-    let call = SyncCall::Fsync;
-    let events = [
-        action(
-            100,
-            7,
-            FileAction::CallStarted {
-                call,
-                descriptor: Some(3),
-            },
-        ),
-        action(110, 7, FileAction::FileSynced { file: file(77) }),
-        action(200, 9, FileAction::CommitStarted { device: PARTITION }),
-        action(260, 9, FileAction::CommitFinished { device: PARTITION }),
-        action(300, 7, FileAction::CallFinished { call }),
-        // Not of a call that was seen to begin.
-        action(310, 8, FileAction::CallFinished { call }),
-    ];
-    let batch = collector().add_batch(&[], &events);
-    let expected = SyncRecord {
-        call,
-        pid: 7,
-        descriptor: Some(3),
-        file: Some(file(77).into()),
-        started_ns: 100,
-        duration_ns: 200,
-        commit_ns: Some(60),
-    };
-    assert_eq!(batch.syncs, [expected]);
-}
-
-#[test]
-fn commit_that_began_before_the_call_counts_from_its_start_only() {
-    let call = SyncCall::Fsync;
-    let descriptor = Some(3);
-    let events = [
-        action(50, 9, FileAction::CommitStarted { device: PARTITION }),
-        action(100, 7, FileAction::CallStarted { call, descriptor }),
-        action(100, 7, FileAction::FileSynced { file: file(77) }),
-        action(200, 7, FileAction::CallFinished { call }),
-    ];
-    let batch = collector().add_batch(&[], &events);
-    assert_eq!(batch.syncs[0].commit_ns, Some(100));
-}
-
-#[test]
-fn time_in_commit_is_unknown_where_a_commit_began_before_the_trace() {
-    let call = SyncCall::Fsync;
-    let descriptor = Some(3);
-    let calls = |at, pid| {
-        [
-            action(at, pid, FileAction::CallStarted { call, descriptor }),
-            action(at, pid, FileAction::FileSynced { file: file(77) }),
-        ]
-    };
-    let finished = |at, pid| action(at, pid, FileAction::CallFinished { call });
-    let committed = action(150, 9, FileAction::CommitFinished { device: PARTITION });
-    let [first, second] = calls(100, 7);
-    let [third, fourth] = calls(160, 8);
-    let events = [
-        first,
-        second,
-        committed,
-        third,
-        fourth,
-        finished(200, 7),
-        finished(210, 8),
-    ];
-    let batch = collector().add_batch(&[], &events);
+    assert!(batch.sightings.contains(&Sighting::Descriptor(7, 3)));
+    // Where the commit began before the trace, its time is unknown.
+    events.retain(|event| event.kind != EventKind::CommitStarted);
+    let batch = collector().add_batch(&events);
     let times: Vec<_> = batch.syncs.iter().map(|sync| sync.commit_ns).collect();
-    assert_eq!(times, [None, Some(0)]);
+    assert_eq!(times, [None, None, Some(0)]);
 }
 
 #[test]
 fn after_lost_events_nothing_is_joined() {
-    let added = FileAction::PageAdded {
-        file: file(77),
-        pages: 1,
-    };
-    let batch = collector().add_batch(
-        &[
-            bio(RequestStep::Queued, 20, 100, (0, 8)),
-            BlockEvent::new(RequestStep::EventsLost, 30),
-            bio(RequestStep::Completed, 40, 0, (0, 8)),
-            bio(RequestStep::Queued, 50, 100, (8, 8)),
-            bio(RequestStep::Completed, 60, 0, (8, 8)),
-        ],
-        &[action(10, 100, added)],
-    );
+    let batch = collector().add_batch(&[
+        used(EventKind::PageAdded, 10, 100, 77, 0),
+        queued(20, 100, "R", (0, 8)),
+        Event::new(EventKind::EventsLost, 30),
+        completed(40, "R", (0, 8)),
+        queued(50, 100, "R", (8, 8)),
+        completed(60, "R", (8, 8)),
+    ]);
     assert_eq!(batch.unmatched_bytes, 4096);
-    assert_eq!(batch.pieces.len(), 1);
-    assert_eq!(batch.pieces[0].hint, None);
+    assert_eq!(pieces(&batch), [(None, 100)]);
 }
 
 #[test]
 fn flushes_and_discards_are_not_counted() {
-    let pair = |flags: &[u8], sectors| {
-        [RequestStep::Queued, RequestStep::Completed]
-            .map(|step| with_flags(bio(step, 10, 1, (0, sectors)), flags))
+    let pair = |flags, sectors| {
+        [
+            queued(10, 1, flags, (0, sectors)),
+            completed(11, flags, (0, sectors)),
+        ]
     };
-    let events = [pair(b"FF", 0), pair(b"DS", 800), pair(b"N", 8)].concat();
-    let batch = collector().add_batch(&events, &[]);
+    let events = [pair("FF", 0), pair("DS", 800), pair("N", 8)].concat();
+    let batch = collector().add_batch(&events);
     assert_eq!((batch.pieces.len(), batch.unmatched_bytes), (0, 0));
 }
 
 #[test]
-fn thread_is_announced_once_per_interval() {
+fn thread_is_announced_once_per_interval_and_what_it_executes_each_time() {
     let mut collector = collector();
-    let queued = |at| bio(RequestStep::Queued, at, 100, (at, 8));
-    let threads = |batch: &CollectedBatch| batch.sightings.len();
-    assert_eq!(
-        threads(&collector.add_batch(&[queued(1), queued(2)], &[])),
-        1
-    );
-    let later = SIGHTING_INTERVAL_NS + 10;
-    assert_eq!(threads(&collector.add_batch(&[queued(later)], &[])), 1);
-}
-
-#[test]
-fn program_that_a_process_executes_is_looked_up_each_time() {
-    let mut collector = collector();
-    let executed = [1, 2].map(|at| action(at, 77, FileAction::Executed));
-    let batch = collector.add_batch(&[], &executed);
-    assert_eq!(batch.sightings, [Sighting::Executed(77); 2]);
+    let queued = |at| queued(at, 100, "R", (at, 8));
+    let executed = |at| used(EventKind::Executed, at, 100, 0, 0);
+    let first = collector.add_batch(&[queued(1), queued(2), executed(3), executed(4)]);
+    let [thread, program] = [Sighting::Thread(100), Sighting::Executed(100)];
+    assert_eq!(first.sightings, [thread, program, program]);
+    let later = collector.add_batch(&[queued(SIGHTING_INTERVAL_NS + 10)]);
+    assert_eq!(later.sightings, [thread]);
 }

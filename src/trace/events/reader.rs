@@ -1,0 +1,243 @@
+//! Reads events from the per-processor buffers and sorts them by time.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::decode::EventDecoder;
+use super::error::TraceError;
+use super::event::{Event, EventKind, ThreadName};
+use super::page::{LostEvents, PageFormat};
+use crate::probe::text::{nonempty_lines, parse_number, read_file};
+
+/// Events younger than this may be preceded by one that another processor is still writing.
+pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
+/// Thread ids are reused after a while.
+const NAMES_LIFETIME: Duration = Duration::from_secs(1);
+/// Counters of events that were dropped although the buffer had room: an interrupt interrupted another one.
+const DROP_COUNTERS: &[&[u8]] = &[b"commit overrun", b"dropped events"];
+/// The same, and those that were overwritten.
+const LOSS_COUNTERS: &[&[u8]] = &[b"overrun", b"commit overrun", b"dropped events"];
+
+/// The buffers of all processors.
+#[derive(Debug)]
+pub(crate) struct RingReader {
+    /// Of each processor the buffer, and the path of its counters.
+    buffers: Vec<(File, PathBuf)>,
+    decoder: EventDecoder,
+    format: PageFormat,
+    names: ThreadNames,
+    page: Vec<u8>,
+    events: Vec<Event>,
+    /// As counted in the pages.
+    missed_events: u64,
+}
+
+impl RingReader {
+    /// Opens the buffers below these directories.
+    pub(super) fn open(
+        processors: &[PathBuf],
+        decoder: EventDecoder,
+        format: PageFormat,
+        names: ThreadNames,
+    ) -> Result<Self, TraceError> {
+        let open = |directory: &PathBuf| {
+            let path = directory.join("trace_pipe_raw");
+            let options = fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&path);
+            let file = options.map_err(TraceError::from_io_error("opening", &path))?;
+            Ok((file, directory.join("stats")))
+        };
+        Ok(Self {
+            buffers: processors.iter().map(open).collect::<Result<_, _>>()?,
+            decoder,
+            page: vec![0; format.size()],
+            format,
+            names,
+            events: Vec::new(),
+            missed_events: 0,
+        })
+    }
+
+    /// Reads all available events. Returns the number of events read.
+    ///
+    /// # Errors
+    /// When the kernel refuses further reads.
+    pub(crate) fn read_events(&mut self) -> io::Result<usize> {
+        let before = self.events.len();
+        for index in 0..self.buffers.len() {
+            while self.read_page(index)? {}
+        }
+        Ok(self.events.len() - before)
+    }
+
+    /// Reads a page of one processor; returns false when there is none.
+    fn read_page(&mut self, index: usize) -> io::Result<bool> {
+        let length = match self.buffers[index].0.read(&mut self.page) {
+            Ok(0) => return Ok(false),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        let Some(page) = self.format.open_page(&self.page[..length]) else {
+            return Ok(true);
+        };
+        let lost = match page.lost() {
+            LostEvents::Nothing => 0,
+            LostEvents::UnknownCount => 1,
+            LostEvents::Count(count) => count,
+        };
+        if lost > 0 {
+            self.missed_events += lost;
+            let marker = Event::new(EventKind::EventsLost, page.start_time());
+            self.events.push(marker);
+        }
+        for (at, record) in page {
+            if let Some(mut event) = self.decoder.decode_record(at, record) {
+                // The other events contain the name or do not need it.
+                if event.kind == EventKind::Dirtied {
+                    event.thread_name = self.names.name_of(event.pid);
+                }
+                self.events.push(event);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Delivers, in order of time, the events that no later event can precede. `started` is the
+    /// time at which the last reading began; `None` delivers all.
+    pub(crate) fn deliver<R>(
+        &mut self,
+        started: Option<u64>,
+        sink: impl FnOnce(&[Event]) -> R,
+    ) -> R {
+        // The events of each processor are in order already, so this is little more than a merge.
+        self.events.sort_by_key(|event| event.at);
+        let settled = started.map(|started| started.saturating_sub(SETTLE_TIME_NS));
+        let count = settled.map_or(self.events.len(), |settled| {
+            self.events.partition_point(|event| event.at <= settled)
+        });
+        let answer = sink(&self.events[..count]);
+        self.events.drain(..count);
+        answer
+    }
+
+    /// Resumes after a pause: events that were read and not delivered are dropped, and a marker is inserted.
+    pub(super) fn resume_at(&mut self, at: u64) {
+        self.events.clear();
+        self.events
+            .push(Event::new(EventKind::RecordingResumed, at));
+    }
+
+    /// Events lost since the start, as far as the kernel counts them.
+    pub(super) fn lost_events(&self) -> u64 {
+        self.sum_counts(LOSS_COUNTERS).max(self.missed_events)
+    }
+
+    /// Events that the kernel dropped since the start although there was room, as far as it counts them.
+    pub(crate) fn dropped_events(&self) -> u64 {
+        self.sum_counts(DROP_COUNTERS)
+    }
+
+    fn sum_counts(&self, counters: &[&[u8]]) -> u64 {
+        let texts = self
+            .buffers
+            .iter()
+            .filter_map(|(_, stats)| fs::read(stats).ok());
+        texts.map(|text| sum_counters(&text, counters)).sum()
+    }
+}
+
+/// Sums counters of `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
+fn sum_counters(text: &[u8], counters: &[&[u8]]) -> u64 {
+    let counts = nonempty_lines(text).filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let is_wanted = counters.contains(&&line[..colon]);
+        is_wanted.then(|| parse_number(line[colon + 1..].trim_ascii()))?
+    });
+    counts.sum()
+}
+
+/// Names of threads of which an event contains only the id, cached for a short time.
+#[derive(Debug)]
+pub(super) struct ThreadNames {
+    proc: PathBuf,
+    saved_cmdlines: PathBuf,
+    cached: HashMap<u32, ThreadName>,
+    cached_since: Instant,
+}
+
+impl ThreadNames {
+    /// Searches procfs first, then the names of ended threads in tracefs.
+    pub(super) fn new(proc: &Path, tracefs: &Path) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            saved_cmdlines: tracefs.join("saved_cmdlines"),
+            cached: HashMap::new(),
+            cached_since: Instant::now(),
+        }
+    }
+
+    /// The name of a thread; empty where it is unknown.
+    fn name_of(&mut self, pid: u32) -> ThreadName {
+        if self.cached_since.elapsed() > NAMES_LIFETIME {
+            self.cached.clear();
+            self.cached_since = Instant::now();
+        }
+        if let Some(name) = self.cached.get(&pid) {
+            return *name;
+        }
+        let name = self.find_name(pid).unwrap_or_default();
+        self.cached.insert(pid, name);
+        name
+    }
+
+    fn find_name(&self, pid: u32) -> Option<ThreadName> {
+        if let Some(text) = read_file(&self.proc.join(pid.to_string()).join("comm")) {
+            return Some(ThreadName::from_field(text.trim_ascii_end()));
+        }
+        // Lines of an id and a name.
+        let saved = read_file(&self.saved_cmdlines)?;
+        nonempty_lines(&saved).find_map(|line| {
+            let line = line.trim_ascii_start();
+            let space = line.iter().position(|byte| *byte == b' ')?;
+            let is_wanted = parse_number(&line[..space]) == Some(u64::from(pid));
+            is_wanted.then(|| ThreadName::from_field(&line[space + 1..]))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_events_sum_all_loss_counters() {
+        let text = b"entries: 640\noverrun: 12\ncommit overrun: 1\nbytes: 26452\n\
+            oldest event ts:  3565.824693\nnow ts:  3566.181329\ndropped events: 3\nread events: 0\n";
+        assert_eq!(sum_counters(text, LOSS_COUNTERS), 16);
+        assert_eq!(sum_counters(text, DROP_COUNTERS), 4);
+        assert_eq!(sum_counters(b"", LOSS_COUNTERS), 0);
+    }
+
+    #[test]
+    fn name_of_ended_thread_is_found_in_tracefs() {
+        let directory = tempfile::tempdir().unwrap();
+        let (proc, tracefs) = (directory.path().join("proc"), directory.path());
+        fs::create_dir_all(proc.join("7")).unwrap();
+        fs::write(proc.join("7/comm"), "dd\n").unwrap();
+        fs::write(tracefs.join("saved_cmdlines"), "7 old\n 9 cp a b\n").unwrap();
+        let mut names = ThreadNames::new(&proc, tracefs);
+        let mut name = |pid| names.name_of(pid).as_bytes().to_vec();
+        assert_eq!(
+            (name(7), name(9), name(8)),
+            (b"dd".to_vec(), b"cp a b".to_vec(), vec![])
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! What each thread was doing when it submitted a bio.
+
+use foldhash::HashMap;
+
+use super::piece::{Access, FileHint, Transfer};
+use crate::trace::events::event::{DeviceNumber, SyncCall};
+
+/// Limit on threads. Beyond it those without a system call or writeback in progress are dropped.
+const MAX_THREADS: usize = 65_536;
+
+/// A system call in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenCall {
+    pub(super) call: SyncCall,
+    pub(super) descriptor: Option<u32>,
+    pub(super) started_ns: u64,
+    pub(super) file: Option<FileHint>,
+    /// Device of its file system, where that reports commits, and the journal's commit time when the file became
+    /// known.
+    pub(super) journal: Option<(DeviceNumber, u64)>,
+}
+
+/// State of one thread. Each event replaces what it contradicts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ThreadState {
+    /// File whose pages were added and not yet read, and their bytes.
+    added: Option<(FileHint, u64)>,
+    /// File of the last page fault.
+    pub(super) fault: Option<FileHint>,
+    /// File of direct I/O, and the bytes that were not yet submitted.
+    direct: Option<(FileHint, u64)>,
+    /// File that is being written back.
+    pub(super) writeback: Option<FileHint>,
+    /// File that is being synchronized.
+    synced: Option<FileHint>,
+    pub(super) call: Option<OpenCall>,
+    pub(super) in_commit: bool,
+    /// The round of announcements in which it was announced, and the file that it last used then.
+    pub(super) announced: (u32, Option<FileHint>),
+}
+
+impl ThreadState {
+    pub(super) fn pages_added(&mut self, file: FileHint, bytes: u64) {
+        let before = self.added.filter(|(known, _)| *known == file);
+        let waiting = before.map_or(0, |(_, bytes)| bytes);
+        self.added = Some((file, waiting.saturating_add(bytes)));
+        self.direct = None;
+        self.synced = None;
+        self.fault = self.fault.filter(|fault| *fault == file);
+    }
+
+    pub(super) fn direct_started(&mut self, file: FileHint, bytes: u64) {
+        self.direct = Some((file, bytes));
+        self.synced = None;
+    }
+
+    pub(super) fn file_synced(&mut self, file: FileHint) {
+        self.synced = Some(file);
+        self.direct = None;
+        if let Some(call) = &mut self.call {
+            call.file = Some(file);
+        }
+    }
+
+    /// The end of a system call that waits for writeback.
+    pub(super) fn take_call(&mut self, call: SyncCall) -> Option<OpenCall> {
+        self.synced = None;
+        self.call.take().filter(|open| open.call == call)
+    }
+
+    /// The file of a bio that the thread submits, and how it is accessed.
+    pub(super) fn submit(&mut self, transfer: Transfer, bytes: u64) -> Option<(FileHint, Access)> {
+        let writeback = self.writeback.filter(|_| transfer == Transfer::Write);
+        if let Some(file) = writeback {
+            return Some((file, Access::Writeback));
+        }
+        if let Some((file, left)) = &mut self.direct
+            && *left > 0
+        {
+            *left = left.saturating_sub(bytes);
+            return Some((*file, Access::Direct));
+        }
+        match transfer {
+            Transfer::Read => self.submit_read(bytes),
+            Transfer::Write => Some((self.synced?, Access::Writeback)),
+        }
+    }
+
+    fn submit_read(&mut self, bytes: u64) -> Option<(FileHint, Access)> {
+        let (file, left) = self.added.as_mut().filter(|(_, left)| *left > 0)?;
+        *left = left.saturating_sub(bytes);
+        let access = if self.fault == Some(*file) {
+            Access::Mmap
+        } else {
+            Access::Buffered
+        };
+        Some((*file, access))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.call.is_some() || self.writeback.is_some() || self.in_commit
+    }
+}
+
+/// The states of all threads, in bounded memory.
+#[derive(Debug, Default)]
+pub(super) struct ThreadStates(HashMap<u32, ThreadState>);
+
+impl ThreadStates {
+    pub(super) fn of(&mut self, pid: u32) -> &mut ThreadState {
+        if self.0.len() > MAX_THREADS {
+            self.0.retain(|_, state| state.is_busy());
+        }
+        self.0.entry(pid).or_default()
+    }
+
+    /// After lost events nothing is known about any thread.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}

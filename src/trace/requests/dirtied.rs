@@ -1,0 +1,121 @@
+//! Attribution of writeback by kernel threads.
+//!
+//! The kernel does not record which thread dirtied a page. It reports when a clean file gets dirty
+//! pages, and by which thread. Between the start and the end of a file's writeback, everything that
+//! the writing thread submits to the block layer belongs to that file
+//! (`writeback_mark_inode_dirty`, `writeback_single_inode_start` and `writeback_single_inode` in
+//! the kernel's include/trace/events/writeback.h). A file's writes are therefore attributed to the
+//! thread that was the first to dirty it after it had been clean.
+
+use std::collections::HashMap;
+
+use super::request::RequestActor;
+use crate::trace::events::event::{Event, EventKind, FileKey};
+
+/// Limit on files. Beyond it half of them are dropped, the least recently used first.
+const MAX_FILES: usize = 16_384;
+
+/// Tracks which thread dirtied which file, and which thread writes back which file.
+#[derive(Debug, Default)]
+pub(crate) struct WritebackAttribution {
+    dirtied_by: HashMap<FileKey, (u64, RequestActor)>,
+    written_by_thread: HashMap<u32, FileKey>,
+}
+
+impl WritebackAttribution {
+    /// Processes an event of a file.
+    pub(crate) fn record_event(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Dirtied => {
+                let actor = RequestActor::of_event(event);
+                self.dirtied_by.insert(event.file, (event.at, actor));
+                if self.dirtied_by.len() > MAX_FILES {
+                    self.evict_half();
+                }
+            }
+            EventKind::WritebackStarted => {
+                self.written_by_thread.insert(event.pid, event.file);
+            }
+            EventKind::WritebackFinished => {
+                self.written_by_thread.remove(&event.pid);
+            }
+            _ => {}
+        }
+    }
+
+    /// The thread that requests of this thread are attributed to; `None` when that is the thread
+    /// itself.
+    pub(crate) fn charged_actor(&self, pid: u32) -> Option<RequestActor> {
+        self.dirtier(self.written_by_thread.get(&pid)?, pid)
+    }
+
+    /// The thread that dirtied a file that this thread writes; `None` when that is the thread itself.
+    pub(crate) fn dirtier(&self, file: &FileKey, pid: u32) -> Option<RequestActor> {
+        let (_, actor) = self.dirtied_by.get(file)?;
+        (actor.pid != pid).then_some(*actor)
+    }
+
+    /// After lost events it is unknown which thread writes back which file.
+    pub(crate) fn clear_writeback(&mut self) {
+        self.written_by_thread.clear();
+    }
+
+    fn evict_half(&mut self) {
+        let mut times: Vec<u64> = self.dirtied_by.values().map(|(at, _)| *at).collect();
+        times.sort_unstable();
+        let middle = times[times.len() / 2];
+        self.dirtied_by.retain(|_, (at, _)| *at > middle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::events::event::{FixedText, ThreadName};
+
+    fn event(kind: EventKind, at: u64, pid: u32, inode: u64) -> Event {
+        Event {
+            pid,
+            thread_name: ThreadName::from_field(b"dd"),
+            file: FileKey {
+                backing_device: FixedText::from_field(b"8:0"),
+                inode,
+            },
+            ..Event::new(kind, at)
+        }
+    }
+
+    #[test]
+    fn writeback_is_attributed_to_first_dirtying_process() {
+        let mut charge = WritebackAttribution::default();
+        charge.record_event(&event(EventKind::Dirtied, 1, 100, 7));
+        assert_eq!(charge.charged_actor(5), None);
+        charge.record_event(&event(EventKind::WritebackStarted, 2, 5, 7));
+        assert_eq!(charge.charged_actor(5).unwrap().pid, 100);
+        assert_eq!(charge.charged_actor(6), None);
+        charge.record_event(&event(EventKind::WritebackFinished, 3, 5, 7));
+        assert_eq!(charge.charged_actor(5), None);
+        charge.record_event(&event(EventKind::WritebackStarted, 4, 5, 8));
+        assert_eq!(
+            charge.charged_actor(5),
+            None,
+            "nobody was seen to make it dirty"
+        );
+    }
+
+    #[test]
+    fn writeback_attribution_memory_is_bounded() {
+        let mut charge = WritebackAttribution::default();
+        for inode in 0..3 * MAX_FILES as u64 {
+            charge.record_event(&event(EventKind::Dirtied, inode, 100, inode));
+        }
+        assert!(charge.dirtied_by.len() <= MAX_FILES);
+        charge.record_event(&event(
+            EventKind::WritebackStarted,
+            9,
+            5,
+            3 * MAX_FILES as u64 - 1,
+        ));
+        assert!(charge.charged_actor(5).is_some());
+    }
+}

@@ -1,0 +1,464 @@
+//! What the command lines of programs name that work on several files: their sources, their
+//! destination, and what their progress is measured by. Pure.
+//!
+//! The parser understands only enough to tell files from options. A word that is mistaken for a source
+//! does not exist as a file, and counts nothing.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// How the bytes that are done are determined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountMethod {
+    /// From the files below the destination.
+    DestinationFiles,
+    /// From the bytes that the process has read: there is no destination to check.
+    ReadBytes,
+    /// From the bytes that the process has written to an archive, which has a header for each file.
+    ArchiveBytes,
+    /// From the bytes that the process has written: a stream of the contents.
+    WrittenBytes,
+}
+
+/// Which directories a program enters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnteredDirectories {
+    /// None: directories that are named as sources are left out.
+    None,
+    /// Those on the file system of the source.
+    OneFileSystem,
+    /// All.
+    All,
+}
+
+/// What a program is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyOrder {
+    /// Files and directories to read.
+    pub sources: Vec<PathBuf>,
+    /// Destination: a directory, an archive, or another machine; `None` for a pipe or nothing.
+    pub destination: Option<PathBuf>,
+    /// Base directory of relative sources, where the command sets one.
+    pub directory: Option<PathBuf>,
+    /// How the bytes that are done are determined.
+    pub count_method: CountMethod,
+    /// Per source, whether a directory stands for its content instead of itself: for rsync, when
+    /// the name ends in a slash.
+    pub copies_contents: Vec<bool>,
+    /// Whether the program changes its working directory: rsync changes into those of its sources.
+    pub changes_directory: bool,
+    /// Which directories below the sources it enters.
+    pub entered_directories: EnteredDirectories,
+}
+
+/// Letters of short options, and names of long ones.
+type Options = (&'static str, &'static str);
+
+/// When a program enters directories.
+#[derive(Clone, Copy)]
+enum Recursion {
+    Never,
+    Always,
+    With(Options),
+}
+
+/// The command line of a program.
+struct Program {
+    /// Its names, as the kernel has them.
+    names: &'static str,
+    /// Options with a value: short ones, and long ones whose value is the next argument.
+    valued: Options,
+    recursion: Recursion,
+    /// Options by which it leaves out files, or takes their names from elsewhere.
+    unsized_by: Options,
+    /// Whether its last argument is the destination; otherwise it only reads.
+    has_destination: bool,
+    /// Whether `HOST:PATH` is on another machine.
+    is_remote_possible: bool,
+}
+
+const RSYNC_VALUED: &str = "rsh filter exclude exclude-from include include-from files-from \
+    block-size temp-dir bwlimit remote-option password-file log-file partial-dir compare-dest \
+    copy-dest link-dest backup-dir suffix timeout port out-format chmod chown max-size min-size \
+    rsync-path";
+const RSYNC_FILTERS: &str = "filter exclude exclude-from include include-from files-from \
+    cvs-exclude max-size min-size server";
+/// Programs that compute checksums.
+pub(super) const CHECKSUMS: &str = "b2sum b3sum cksum crc32 md5sum sha1sum sha224sum sha256sum sha384sum \
+    sha512sum shasum sum xxhsum";
+/// Programs that compress or decompress.
+pub(super) const COMPRESSORS: &str = "brotli bunzip2 bzip2 gunzip gzip lbzip2 lz4 lzop pbzip2 pigz pixz unxz \
+    unzstd xz zstd zstdmt";
+
+const COPY: Program = Program {
+    names: "cp",
+    valued: ("tS", "target-directory suffix"),
+    recursion: Recursion::With(("raR", "recursive archive")),
+    unsized_by: ("", ""),
+    has_destination: true,
+    is_remote_possible: false,
+};
+const READ: Program = Program {
+    names: "cat",
+    valued: ("", ""),
+    recursion: Recursion::Never,
+    has_destination: false,
+    ..COPY
+};
+const PROGRAMS: [Program; 8] = [
+    COPY,
+    Program {
+        names: "mv",
+        recursion: Recursion::Always,
+        ..COPY
+    },
+    Program {
+        names: "install",
+        valued: ("tSmog", "target-directory suffix mode owner group"),
+        recursion: Recursion::Never,
+        unsized_by: ("d", "directory"),
+        ..COPY
+    },
+    Program {
+        names: "rsync",
+        valued: ("efBTM", RSYNC_VALUED),
+        recursion: Recursion::With(("ra", "recursive archive")),
+        unsized_by: ("fFC", RSYNC_FILTERS),
+        is_remote_possible: true,
+        ..COPY
+    },
+    Program {
+        names: "scp",
+        valued: ("cDFiJloPSX", ""),
+        recursion: Recursion::With(("r", "")),
+        is_remote_possible: true,
+        ..COPY
+    },
+    READ,
+    Program {
+        names: CHECKSUMS,
+        valued: ("al", "algorithm length"),
+        unsized_by: ("c", "check"),
+        ..READ
+    },
+    Program {
+        names: COMPRESSORS,
+        valued: ("STCFMoDpb", "suffix threads format memlimit"),
+        recursion: Recursion::With(("r", "recursive")),
+        unsized_by: ("l", "list files files0 filelist"),
+        ..READ
+    },
+];
+
+/// Options of tar with a value, and those by which it leaves out files or reads their names from a file.
+const TAR_VALUED: Options = (
+    "fCbVITXgN",
+    "file directory files-from exclude exclude-from",
+);
+const TAR_FILTERS: Options = (
+    "TXgN",
+    "exclude exclude-from exclude-vcs exclude-caches exclude-backups exclude-tag files-from \
+     listed-incremental newer newer-mtime after-date no-recursion",
+);
+
+/// What the arguments, each terminated by a zero byte, request from the program with this name; `None`
+/// for anything that cannot be sized: what a filter leaves out is not to be read.
+#[must_use]
+pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
+    let mut words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).skip(1).collect();
+    // The zero byte after the last one.
+    words.pop_if(|last| last.is_empty());
+    match name {
+        b"tar" => parse_tar(&words),
+        b"btrfs" => parse_btrfs_send(&words),
+        _ => {
+            let program = PROGRAMS.iter().find(|it| has_word(it.names, name))?;
+            parse_program(program, &words)
+        }
+    }
+}
+
+fn has_word(list: &str, word: &[u8]) -> bool {
+    list.split_ascii_whitespace()
+        .any(|it| it.as_bytes() == word)
+}
+
+fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
+    let mut parsed = ParsedArguments::new(words.iter().copied(), program.valued);
+    if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
+        return None;
+    }
+    let target = parsed.value_of(("t", "target-directory"));
+    let destination = match target {
+        _ if !program.has_destination => None,
+        Some(target) if !program.is_remote_possible => Some(target),
+        _ => Some(parsed.operands.pop()?),
+    };
+    let is_remote = |word: &&[u8]| program.is_remote_possible && is_remote(word);
+    if parsed.operands.iter().any(is_remote) {
+        return None;
+    }
+    let is_local = destination.is_some_and(|it| !is_remote(&it)) && program.names != "scp";
+    let mut order = copy_order(&parsed.operands, destination)?;
+    if is_local {
+        order.count_method = CountMethod::DestinationFiles;
+    }
+    if program.names == "rsync" {
+        let is_content = |source: &&[u8]| source.ends_with(b"/");
+        order.copies_contents = parsed.operands.iter().map(is_content).collect();
+        order.changes_directory = true;
+    }
+    order.entered_directories = match program.recursion {
+        Recursion::Never => EnteredDirectories::None,
+        Recursion::With(options) if !parsed.has_option(options) => EnteredDirectories::None,
+        Recursion::With(_) if parsed.has_option(("x", "one-file-system")) => {
+            EnteredDirectories::OneFileSystem
+        }
+        Recursion::With(_) | Recursion::Always => EnteredDirectories::All,
+    };
+    Some(order)
+}
+
+/// Operands and options.
+#[derive(Default)]
+struct ParsedArguments<'a> {
+    operands: Vec<&'a [u8]>,
+    /// Letters of the short options, and names of the long ones, each with its value.
+    options: Vec<(&'a [u8], Option<&'a [u8]>)>,
+}
+
+impl<'a> ParsedArguments<'a> {
+    fn new(words: impl IntoIterator<Item = &'a [u8]>, valued: Options) -> Self {
+        let mut parsed = Self::default();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            if word == b"--" {
+                parsed.operands.extend(words.by_ref());
+            } else if let Some(long) = word.strip_prefix(b"--") {
+                let mut parts = long.splitn(2, |byte| *byte == b'=');
+                let name = parts.next().unwrap_or(long);
+                let mut value = parts.next();
+                if value.is_none() && has_word(valued.1, name) {
+                    value = words.next();
+                }
+                parsed.options.push((name, value));
+            } else if word.len() > 1 && word[0] == b'-' {
+                parsed.add_letters(&word[1..], valued, &mut words);
+            } else {
+                parsed.operands.push(word);
+            }
+        }
+        parsed
+    }
+
+    /// Short options in one word: the first that takes a value takes the rest of it, or the next word.
+    fn add_letters(
+        &mut self,
+        letters: &'a [u8],
+        valued: Options,
+        words: &mut impl Iterator<Item = &'a [u8]>,
+    ) {
+        for (at, letter) in letters.iter().enumerate() {
+            let own = &letters[at..=at];
+            if valued.0.as_bytes().contains(letter) {
+                let rest = Some(&letters[at + 1..]).filter(|rest| !rest.is_empty());
+                let value = rest.or_else(|| words.next());
+                return self.options.push((own, value));
+            }
+            self.options.push((own, None));
+        }
+    }
+
+    /// The value of the last of these options. A long option may be abbreviated (getopt_long(3)).
+    fn value_of(&self, options: Options) -> Option<&'a [u8]> {
+        let mut own = self.options.iter().rev();
+        own.find(|(own, _)| is_option(own, options))?.1
+    }
+
+    fn has_option(&self, options: Options) -> bool {
+        self.options.iter().any(|(own, _)| is_option(own, options))
+    }
+}
+
+/// Whether a letter, or a name or the beginning of one, is one of these options.
+fn is_option(own: &[u8], (letters, names): Options) -> bool {
+    /// A shorter beginning is an option of its own (`--file`, `--files-from`).
+    const MIN_ABBREVIATION: usize = 5;
+    if let [letter] = own {
+        return letters.as_bytes().contains(letter);
+    }
+    let mut names = names.split_ascii_whitespace().map(str::as_bytes);
+    names.any(|name| name == own || (own.len() >= MIN_ABBREVIATION && name.starts_with(own)))
+}
+
+/// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
+fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
+    // Without a dash, the values of the letters in the first word are the next words.
+    let (first, rest) = words.split_first()?;
+    let is_bundle = !first.starts_with(b"-");
+    let mut values = rest.iter().copied();
+    let mut parsed = ParsedArguments::default();
+    if is_bundle {
+        for letter in first.chunks(1) {
+            parsed.add_letters(letter, TAR_VALUED, &mut values);
+        }
+    } else {
+        values = words.iter().copied();
+    }
+    let others = ParsedArguments::new(values, TAR_VALUED);
+    parsed.options.extend(others.options);
+    if !parsed.has_option(("c", "create")) || parsed.has_option(TAR_FILTERS) {
+        return None;
+    }
+    let archive = parsed.value_of(("f", "file"));
+    // Standard output.
+    let archive = archive.filter(|archive| *archive != b"-");
+    let mut order = copy_order(&others.operands, archive)?;
+    order.count_method = CountMethod::ArchiveBytes;
+    order.directory = parsed.value_of(("C", "directory")).map(path_from_bytes);
+    order.entered_directories = EnteredDirectories::All;
+    if parsed.has_option(("", "one-file-system")) {
+        order.entered_directories = EnteredDirectories::OneFileSystem;
+    }
+    Some(order)
+}
+
+/// btrfs-send(8) of whole subvolumes; what an incremental stream contains is not known.
+fn parse_btrfs_send(words: &[&[u8]]) -> Option<CopyOrder> {
+    let (command, words) = words.split_first()?;
+    let parsed = ParsedArguments::new(words.iter().copied(), ("cpfi", "proto"));
+    if *command != b"send" || parsed.has_option(("cpi", "no-data")) {
+        return None;
+    }
+    let mut order = copy_order(&parsed.operands, None)?;
+    order.count_method = CountMethod::WrittenBytes;
+    order.entered_directories = EnteredDirectories::OneFileSystem;
+    Some(order)
+}
+
+/// The order with these sources, of a program that only reads them.
+fn copy_order(sources: &[&[u8]], destination: Option<&[u8]>) -> Option<CopyOrder> {
+    let order = CopyOrder {
+        sources: sources.iter().map(|it| path_from_bytes(it)).collect(),
+        destination: destination.map(path_from_bytes),
+        directory: None,
+        count_method: CountMethod::ReadBytes,
+        copies_contents: vec![false; sources.len()],
+        changes_directory: false,
+        entered_directories: EnteredDirectories::None,
+    };
+    (!order.sources.is_empty()).then_some(order)
+}
+
+fn path_from_bytes(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// A colon before any slash separates a host name.
+fn is_remote(word: &[u8]) -> bool {
+    let local = word.split(|byte| *byte == b'/').next().unwrap_or(word);
+    local.contains(&b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(line: &str) -> Option<CopyOrder> {
+        let arguments: String = line.split(' ').map(|word| format!("{word}\0")).collect();
+        let name = line.split(' ').next().unwrap_or_default();
+        parse_copy_order(name.as_bytes(), arguments.as_bytes())
+    }
+
+    #[test]
+    fn sources_and_destination_are_told_from_options() {
+        use CountMethod::{ArchiveBytes, DestinationFiles, ReadBytes, WrittenBytes};
+        for (line, sources, destination, method) in [
+            ("cp -a /a /b", "/a", Some("/b"), DestinationFiles),
+            (
+                "cp -t /to -S .bak a b",
+                "a b",
+                Some("/to"),
+                DestinationFiles,
+            ),
+            ("mv -- -a -b to", "-a -b", Some("to"), DestinationFiles),
+            ("install -m 644 a b to", "a b", Some("to"), DestinationFiles),
+            (
+                "rsync -a --bwlimit=8m -e ssh src/ dst",
+                "src/",
+                Some("dst"),
+                DestinationFiles,
+            ),
+            ("rsync -a a host:b", "a", Some("host:b"), ReadBytes),
+            ("scp -r -P 22 a b host:", "a b", Some("host:"), ReadBytes),
+            ("tar cf out a b", "a b", Some("out"), ArchiveBytes),
+            ("tar -czf out -C /base a", "a", Some("out"), ArchiveBytes),
+            ("tar cf - tree", "tree", None, ArchiveBytes),
+            ("tar c --file=out a", "a", Some("out"), ArchiveBytes),
+            ("sha256sum a b c", "a b c", None, ReadBytes),
+            ("gzip -9 -S .z a b", "a b", None, ReadBytes),
+            ("cat a b", "a b", None, ReadBytes),
+            ("btrfs send -f out sub", "sub", None, WrittenBytes),
+        ] {
+            let order = parse(line).unwrap_or_else(|| panic!("{line}"));
+            let text = |path: &PathBuf| path.display().to_string();
+            let found: Vec<String> = order.sources.iter().map(text).collect();
+            let to = order.destination.as_ref().map(text);
+            assert_eq!(
+                (found.join(" "), to.as_deref(), order.count_method),
+                (sources.to_owned(), destination, method),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sized_has_no_order() {
+        for line in [
+            "cp",
+            "dd if=a of=b",
+            "tar xf archive",
+            "tar cf out --exclude=x a",
+            "rsync -a --exclude x a b",
+            "rsync -a host:a b",
+            "rsync --server . b",
+            "scp host:a b",
+            "sha256sum -c SUMS",
+            "cat a -",
+            "gzip -l a b",
+            "btrfs send -p old new",
+            "btrfs receive to",
+        ] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn directories_are_entered_as_the_options_say() {
+        use EnteredDirectories::{All, None, OneFileSystem};
+        for (line, expected) in [
+            ("cp a b c", None),
+            ("cp -r a b", All),
+            ("cp -ax a b", OneFileSystem),
+            ("rsync -a --one-file-system a b", OneFileSystem),
+            ("mv a b", All),
+            ("tar cf out --one-file-system a", OneFileSystem),
+            ("md5sum a b", None),
+        ] {
+            assert_eq!(parse(line).unwrap().entered_directories, expected, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_arguments_are_accepted(arguments in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for name in ["cp", "rsync", "tar", "scp", "gzip", "btrfs"] {
+                if let Some(order) = parse_copy_order(name.as_bytes(), &arguments) {
+                    prop_assert!(!order.sources.is_empty());
+                }
+            }
+        }
+    }
+}

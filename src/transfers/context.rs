@@ -1,0 +1,119 @@
+//! What surrounds the transfers of a sample.
+
+use std::time::Duration;
+
+use super::waits::DeviceLoad;
+use crate::files::safe_text::SafeText;
+use crate::probe::SystemSample;
+use crate::probe::file_locations::{FileLocation, device_at_location};
+use crate::probe::sample::UnwrittenBytes;
+
+/// A sample with what was computed from it.
+#[derive(Clone, Copy)]
+pub struct TransferContext<'a> {
+    /// The sample.
+    pub sample: &'a SystemSample,
+    /// The sample before.
+    pub previous: Option<&'a SystemSample>,
+    /// Its devices.
+    pub devices: &'a [TransferDevice<'a>],
+    /// Whether the kernel makes writers wait: the limit of dirty memory is reached.
+    pub is_dirty_limit_reached: bool,
+    /// Bytes of the machine that are dirty or under writeback.
+    pub unwritten_bytes: Option<u64>,
+    /// What is known about the way of dirty memory to the devices.
+    pub writeback: &'a dyn WritebackSpeeds,
+}
+
+/// What is known about the way of dirty memory to a device, by its name.
+pub trait WritebackSpeeds {
+    /// Time within which these bytes of a file on the device are written.
+    fn flush_time(&self, device: &TransferDevice<'_>, bytes: UnwrittenBytes) -> Option<Duration>;
+
+    /// Bytes per second that the device writes while it is busy.
+    fn write_speed(&self, device: &TransferDevice<'_>) -> Option<f64>;
+}
+
+/// A block device.
+#[derive(Debug, Clone)]
+pub struct TransferDevice<'a> {
+    /// Kernel's name.
+    pub name: &'a SafeText,
+    /// The disk of a partition.
+    pub parent: Option<&'a SafeText>,
+    /// The devices that it is on.
+    pub underlying: &'a [SafeText],
+    /// Its load in the last interval.
+    pub load: DeviceLoad,
+    /// Its bytes that are dirty or under writeback, where the kernel tells.
+    pub unwritten_bytes: Option<u64>,
+    /// Time within which these are written.
+    pub time_to_flush: Option<Duration>,
+}
+
+impl<'a> TransferContext<'a> {
+    /// The device at a location, where it is known.
+    pub(super) fn device_at(&self, location: FileLocation) -> Option<&'a TransferDevice<'a>> {
+        self.device_named(device_at_location(self.sample, location)?)
+    }
+
+    /// The device with this name.
+    pub(super) fn device_named(&self, name: &str) -> Option<&'a TransferDevice<'a>> {
+        self.devices.iter().find(|device| *device.name == name)
+    }
+
+    /// The number of a device.
+    pub(super) fn device_number(&self, device: &TransferDevice<'_>) -> Option<(u32, u32)> {
+        let mut disks = self.sample.disks.iter();
+        let disk = disks.find(|disk| *device.name == *disk.name)?;
+        Some(disk.device_number)
+    }
+
+    /// A device and those that it is on, the uppermost first.
+    pub(super) fn layers(&self, device: &'a TransferDevice<'a>) -> Vec<&'a TransferDevice<'a>> {
+        /// A deeper stack is a cycle.
+        const MAX_LAYERS: usize = 16;
+        let mut layers = vec![device];
+        let mut next = 0;
+        while next < layers.len().min(MAX_LAYERS) {
+            let below = layers[next].underlying;
+            layers.extend(self.devices.iter().filter(|it| below.contains(it.name)));
+            next += 1;
+        }
+        layers
+    }
+}
+
+/// The devices that a transfer reads and writes, as far as they are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TransferDevices<'a> {
+    /// The device that it reads.
+    pub(super) source: Option<&'a TransferDevice<'a>>,
+    /// The device that it writes.
+    pub(super) destination: Option<&'a TransferDevice<'a>>,
+}
+
+impl TransferDevices<'_> {
+    /// Whether both are known, and the same disk or parts of it.
+    pub(super) fn is_same(&self) -> bool {
+        match (self.source, self.destination) {
+            (Some(a), Some(b)) => a.parent.unwrap_or(a.name) == b.parent.unwrap_or(b.name),
+            _ => false,
+        }
+    }
+}
+
+/// A machine of which nothing is known.
+#[cfg(test)]
+pub(super) struct NoSpeeds;
+
+#[cfg(test)]
+impl WritebackSpeeds for NoSpeeds {
+    fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
+        None
+    }
+
+    fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,239 @@
+//! Progress of a program over all files that its arguments name: an offset in the current file says
+//! little of a copied tree.
+//!
+//! A separate thread finds the sources, sums their sizes, and looks which files have arrived at the
+//! destination. The thread that takes the samples tells it what runs, and takes its counts.
+
+mod arrivals;
+mod counts;
+mod paths;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use self::tree::CopyTree;
+use super::arguments::{CopyOrder, parse_copy_order};
+use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
+use crate::roots::SysPaths;
+
+pub use self::counts::{FileCount, JobCount, JobCounts};
+
+/// Interval between checks of the destination.
+const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
+/// Pause between two steps while sources are looked for, so that they do not take a whole processor.
+const STEP_PAUSE: Duration = Duration::from_millis(5);
+/// Jobs that are counted at once: any user can start more.
+const MAX_JOBS: usize = 32;
+/// Bytes of the names that are remembered, of all jobs together.
+const MAX_NAME_BYTES: usize = 64 << 20;
+
+/// A process that was looked at.
+#[derive(Debug)]
+struct JudgedProcess {
+    /// Its identity at that time. Between fork(2) and the end of execve(2) a process has the name
+    /// or the arguments of another one, so what was found is valid for one identity only.
+    identity: Arc<ProcessIdentity>,
+    /// What its arguments request; `None` if it is no job.
+    order: Option<Arc<CopyOrder>>,
+}
+
+/// Counts the files of jobs.
+#[derive(Debug)]
+pub struct JobCounter {
+    roots: SysPaths,
+    thread: Option<CountingThread>,
+    judged: BTreeMap<ProcessKey, JudgedProcess>,
+}
+
+impl JobCounter {
+    /// Creates a counter that counts nothing yet.
+    #[must_use]
+    pub fn new(roots: SysPaths) -> Self {
+        Self {
+            roots,
+            thread: None,
+            judged: BTreeMap::new(),
+        }
+    }
+
+    /// The counts of the jobs among the processes of a sample.
+    pub fn update(&mut self, processes: &[ProcessSample]) -> JobCounts {
+        // Arguments are known of processes that have transferred something.
+        for process in processes
+            .iter()
+            .filter(|it| !it.identity.arguments.is_empty())
+        {
+            let identity = &process.identity;
+            let judged = self.judged.get(&identity.key());
+            if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
+                let judged = JudgedProcess {
+                    identity: Arc::clone(identity),
+                    order: self.start_job(identity, processes),
+                };
+                self.judged.insert(identity.key(), judged);
+            }
+        }
+        let is_running = |key: &ProcessKey| {
+            let process = process_with_id(processes, key.0);
+            process.is_some_and(|process| process.identity.key() == *key)
+        };
+        let ended = self.judged.extract_if(.., |key, _| !is_running(key));
+        let ended = ended.filter(|(_, judged)| judged.order.is_some());
+        let ended: Vec<ProcessKey> = ended.map(|(key, _)| key).collect();
+        let Some(thread) = &self.thread else {
+            return JobCounts::default();
+        };
+        for key in ended {
+            thread.request(CountRequest::Stop(key));
+        }
+        let mut counts = lock(&thread.counts);
+        let running = self.judged.iter().filter_map(|(key, judged)| {
+            let order = Arc::clone(judged.order.as_ref()?);
+            let count = counts.running.get(key).copied().unwrap_or_default();
+            Some((*key, JobCount { order, count }))
+        });
+        JobCounts {
+            running: running.collect(),
+            ended: std::mem::take(&mut counts.ended),
+        }
+    }
+
+    fn start_job(
+        &mut self,
+        identity: &ProcessIdentity,
+        processes: &[ProcessSample],
+    ) -> Option<Arc<CopyOrder>> {
+        let (name, words) = identity.program();
+        // The destination is the last of the arguments, which may have been cut off.
+        if !words.ends_with(b"\0") || has_same_parent(identity, processes) {
+            return None;
+        }
+        let order = Arc::new(parse_copy_order(name, words)?);
+        if self.thread.is_none() {
+            self.thread = CountingThread::start();
+        }
+        let process = self.roots.proc.join(identity.pid.to_string());
+        let request = CountRequest::Start(identity.key(), process, Arc::clone(&order));
+        self.thread.as_ref()?.request(request);
+        Some(order)
+    }
+}
+
+/// Whether its parent runs the same command: rsync has a process for either end, and one between.
+fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> bool {
+    process_with_id(processes, identity.parent_pid)
+        .is_some_and(|parent| parent.identity.name == identity.name)
+}
+
+enum CountRequest {
+    /// With the directory of the process below `/proc`, through which its root and its working directory
+    /// are reached.
+    Start(ProcessKey, PathBuf, Arc<CopyOrder>),
+    Stop(ProcessKey),
+}
+
+/// What the thread has counted.
+#[derive(Debug, Default)]
+struct ThreadCounts {
+    running: BTreeMap<ProcessKey, FileCount>,
+    ended: Vec<(ProcessKey, Option<FileCount>)>,
+}
+
+/// A thread that panicked leaves consistent counts.
+fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Handle of the thread; dropping it ends the thread.
+#[derive(Debug)]
+struct CountingThread {
+    requests: Sender<CountRequest>,
+    counts: Arc<Mutex<ThreadCounts>>,
+}
+
+impl CountingThread {
+    /// Starts the thread; `None` where that fails.
+    fn start() -> Option<Self> {
+        let (requests, inbox) = channel();
+        let counts = Arc::<Mutex<ThreadCounts>>::default();
+        let published = Arc::clone(&counts);
+        thread::Builder::new()
+            .name("job counter".to_owned())
+            .spawn(move || count_loop(&inbox, &published))
+            .ok()?;
+        Some(Self { requests, counts })
+    }
+
+    fn request(&self, request: CountRequest) {
+        // A thread that has ended counts nothing: the counts stay unknown.
+        let _ = self.requests.send(request);
+    }
+}
+
+fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
+    let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
+    loop {
+        let request = if trees.is_empty() {
+            inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else if trees.values().all(CopyTree::is_complete) {
+            inbox.recv_timeout(RECOUNT_INTERVAL)
+        } else {
+            inbox.recv_timeout(STEP_PAUSE)
+        };
+        match request {
+            Ok(CountRequest::Start(key, process, order)) => {
+                if trees.len() < MAX_JOBS {
+                    trees.insert(key, CopyTree::new(&process, order));
+                }
+            }
+            Ok(CountRequest::Stop(key)) => {
+                let count = trees.remove(&key).and_then(|mut tree| tree.last_look());
+                let mut counts = lock(counts);
+                counts.running.remove(&key);
+                counts.ended.push((key, count));
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                let name_bytes = MAX_NAME_BYTES / trees.len().max(1);
+                for (key, tree) in &mut trees {
+                    tree.next_step(name_bytes);
+                    lock(counts).running.insert(*key, tree.current_count());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(arguments: &[u8]) -> ProcessSample {
+        ProcessSample {
+            identity: Arc::new(ProcessIdentity {
+                pid: 7,
+                name: b"cp".to_vec(),
+                arguments: arguments.to_vec(),
+                ..ProcessIdentity::default()
+            }),
+            ..ProcessSample::default()
+        }
+    }
+
+    #[test]
+    fn process_is_judged_again_when_its_arguments_appear() {
+        let empty = tempfile::tempdir().unwrap();
+        let mut jobs = JobCounter::new(SysPaths::under_root(empty.path()));
+        assert_eq!(jobs.update(&[process(b"")]), JobCounts::default());
+        assert!(jobs.update(&[process(b"cp\0")]).running.is_empty());
+        let counts = jobs.update(&[process(b"cp\0-r\0tree\0copy\0")]);
+        assert_eq!(counts.running.len(), 1);
+        jobs.update(&[]);
+        assert!(jobs.judged.is_empty());
+    }
+}

@@ -1,0 +1,344 @@
+//! Transfers: every large file or block device that a process reads or writes sequentially,
+//! detected for any program, and operations of the kernel that have an end.
+//!
+//! There are three kinds of evidence, the best first: an offset that advances (read, write,
+//! sendfile, splice); a destination that grows while its source's offset stays (one
+//! copy_file_range(2) over the whole file, as cp, install and cat do); and a process that reads
+//! much and has only one large file open.
+
+pub mod arguments;
+mod bottleneck;
+pub mod context;
+pub mod counting;
+pub mod dd;
+mod estimate;
+mod flow;
+mod job;
+mod kind;
+pub mod limits;
+mod operation;
+mod pages;
+mod pairing;
+#[cfg(test)]
+mod tests;
+mod transfer;
+pub mod view;
+pub mod waits;
+
+use self::bottleneck::Participants;
+use self::context::{TransferContext, TransferDevices};
+use self::counting::JobCounts;
+use self::flow::{ProcessFlows, collect_flows};
+use self::job::FollowedJobs;
+use self::operation::FollowedOperations;
+use self::pairing::{End, ends_of};
+use self::transfer::{ProgressBasis, Transfer, TransferFile};
+use self::view::{Throttle, TransferView};
+use crate::probe::SystemSample;
+use crate::probe::file_locations::FileLocation;
+use crate::probe::interval::SampleInterval;
+use crate::probe::sample::{FileKind, FollowedFile, PagesUnknown};
+
+/// A file that is only written, at a lower rate, is a log instead of a transfer.
+const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
+/// The pages of at most this many destinations are looked at.
+const MAX_FOLLOWED_FILES: usize = 32;
+
+/// Detects transfers and tracks them from sample to sample.
+#[derive(Debug)]
+pub struct TransferTracker {
+    min_bytes: u64,
+    transfers: Vec<Transfer>,
+    jobs: FollowedJobs,
+    operations: FollowedOperations,
+}
+
+/// A transfer that was found.
+struct Found<'f> {
+    source: Option<End<'f>>,
+    destination: Option<End<'f>>,
+    basis: ProgressBasis,
+}
+
+impl TransferTracker {
+    /// Creates a tracker for files of at least this size.
+    #[must_use]
+    pub fn new(min_bytes: u64) -> Self {
+        Self {
+            min_bytes,
+            transfers: Vec::new(),
+            jobs: FollowedJobs::default(),
+            operations: FollowedOperations::default(),
+        }
+    }
+
+    /// Processes a sample, with what is counted of programs that work on several files.
+    pub fn update(&mut self, interval: &SampleInterval<'_>, counts: &JobCounts) {
+        let now = interval.current;
+        self.jobs.update(now, counts);
+        self.operations.update(now);
+        for transfer in &mut self.transfers {
+            transfer.observe(now);
+            if let Some(destination) = &transfer.destination {
+                transfer.pages.update(now, destination.inode);
+            }
+        }
+        if let Some(before) = interval.previous {
+            let all = collect_flows(interval);
+            let seconds = interval.seconds().unwrap_or(f64::MIN_POSITIVE);
+            for find in [Self::find_moving, Self::find_growing] {
+                for end in all.iter().flat_map(ends_of) {
+                    let found = find(self, &all, end);
+                    self.start_transfer(found, before, now);
+                }
+            }
+            for end in all.iter().flat_map(ends_of) {
+                let found = self.find_written(end, seconds);
+                self.start_transfer(found, before, now);
+            }
+            for process in &all {
+                let found = self.find_unpositioned(process);
+                self.start_transfer(found, before, now);
+            }
+            self.find_missing_destinations(&all);
+        }
+        self.transfers
+            .retain(|transfer| transfer.is_shown(now.boot_time));
+    }
+
+    /// The destinations whose pages the next sample should contain: those of the active transfers
+    /// first, then of the latest that have ended.
+    #[must_use]
+    pub fn followed_files(&self) -> Vec<FollowedFile> {
+        let active = self.transfers.iter().filter(|it| it.is_active());
+        let over = self.transfers.iter().filter(|it| !it.is_active());
+        let mut files: Vec<FollowedFile> = Vec::new();
+        for transfer in active.chain(over.rev()) {
+            let destination = transfer.destination.as_ref();
+            if let Some(file) = destination.and_then(TransferFile::followed)
+                && files.len() < MAX_FOLLOWED_FILES
+                && files.iter().all(|known| known.id != file.id)
+            {
+                files.push(file);
+            }
+        }
+        files
+    }
+
+    /// The transfers: jobs of several files, then single files, then operations; active before finished
+    /// ones, the largest remainder first.
+    #[must_use]
+    pub fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        self.transfers.sort_by_key(|it| {
+            let remaining = std::cmp::Reverse(it.remaining_bytes());
+            (!it.is_active(), remaining)
+        });
+        let files = self.transfers.iter_mut().map(|it| view_of(it, context));
+        let mut files: Vec<TransferView> = files.collect();
+        let mut views = self.jobs.transfer_views(context);
+        for job in &mut views {
+            // The current file has the bottleneck of its job.
+            let is_of_job = |file: &&TransferView| file.pid == job.pid && file.bottleneck.is_some();
+            if let Some(file) = files.iter().find(is_of_job) {
+                job.bottleneck = file.bottleneck;
+                job.bottleneck_reason.clone_from(&file.bottleneck_reason);
+                job.throttle = file.throttle.or(job.throttle);
+            }
+        }
+        files.retain(|file| {
+            // The archive that a job writes is its destination; the files of an operation are part of it.
+            let is_archive = file.source.is_none() && views.iter().any(|job| job.pid == file.pid);
+            let pid = file.pid;
+            !is_archive && !pid.is_some_and(|pid| self.operations.is_performed_by(pid))
+        });
+        views.extend(files);
+        views.extend(self.operations.transfer_views(context));
+        views
+    }
+
+    /// A source whose offset advanced.
+    fn find_moving<'f>(&self, all: &'f [ProcessFlows<'f>], end: End<'f>) -> Option<Found<'f>> {
+        let flow = end.flow;
+        let is_inside = flow.file.size.is_some_and(|size| flow.file.position < size);
+        let is_source = flow.advanced > 0 && is_inside && flow.can_be_source(self.min_bytes);
+        if !is_source || self.is_known(end) {
+            return None;
+        }
+        Some(Found {
+            source: Some(end),
+            destination: pairing::find_destination(all, end),
+            basis: ProgressBasis::Position,
+        })
+    }
+
+    /// A destination that grows while no offset advances. A copy may have its files open twice, and grow
+    /// by the other descriptor.
+    fn find_growing<'f>(&self, _: &'f [ProcessFlows<'f>], end: End<'f>) -> Option<Found<'f>> {
+        if !end.flow.grew_unpositioned() || self.follows_inode(end) {
+            return None;
+        }
+        let source = pairing::find_unmoved_source(end, self.min_bytes)?;
+        (!self.is_known(source)).then_some(Found {
+            source: Some(source),
+            destination: Some(end),
+            basis: ProgressBasis::DestinationGrowth,
+        })
+    }
+
+    /// A destination whose source is not a file, such as `/dev/zero` or a socket.
+    fn find_written<'f>(&self, end: End<'f>, seconds: f64) -> Option<Found<'f>> {
+        let flow = end.flow;
+        let is_device = matches!(flow.file.kind, FileKind::Block(_));
+        // Open for both and without an offset that advances: written in place, such as a
+        // database or a disk image.
+        let is_in_place = flow.file.readable && flow.advanced == 0;
+        let is_slow = (flow.received() as f64) < MIN_WRITE_BYTES_PER_S * seconds;
+        if !(is_device || flow.is_large(self.min_bytes))
+            || !flow.is_written()
+            || is_in_place
+            || is_slow
+            || self.follows_inode(end)
+        {
+            return None;
+        }
+        let basis = if flow.advanced > 0 {
+            ProgressBasis::Position
+        } else {
+            ProgressBasis::DestinationGrowth
+        };
+        Some(Found {
+            source: None,
+            destination: Some(end),
+            basis,
+        })
+    }
+
+    /// A process that reads much without moving an offset: from its only large file, or into the only
+    /// one that it can write, in place: an image that is converted into an existing file or onto a device
+    /// (pread(2), pwrite(2), io_uring).
+    fn find_unpositioned<'f>(&self, process: &'f ProcessFlows<'f>) -> Option<Found<'f>> {
+        if self.is_followed(process, |_| true) {
+            return None;
+        }
+        let copies = process.copies_at_least(MIN_WRITE_BYTES_PER_S);
+        let pair = || pairing::find_unmoved_pair(process, self.min_bytes);
+        let (source, destination) = match copies.then(pair).flatten() {
+            Some((source, destination)) => (source, Some(destination)),
+            None if process.reads_at_least(MIN_WRITE_BYTES_PER_S) => {
+                (pairing::find_unpositioned(process, self.min_bytes)?, None)
+            }
+            None => return None,
+        };
+        Some(Found {
+            source: Some(source),
+            destination,
+            basis: ProgressBasis::IoCounters,
+        })
+    }
+
+    /// Finds destinations of sources without one.
+    fn find_missing_destinations<'f>(&mut self, all: &'f [ProcessFlows<'f>]) {
+        for index in 0..self.transfers.len() {
+            let transfer = &self.transfers[index];
+            let Some(source) = &transfer.source else {
+                continue;
+            };
+            if !transfer.is_active() || transfer.destination.is_some() {
+                continue;
+            }
+            let mut ends = all.iter().flat_map(ends_of);
+            let end = ends.find(|end| source.is(*end));
+            if let Some(found) = end.and_then(|end| pairing::find_destination(all, end)) {
+                self.transfers[index].destination = Some(self.claim_destination(found));
+            }
+        }
+        self.transfers.retain(|transfer| !transfer.is_orphan());
+    }
+
+    /// Starts tracking a transfer; the previous sample is its first observation.
+    fn start_transfer(
+        &mut self,
+        found: Option<Found<'_>>,
+        before: &SystemSample,
+        now: &SystemSample,
+    ) {
+        let Some(found) = found else { return };
+        let Some(leader) = found.source.or(found.destination) else {
+            return;
+        };
+        let destination = found.destination.map(|end| self.claim_destination(end));
+        self.transfers.retain(|transfer| !transfer.is_orphan());
+        let source = found.source.map(TransferFile::new);
+        let process = leader.process.process;
+        let mut transfer = Transfer::new(process, source, destination, found.basis);
+        transfer.observe_first(before);
+        transfer.observe(now);
+        self.transfers.push(transfer);
+    }
+
+    /// Removes a destination from the transfer that had no source for it.
+    fn claim_destination(&mut self, end: End<'_>) -> TransferFile {
+        for transfer in &mut self.transfers {
+            let file = transfer.destination.as_ref();
+            if transfer.source.is_none() && file.is_some_and(|file| file.is(end)) {
+                transfer.destination = None;
+            }
+        }
+        TransferFile::new(end)
+    }
+
+    /// Whether an active transfer has the same file of the process, by whichever descriptor.
+    fn follows_inode(&self, end: End<'_>) -> bool {
+        self.is_followed(end.process, |file| file.inode == end.flow.file.inode)
+    }
+
+    /// Whether an active transfer has this descriptor of the process.
+    fn is_known(&self, end: End<'_>) -> bool {
+        self.is_followed(end.process, |file| file.is(end))
+    }
+
+    /// Whether an active transfer has such a file of the process.
+    fn is_followed(
+        &self,
+        process: &ProcessFlows<'_>,
+        is_wanted: impl Fn(&TransferFile) -> bool,
+    ) -> bool {
+        let key = process.process.identity.key();
+        let active = self.transfers.iter().filter(|it| it.is_active());
+        let mut files = active.flat_map(|it| [&it.source, &it.destination].into_iter().flatten());
+        files.any(|file| file.process == key && is_wanted(file))
+    }
+}
+
+/// View of a transfer with what its devices tell.
+fn view_of(transfer: &mut Transfer, context: &TransferContext<'_>) -> TransferView {
+    let mut view = transfer.view(context.sample.boot_time);
+    let device = |end: &Option<TransferFile>| context.device_at(end.as_ref()?.location);
+    let process = |end: Option<&TransferFile>| end?.find_process(context.sample);
+    let (source, destination) = (&transfer.source, &transfer.destination);
+    let leader = source.as_ref().or(destination.as_ref());
+    let is_other = |end: &&TransferFile| leader.is_some_and(|leader| leader.process != end.process);
+    let participants = Participants {
+        reader: process(leader),
+        writer: process(destination.as_ref().filter(is_other)),
+        devices: TransferDevices {
+            source: device(source),
+            destination: device(destination),
+        },
+    };
+    let to = participants.devices.destination;
+    transfer.pages.add_to(&mut view, to, context);
+    let is_device = |end: &TransferFile| matches!(end.location, FileLocation::Device(_));
+    if destination.as_ref().is_some_and(is_device) {
+        view.not_on_disk_unknown = Some(PagesUnknown::BlockDevice);
+    }
+    let write_speed = to.and_then(|device| context.writeback.write_speed(device));
+    transfer.add_flush(&mut view, write_speed);
+    if !view.state.is_over() {
+        view.throttle = transfer.is_rate_limited.then_some(Throttle::OwnLimit);
+        transfer
+            .bottleneck
+            .add_to(&mut view, &participants, context);
+    }
+    view
+}

@@ -1,0 +1,375 @@
+//! Operations with an end that are no copies, as transfers.
+
+use std::time::Duration;
+
+use super::bottleneck::BUSY;
+use super::context::{TransferContext, TransferDevice};
+use super::estimate::{Eta, RateEstimator};
+use super::kind::kind_of_operation;
+use super::transfer::FINISHED_DISPLAY_TIME;
+use super::view::{
+    Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferState, TransferView,
+    WorkProgress,
+};
+use crate::files::safe_text::SafeText;
+use crate::probe::SystemSample;
+use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
+use crate::stats::sorting::SortList as _;
+
+/// A hundredth of a percent of a large pool takes a minute.
+const COARSE_STALLED_AFTER: Duration = Duration::from_secs(120);
+/// At this fraction of its limit, an operation is limited by it.
+const NEAR_LIMIT: f64 = 0.9;
+
+/// The operations of the last samples.
+#[derive(Debug, Default)]
+pub(super) struct FollowedOperations(Vec<FollowedOperation>);
+
+#[derive(Debug)]
+struct FollowedOperation {
+    latest: OperationSample,
+    command: Option<SafeText>,
+    /// The first value of a counter.
+    first: u64,
+    estimator: RateEstimator,
+    end: Option<Duration>,
+}
+
+impl FollowedOperations {
+    /// Processes a sample.
+    pub(super) fn update(&mut self, now: &SystemSample) {
+        let running = |followed: &FollowedOperation| {
+            let mut operations = now.operations.iter();
+            operations.find(|it| followed.is_of(it))
+        };
+        // An operation that begins again replaces the one that has ended.
+        self.0.retain(|followed| {
+            followed.end.is_none_or(|end| {
+                let time = now.boot_time.saturating_sub(end);
+                time < FINISHED_DISPLAY_TIME && running(followed).is_none()
+            })
+        });
+        for followed in &mut self.0 {
+            match running(followed) {
+                Some(operation) => followed.observe(operation, now),
+                None => followed.end = followed.end.or(Some(now.boot_time)),
+            }
+        }
+        for operation in &now.operations {
+            if !self.0.iter().any(|followed| followed.is_of(operation)) {
+                self.0.push(FollowedOperation::new(operation, now));
+            }
+        }
+    }
+
+    /// Whether a process performs one: its files are no transfer of their own.
+    pub(super) fn is_performed_by(&self, pid: u32) -> bool {
+        self.0.iter().any(|it| it.latest.pid == Some(pid))
+    }
+
+    /// The views, running ones first.
+    pub(super) fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let mut views: Vec<TransferView> = self.0.iter().map(|it| it.view(context)).collect();
+        views.sort_list_by_key(|view| view.state.is_over());
+        views
+    }
+}
+
+impl FollowedOperation {
+    fn new(operation: &OperationSample, now: &SystemSample) -> Self {
+        let process = operation.pid.and_then(|pid| now.process(pid));
+        let mut followed = Self {
+            latest: operation.clone(),
+            command: process.map(|it| SafeText::from_bytes(&it.identity.name)),
+            first: match operation.progress {
+                OperationProgress::Counter { bytes, .. } => bytes,
+                OperationProgress::Done { .. } | OperationProgress::Waiting => 0,
+            },
+            estimator: RateEstimator::default(),
+            end: None,
+        };
+        followed.observe(operation, now);
+        followed
+    }
+
+    fn is_of(&self, operation: &OperationSample) -> bool {
+        let latest = &self.latest;
+        (latest.kind, &latest.subject, latest.pid)
+            == (operation.kind, &operation.subject, operation.pid)
+    }
+
+    fn observe(&mut self, operation: &OperationSample, now: &SystemSample) {
+        self.latest = operation.clone();
+        if let Some((done, _, _)) = self.work() {
+            self.estimator.observe(now.boot_time, done);
+        }
+    }
+
+    /// What is done, and in total where that is known; `None` while it waits.
+    fn work(&self) -> Option<(u64, Option<u64>, WorkUnit)> {
+        match self.latest.progress {
+            OperationProgress::Done { done, total, unit } => Some((done, Some(total), unit)),
+            OperationProgress::Counter { bytes, at_most } => {
+                Some((bytes.saturating_sub(self.first), at_most, WorkUnit::Bytes))
+            }
+            OperationProgress::Waiting => None,
+        }
+    }
+
+    fn state(&self, at: Duration) -> TransferState {
+        let work = self.work();
+        if self.end.is_some() {
+            let is_nearly_done = work
+                .and_then(|(done, total, _)| Some(done >= total? - total? / 100))
+                .unwrap_or(false);
+            return if is_nearly_done {
+                TransferState::Finished
+            } else {
+                TransferState::Closed
+            };
+        }
+        // It does not move for as long as a step of its unit takes.
+        let is_stalled = match work {
+            None => true,
+            Some((_, _, WorkUnit::BasisPoints)) => {
+                self.estimator.time_without_movement(at) >= COARSE_STALLED_AFTER
+            }
+            Some(_) => self.estimator.is_stalled(at),
+        };
+        if is_stalled {
+            TransferState::Stalled
+        } else {
+            TransferState::Moving
+        }
+    }
+
+    fn view(&self, context: &TransferContext<'_>) -> TransferView {
+        let at = context.sample.boot_time;
+        let state = self.state(at);
+        let (done, total, unit) = match self.work() {
+            Some((done, total, unit)) => (Some(done), total, unit),
+            None => (None, None, WorkUnit::Bytes),
+        };
+        let is_bytes = unit == WorkUnit::Bytes;
+        let work = done
+            .zip(total)
+            .map(|(done, total)| WorkProgress { done, total, unit });
+        let eta = match (state, total) {
+            (TransferState::Moving, Some(total)) => self.estimator.eta(at, total),
+            _ => Eta::default(),
+        };
+        let rate = self.estimator.displayed_rate(state);
+        let subject = SafeText::from_bytes(&self.latest.subject);
+        let mut view = TransferView {
+            pid: self.latest.pid,
+            kind: kind_of_operation(self.latest.kind),
+            // The kernel works on its own behalf: its device stands for a program.
+            source: self.command.is_some().then(|| subject.clone()),
+            command: self.command.clone().unwrap_or(subject),
+            position_bytes: done.filter(|_| is_bytes),
+            size_bytes: total.filter(|_| is_bytes),
+            work: work.filter(|_| !is_bytes),
+            rate_bytes_per_s: rate.filter(|_| is_bytes),
+            interval_rate_bytes_per_s: self.estimator.interval_rate(state).filter(|_| is_bytes),
+            state,
+            ..TransferView::default()
+        };
+        eta.show_in(&mut view);
+        if !state.is_over() {
+            self.add_bottleneck(&mut view, context);
+        }
+        view
+    }
+
+    /// Its own limit, otherwise the busiest of the devices below, if it is busy.
+    fn add_bottleneck(&self, view: &mut TransferView, context: &TransferContext<'_>) {
+        let limit = self.latest.limit_bytes_per_s;
+        if let (Some(rate), Some(limit)) = (view.rate_bytes_per_s, limit)
+            && rate >= limit as f64 * NEAR_LIMIT
+        {
+            view.throttle = Some(Throttle::OwnLimit);
+        }
+        let Some(device) = self.busiest_device(context) else {
+            return;
+        };
+        let load = device.load;
+        let writes = load.write_bytes_per_s > load.read_bytes_per_s;
+        let (bottleneck, operation, await_ns) = if writes {
+            (
+                Bottleneck::Destination,
+                TransferOperation::Write,
+                load.write_await_ns,
+            )
+        } else {
+            (
+                Bottleneck::Source,
+                TransferOperation::Read,
+                load.read_await_ns,
+            )
+        };
+        view.bottleneck = Some(bottleneck);
+        view.bottleneck_reason = Some(BottleneckReason::Device {
+            device: device.name.clone(),
+            operation,
+            await_ns,
+            busy: load.busy,
+        });
+    }
+
+    /// The device itself, or one of those that it is on: an array has no utilization of its own for what
+    /// the kernel does inside.
+    fn busiest_device<'a>(&self, context: &TransferContext<'a>) -> Option<&'a TransferDevice<'a>> {
+        let number = self.latest.device?;
+        let mut disks = context.sample.disks.iter();
+        let disk = disks.find(|disk| disk.device_number == number)?;
+        let own = context.device_named(&disk.name)?;
+        let devices = context.devices.iter();
+        let below = devices.filter(|device| own.underlying.contains(device.name));
+        let busy = |device: &&TransferDevice<'_>| device.load.busy.unwrap_or(0.0);
+        below
+            .chain([own])
+            .filter(|device| busy(device) >= BUSY)
+            .max_by(|a, b| busy(a).total_cmp(&busy(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::operations::OperationKind;
+    use crate::probe::sample::DiskCounters;
+    use crate::transfers::context::NoSpeeds;
+    use crate::transfers::view::TransferKind;
+    use crate::transfers::waits::DeviceLoad;
+
+    fn operation(kind: OperationKind, progress: OperationProgress) -> OperationSample {
+        OperationSample {
+            kind,
+            subject: b"md0".to_vec(),
+            pid: None,
+            device: Some((9, 0)),
+            progress,
+            limit_bytes_per_s: Some(200_000_000),
+        }
+    }
+
+    fn disk(name: &str, device_number: (u32, u32)) -> DiskCounters {
+        DiskCounters {
+            name: name.to_owned(),
+            device_number,
+            ..DiskCounters::default()
+        }
+    }
+
+    fn views_after(steps: &[Option<OperationSample>]) -> Vec<TransferView> {
+        let mut followed = FollowedOperations::default();
+        let mut views = Vec::new();
+        for (second, step) in (0..).zip(steps) {
+            let sample = SystemSample {
+                boot_time: Duration::from_secs(second),
+                disks: vec![
+                    disk("sda", (8, 0)),
+                    disk("sdb", (8, 16)),
+                    disk("md0", (9, 0)),
+                ],
+                operations: step.iter().cloned().collect(),
+                ..SystemSample::default()
+            };
+            let names: [SafeText; 3] = ["sda".into(), "sdb".into(), "md0".into()];
+            let device = |index: usize, busy, underlying| TransferDevice {
+                name: &names[index],
+                parent: None,
+                underlying,
+                load: DeviceLoad {
+                    busy: Some(busy),
+                    read_bytes_per_s: Some(1e8),
+                    read_await_ns: Some(9e6),
+                    ..DeviceLoad::default()
+                },
+                unwritten_bytes: None,
+                time_to_flush: None,
+            };
+            let devices = [
+                device(0, 0.85, &[]),
+                device(1, 0.99, &[]),
+                device(2, 0.0, &names[..2]),
+            ];
+            followed.update(&sample);
+            views = followed.transfer_views(&TransferContext {
+                sample: &sample,
+                previous: None,
+                devices: &devices,
+                is_dirty_limit_reached: false,
+                unwritten_bytes: None,
+                writeback: &NoSpeeds,
+            });
+        }
+        views
+    }
+
+    fn done(done: u64, total: u64, unit: WorkUnit) -> OperationProgress {
+        OperationProgress::Done { done, total, unit }
+    }
+
+    #[test]
+    fn check_of_an_array_has_rate_time_and_its_slowest_member() {
+        let at = |megabytes: u64| {
+            let progress = done(megabytes * 1_000_000, 1_000_000_000, WorkUnit::Bytes);
+            Some(operation(OperationKind::Check, progress))
+        };
+        let views = views_after(&[at(100), at(200), at(300), at(400), at(500)]);
+        let view = &views[0];
+        assert_eq!((view.kind, view.pid), (TransferKind::Check, None));
+        assert_eq!((&*view.command, view.source.is_none()), ("md0", true));
+        assert_eq!(view.rate_bytes_per_s.unwrap().round(), 1e8);
+        assert_eq!(view.eta.unwrap().as_secs(), 5);
+        assert_eq!(view.bottleneck, Some(Bottleneck::Source));
+        let Some(BottleneckReason::Device { device, .. }) = &view.bottleneck_reason else {
+            panic!("{view:?}");
+        };
+        assert_eq!(&**device, "sdb");
+        assert_eq!(view.throttle, None, "half of its limit");
+    }
+
+    #[test]
+    fn chunks_are_no_bytes() {
+        let at = |chunks| {
+            let progress = done(chunks, 100, WorkUnit::Chunks);
+            Some(operation(OperationKind::Balance, progress))
+        };
+        let views = views_after(&[at(10), at(20), at(30), at(40)]);
+        let view = &views[0];
+        assert_eq!((view.position_bytes, view.rate_bytes_per_s), (None, None));
+        assert_eq!(view.progress_fraction(), Some(0.4));
+        assert_eq!(view.eta.unwrap().as_secs(), 6);
+    }
+
+    #[test]
+    fn discarded_bytes_are_counted_from_the_first_sample() {
+        let at = |bytes| {
+            let at_most = Some(1000);
+            let progress = OperationProgress::Counter { bytes, at_most };
+            Some(operation(OperationKind::Discard, progress))
+        };
+        let views = views_after(&[at(5000), at(5500), at(5750)]);
+        let position = (views[0].position_bytes, views[0].size_bytes);
+        assert_eq!(position, (Some(750), Some(1000)));
+        let over = views_after(&[at(5000), at(5995), None]);
+        assert_eq!(over[0].state, TransferState::Finished);
+        let early = views_after(&[at(5000), at(5500), None]);
+        assert_eq!(early[0].state, TransferState::Closed);
+    }
+
+    #[test]
+    fn operation_that_waits_has_no_position_and_its_end_is_shown_for_a_while() {
+        let waiting = Some(operation(OperationKind::Resync, OperationProgress::Waiting));
+        let views = views_after(&[waiting.clone(), waiting.clone()]);
+        assert_eq!(views[0].state, TransferState::Stalled);
+        assert_eq!((views[0].position_bytes, views[0].eta), (None, None));
+        let mut steps = vec![waiting];
+        steps.resize(9, None);
+        assert_eq!(views_after(&steps).len(), 1);
+        steps.resize(15, None);
+        assert_eq!(views_after(&steps), []);
+    }
+}

@@ -1,0 +1,642 @@
+//! Transfers in synthetic samples: no process, no clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::NoSpeeds;
+use super::view::{TransferKind, TransferState};
+use super::*;
+use crate::probe::sample::{
+    Availability, ClosedFile, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// A file that a process has open.
+#[derive(Clone)]
+struct OpenFixture(OpenFile);
+
+fn open_fixture(descriptor: u32, path: &str, inode: u64) -> OpenFixture {
+    OpenFixture(OpenFile {
+        descriptor,
+        path: path.as_bytes().into(),
+        kind: FileKind::Regular,
+        inode: ((8, 1), inode),
+        position: 0,
+        readable: false,
+        writable: false,
+        size: Some(0),
+        allocated_bytes: 0,
+    })
+}
+
+impl OpenFixture {
+    fn open_for_reading(mut self, position: u64, size: u64) -> Self {
+        self.0.readable = true;
+        self.0.position = position;
+        self.with_size(size)
+    }
+
+    fn open_for_writing(mut self, position: u64, size: u64) -> Self {
+        self.0.writable = true;
+        self.0.position = position;
+        self.with_size(size)
+    }
+
+    fn with_size(mut self, size: u64) -> Self {
+        self.0.size = Some(size);
+        self.0.allocated_bytes = size;
+        self
+    }
+
+    fn with_kind(mut self, kind: FileKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+}
+
+fn process(
+    pid: u32,
+    name: &str,
+    arguments: &str,
+    read: u64,
+    files: &[OpenFixture],
+) -> ProcessSample {
+    ProcessSample {
+        identity: Arc::new(ProcessIdentity {
+            pid,
+            name: name.as_bytes().to_vec(),
+            arguments: arguments.replace(' ', "\0").into_bytes(),
+            ..ProcessIdentity::default()
+        }),
+        // Without counters each advance of an offset counts.
+        io: match read {
+            0 => Availability::NotPermitted,
+            read => Availability::Available(ProcessIo {
+                read_bytes: read,
+                ..ProcessIo::default()
+            }),
+        },
+        state: Some('R'),
+        files: files.iter().map(|open| open.0.clone()).collect(),
+        ..ProcessSample::default()
+    }
+}
+
+/// Feeds a tracker with one sample a second.
+struct TrackerScenario {
+    tracker: TransferTracker,
+    /// Files that are closed before the next sample.
+    closed: Vec<ClosedFile>,
+    before: Option<SystemSample>,
+    second: u64,
+}
+
+impl TrackerScenario {
+    fn new() -> Self {
+        Self {
+            tracker: TransferTracker::new(8 * MIB),
+            closed: Vec::new(),
+            before: None,
+            second: 0,
+        }
+    }
+
+    fn next_sample(&mut self, processes: Vec<ProcessSample>) -> Vec<TransferView> {
+        self.second += 1;
+        let now = SystemSample {
+            boot_time: Duration::from_secs(self.second),
+            processes,
+            closed_files: std::mem::take(&mut self.closed),
+            ..SystemSample::default()
+        };
+        self.tracker.update(
+            &SampleInterval::new(self.before.as_ref(), &now),
+            &JobCounts::default(),
+        );
+        let views = self.tracker.transfer_views(&TransferContext {
+            sample: &now,
+            previous: self.before.as_ref(),
+            devices: &[],
+            is_dirty_limit_reached: false,
+            unwritten_bytes: None,
+            writeback: &NoSpeeds,
+        });
+        self.before = Some(now);
+        views
+    }
+}
+
+fn only_view(views: Vec<TransferView>) -> TransferView {
+    assert_eq!(views.len(), 1, "{views:#?}");
+    views.into_iter().next().unwrap()
+}
+
+#[test]
+fn dd_transfer_has_eta_from_second_sample() {
+    let mut story = TrackerScenario::new();
+    let dd = |done: u64| {
+        let files = [
+            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
+            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        vec![process(7, "dd", "dd if=/a of=/b bs=1M", 0, &files)]
+    };
+    assert!(story.next_sample(dd(10)).is_empty());
+    let view = only_view(story.next_sample(dd(20)));
+    assert_eq!(view.source.as_deref(), Some("/a"));
+    assert_eq!(view.destination.as_deref(), Some("/b"));
+    assert_eq!(view.position_bytes, Some(20 * MIB));
+    assert_eq!(view.size_bytes, Some(100 * MIB));
+    assert_eq!(view.eta, Some(Duration::from_secs(8)));
+    let view = only_view(story.next_sample(vec![process(7, "dd", "dd", 0, &[])]));
+    assert_eq!(
+        view.state,
+        TransferState::Closed,
+        "one rate excludes nothing"
+    );
+    for _ in 0..9 {
+        assert_eq!(story.next_sample(Vec::new()).len(), 1);
+    }
+    assert!(story.next_sample(Vec::new()).is_empty());
+}
+
+#[test]
+fn dd_transfer_with_count_ends_before_end_of_source() {
+    let mut story = TrackerScenario::new();
+    let dd = |done: u64| {
+        let device = FileKind::Block((8, 0));
+        let files = [
+            open_fixture(0, "/dev/sda", 1)
+                .open_for_reading(done * MIB, 1000 * MIB)
+                .with_kind(device),
+            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        vec![process(
+            7,
+            "dd",
+            "dd if=/dev/sda of=/b bs=1M count=50 ",
+            0,
+            &files,
+        )]
+    };
+    story.next_sample(dd(0));
+    assert_eq!(
+        only_view(story.next_sample(dd(10))).eta,
+        Some(Duration::from_secs(4))
+    );
+}
+
+#[test]
+fn cp_transfer_is_followed_by_destination_growth() {
+    let mut story = TrackerScenario::new();
+    let cp = |grown: u64, position: u64| {
+        let files = [
+            open_fixture(3, "/a", 1).open_for_reading(position, 4000 * MIB),
+            open_fixture(4, "/b", 2).open_for_writing(position, grown * MIB),
+        ];
+        vec![process(7, "cp", "cp /a /b ", 0, &files)]
+    };
+    story.next_sample(cp(100, 0));
+    let view = only_view(story.next_sample(cp(500, 0)));
+    assert_eq!(view.source.as_deref(), Some("/a"));
+    assert_eq!(view.destination.as_deref(), Some("/b"));
+    assert_eq!(view.position_bytes, Some(500 * MIB));
+    assert_eq!(view.state, TransferState::Moving);
+    // One call copies at most 2 GiB; then both offsets jump, and the next call begins.
+    only_view(story.next_sample(cp(900, 0)));
+    let view = only_view(story.next_sample(cp(2200, 2048 * MIB)));
+    assert_eq!(view.position_bytes, Some(2200 * MIB));
+    let view = only_view(story.next_sample(cp(2600, 2048 * MIB)));
+    assert_eq!(view.position_bytes, Some(2600 * MIB));
+}
+
+#[test]
+fn preallocated_destination_is_measured_by_allocated_bytes() {
+    let mut story = TrackerScenario::new();
+    let copy = |placed: u64| {
+        let mut destination = open_fixture(4, "/b", 2).open_for_writing(0, 100 * MIB);
+        destination.0.allocated_bytes = placed * MIB;
+        let files = [
+            open_fixture(3, "/a", 1).open_for_reading(0, 100 * MIB),
+            destination,
+        ];
+        vec![process(7, "cp", "cp /a /b ", 0, &files)]
+    };
+    story.next_sample(copy(10));
+    assert_eq!(
+        only_view(story.next_sample(copy(30))).position_bytes,
+        Some(30 * MIB)
+    );
+}
+
+#[test]
+fn shell_whose_program_has_its_descriptors_is_no_transfer_of_its_own() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let files = [
+            open_fixture(0, "/big", 1).open_for_reading(done * MIB, 100 * MIB),
+            open_fixture(1, "/big.gz", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        let mut program = process(8, "gzip", "", done * MIB, &files);
+        Arc::make_mut(&mut program.identity).parent_pid = 7;
+        // Its counters do not move. Its offsets are those of its child.
+        vec![process(7, "sh", "", MIB, &files), program]
+    };
+    story.next_sample(both(10));
+    let views = story.next_sample(both(20));
+    let found: Vec<_> = views.iter().map(|view| (view.pid, view.kind)).collect();
+    assert_eq!(found, [(Some(8), TransferKind::Compress)]);
+}
+
+#[test]
+fn pipeline_and_rsync_pair_are_one_transfer_each() {
+    let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let cat = [
+            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
+            pipe(1).open_for_writing(0, 0),
+        ];
+        let gzip = [
+            pipe(0).open_for_reading(0, 0),
+            open_fixture(1, "/a.gz", 3).open_for_writing(done << 10, done << 10),
+        ];
+        let sender = [open_fixture(3, "/vm.raw", 4).open_for_reading(done * MIB, 50 * MIB)];
+        let receiver =
+            [open_fixture(1, "/to/.vm.raw.Ab3dE9", 5).open_for_writing(done * MIB, done * MIB)];
+        vec![
+            process(7, "pv", "", 0, &cat),
+            process(8, "gzip", "", 0, &gzip),
+            process(9, "rsync", "", 0, &sender),
+            process(10, "rsync", "", 0, &receiver),
+        ]
+    };
+    story.next_sample(both(10));
+    let views = story.next_sample(both(20));
+    let ends: Vec<_> = views
+        .iter()
+        .map(|view| (view.source.as_deref(), view.destination.as_deref()))
+        .collect();
+    let expected = [
+        (Some("/a"), Some("/a.gz")),
+        (Some("/vm.raw"), Some("/to/vm.raw")),
+    ];
+    assert_eq!(ends, expected);
+}
+
+#[test]
+fn copy_with_its_files_open_twice_is_one_transfer() {
+    let mut story = TrackerScenario::new();
+    // As cp of uutils: it cannot clone, and copies by a second pair of descriptors.
+    let cp = |done: u64| {
+        let files = [
+            open_fixture(3, "/a", 1).open_for_reading(0, 100 * MIB),
+            open_fixture(4, "/b", 2).open_for_writing(0, done * MIB),
+            open_fixture(5, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
+            open_fixture(6, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        vec![process(7, "cp", "cp /a /b", 0, &files)]
+    };
+    story.next_sample(cp(10));
+    story.next_sample(cp(20));
+    let view = only_view(story.next_sample(cp(30)));
+    assert_eq!(view.position_bytes, Some(30 * MIB));
+}
+
+#[test]
+fn archive_that_a_forked_child_inherits_is_one_transfer_of_its_parent() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let archive = || open_fixture(3, "/a.deb", 1).open_for_reading(done * MIB, 100 * MIB);
+        let parent = process(7, "dpkg-deb", "", done * MIB, &[archive()]);
+        let mut child = process(8, "dpkg-deb", "", done * MIB, &[archive()]);
+        Arc::make_mut(&mut child.identity).parent_pid = 7;
+        vec![parent, child]
+    };
+    story.next_sample(both(10));
+    story.next_sample(both(20));
+    assert_eq!(only_view(story.next_sample(both(30))).pid, Some(7));
+}
+
+#[test]
+fn transfer_without_source_has_rate_but_no_eta() {
+    let mut story = TrackerScenario::new();
+    let writer = |done: u64| {
+        let files = [open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB)];
+        vec![process(7, "mysqldump", "", 0, &files)]
+    };
+    story.next_sample(writer(10));
+    let view = only_view(story.next_sample(writer(20)));
+    assert_eq!((view.source, view.size_bytes, view.eta), (None, None, None));
+    assert_eq!(view.position_bytes, Some(20 * MIB));
+    assert_eq!(view.rate_bytes_per_s, Some((10 * MIB) as f64));
+}
+
+#[test]
+fn log_and_small_file_are_not_transfers() {
+    let mut story = TrackerScenario::new();
+    let logger = |step: u64| {
+        let log = 500 * MIB + step * 1000;
+        let files = [
+            open_fixture(1, "/var/log/a", 2).open_for_writing(log, log),
+            open_fixture(2, "/small", 3).open_for_reading(step * 1000, MIB),
+            // tail -f: always at the end.
+            open_fixture(3, "/var/log/b", 4).open_for_reading(log, log),
+        ];
+        vec![process(7, "logger", "", 0, &files)]
+    };
+    for step in 0..5 {
+        assert!(story.next_sample(logger(step)).is_empty());
+    }
+}
+
+#[test]
+fn pread_transfer_has_unknown_position() {
+    let mut story = TrackerScenario::new();
+    let reader = |read: u64| {
+        let files = [open_fixture(3, "/big", 1).open_for_reading(0, 500 * MIB)];
+        vec![process(7, "scan", "", read * MIB, &files)]
+    };
+    story.next_sample(reader(1));
+    let view = only_view(story.next_sample(reader(21)));
+    assert_eq!(view.state, TransferState::UnknownPosition);
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    assert_eq!(view.rate_bytes_per_s, Some((20 * MIB) as f64));
+}
+
+#[test]
+fn stalled_transfer_resumes() {
+    let mut story = TrackerScenario::new();
+    let reader = |done: u64| {
+        let files = [open_fixture(3, "/big", 1).open_for_reading(done * MIB, 500 * MIB)];
+        vec![process(7, "sha256sum", "", 0, &files)]
+    };
+    story.next_sample(reader(10));
+    story.next_sample(reader(20));
+    story.next_sample(reader(20));
+    story.next_sample(reader(20));
+    let view = only_view(story.next_sample(reader(20)));
+    assert_eq!((view.state, view.eta), (TransferState::Stalled, None));
+    let view = only_view(story.next_sample(reader(30)));
+    assert_eq!(view.state, TransferState::Moving);
+    assert!(view.eta.is_some());
+}
+
+#[test]
+fn pipeline_is_not_over_before_its_last_process_has_written_everything() {
+    let mut story = TrackerScenario::new();
+    let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
+    let reader = |done: u64| {
+        let files = [
+            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 40 * MIB),
+            pipe(1).open_for_writing(0, 0),
+        ];
+        process(6, "cat", "", 0, &files)
+    };
+    let writer = |done: u64| {
+        let files = [
+            pipe(0).open_for_reading(0, 0),
+            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+        ];
+        process(7, "cat", "", 0, &files)
+    };
+    story.next_sample(vec![reader(10), writer(9)]);
+    story.next_sample(vec![reader(38), writer(37)]);
+    let view = only_view(story.next_sample(vec![writer(39)]));
+    assert_eq!(view.state, TransferState::Moving);
+    story.closed = vec![closed_destination(40)];
+    let view = only_view(story.next_sample(Vec::new()));
+    assert_eq!(view.state, TransferState::Finished);
+    assert_eq!(view.position_bytes, Some(40 * MIB));
+}
+
+/// A process that reads sequentially or not, with the bytes that its system calls read so far.
+fn reader(name: &str, position: u64, size: u64, called: u64) -> Vec<ProcessSample> {
+    let files = [open_fixture(3, "/big", 1).open_for_reading(position * MIB, size * MIB)];
+    let mut process = process(7, name, "", 1, &files);
+    process.io = Availability::Available(ProcessIo {
+        rchar: called * MIB,
+        ..ProcessIo::default()
+    });
+    vec![process]
+}
+
+#[test]
+fn random_reads_have_no_position_and_the_rate_of_the_calls() {
+    let mut story = TrackerScenario::new();
+    let mut last = None;
+    for (index, position) in [0, 9000, 1200, 7700, 400, 9900, 3100]
+        .into_iter()
+        .enumerate()
+    {
+        let views = story.next_sample(reader("scan", position, 10_000, 40 * index as u64));
+        last = views.into_iter().next();
+    }
+    let view = last.expect("a process that reads a large file");
+    assert_eq!(view.state, TransferState::UnknownPosition);
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    let rate = view.rate_bytes_per_s.unwrap();
+    assert!((rate / (40 * MIB) as f64 - 1.0).abs() < 1e-9, "{rate}");
+}
+
+#[test]
+fn position_is_not_trusted_after_a_jump_until_it_advances_again() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(reader("scan", 0, 10_000, 0));
+    assert!(
+        only_view(story.next_sample(reader("scan", 40, 10_000, 40)))
+            .eta
+            .is_some()
+    );
+    let view = only_view(story.next_sample(reader("scan", 6000, 10_000, 80)));
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    for step in 3..6 {
+        let position = 6000 + 40 * (step - 2);
+        story.next_sample(reader("scan", position, 10_000, 40 * step));
+    }
+    let view = only_view(story.next_sample(reader("scan", 6160, 10_000, 240)));
+    assert_eq!(view.position_bytes, Some(6160 * MIB));
+    assert_eq!(view.rate_bytes_per_s, Some((40 * MIB) as f64));
+}
+
+#[test]
+fn image_conversion_after_seek_to_the_end_is_measured_by_its_destination() {
+    let mut story = TrackerScenario::new();
+    let convert = |position: u64, length: u64, allocated: u64, called: u64| {
+        let mut destination = open_fixture(9, "/b", 2).open_for_writing(0, length * MIB);
+        destination.0.readable = true;
+        destination.0.allocated_bytes = allocated * MIB;
+        let files = [
+            open_fixture(8, "/a", 1).open_for_reading(position * MIB, 1000 * MIB),
+            destination,
+        ];
+        let mut process = process(7, "qemu-img", "", 1, &files);
+        process.io = Availability::Available(ProcessIo {
+            rchar: called * MIB,
+            wchar: called * MIB,
+            ..ProcessIo::default()
+        });
+        vec![process]
+    };
+    story.next_sample(convert(0, 0, 0, 0));
+    story.next_sample(convert(1000, 1000, 30, 30));
+    let view = only_view(story.next_sample(convert(1000, 1000, 60, 60)));
+    assert_eq!(view.position_bytes, Some(60 * MIB));
+    assert!(view.eta > Some(Duration::from_secs(10)), "{view:?}");
+    assert_eq!(view.source.as_deref(), Some("/a"));
+    assert_eq!(view.destination.as_deref(), Some("/b"));
+}
+
+/// qemu-img with these totals of bytes read and written, from a file at its end into a larger one.
+fn image_rewritten(read: u64, written: u64) -> Vec<ProcessSample> {
+    let files = [
+        open_fixture(9, "/a.raw", 1).open_for_reading(100 * MIB, 100 * MIB),
+        open_fixture(10, "/b.raw", 2)
+            .open_for_reading(0, 500 * MIB)
+            .open_for_writing(0, 500 * MIB),
+    ];
+    let mut qemu = process(7, "qemu-img", "qemu-img convert -n", read, &files);
+    qemu.io = Availability::Available(ProcessIo {
+        rchar: read,
+        wchar: written,
+        ..ProcessIo::default()
+    });
+    vec![qemu]
+}
+
+#[test]
+fn image_that_is_written_into_an_existing_one_has_a_rate_and_no_position() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
+    story.next_sample(image_rewritten(50 * MIB, 48 * MIB));
+    let view = only_view(story.next_sample(image_rewritten(90 * MIB, 88 * MIB)));
+    assert_eq!(view.state, TransferState::UnknownPosition);
+    assert_eq!(view.destination.as_deref(), Some("/b.raw"));
+    assert_eq!((view.position_bytes, view.eta), (None, None));
+    assert!((view.rate_bytes_per_s.unwrap() - 40.0 * MIB as f64).abs() < MIB as f64);
+    // One that only reads, or writes much less than it reads, rewrites nothing.
+    for written in [9 * MIB, 20 * MIB] {
+        let mut story = TrackerScenario::new();
+        story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
+        assert_eq!(story.next_sample(image_rewritten(50 * MIB, written)), []);
+    }
+}
+
+fn pair(done: u64) -> Vec<ProcessSample> {
+    let files = [
+        open_fixture(3, "/a", 1).open_for_reading(done * MIB, 1000 * MIB),
+        open_fixture(4, "/b", 2).open_for_writing(done * MIB, done * MIB),
+    ];
+    vec![process(7, "pv", "pv /a", 0, &files)]
+}
+
+fn closed_destination(mib: u64) -> ClosedFile {
+    ClosedFile {
+        pid: 7,
+        start_ticks: 0,
+        inode: ((8, 1), 2),
+        size: mib * MIB,
+        allocated_bytes: mib * MIB,
+        time_since_change: None,
+    }
+}
+
+#[test]
+fn last_look_tells_finished_from_ended() {
+    for (closed, state, position) in [
+        (Some(1000), TransferState::Finished, 1000),
+        (Some(950), TransferState::Ended, 950),
+        (None, TransferState::Closed, 920),
+    ] {
+        let mut story = TrackerScenario::new();
+        story.next_sample(pair(800));
+        story.next_sample(pair(860));
+        story.next_sample(pair(920));
+        story.closed = closed.map(closed_destination).into_iter().collect();
+        let view = only_view(story.next_sample(Vec::new()));
+        assert_eq!(view.state, state);
+        assert_eq!(view.position_bytes, Some(position * MIB));
+    }
+}
+
+#[test]
+fn transfer_that_cannot_have_reached_its_end_has_ended_before() {
+    let mut story = TrackerScenario::new();
+    for done in [550, 600, 650, 700] {
+        story.next_sample(pair(done));
+    }
+    let view = only_view(story.next_sample(Vec::new()));
+    assert_eq!(view.state, TransferState::Ended);
+}
+
+#[test]
+fn new_name_of_rsync_is_paired_within_its_processes() {
+    let mut story = TrackerScenario::new();
+    let both = |done: u64| {
+        let read = [open_fixture(3, "/vm.raw", 4).open_for_reading(done * MIB, 500 * MIB)];
+        let written =
+            [open_fixture(1, "/to/.copy.Ab3dE9", 5).open_for_writing(done * MIB, done * MIB)];
+        let other =
+            [open_fixture(1, "/elsewhere/.x.Ab3dE9", 6).open_for_writing(done * MIB, done * MIB)];
+        let child = |pid, parent: u32, files: &[OpenFixture]| {
+            let mut process = process(pid, "rsync", "", 0, files);
+            Arc::make_mut(&mut process.identity).parent_pid = parent;
+            process
+        };
+        vec![
+            child(9, 1, &read),
+            child(10, 9, &[]),
+            child(11, 10, &written),
+            child(20, 1, &other),
+        ]
+    };
+    story.next_sample(both(10));
+    let views = story.next_sample(both(20));
+    let paired = views.iter().find(|view| view.source.is_some()).unwrap();
+    assert_eq!(paired.destination.as_deref(), Some("/to/copy"));
+    assert_eq!(paired.size_bytes, Some(500 * MIB));
+}
+
+#[test]
+fn log_of_a_reader_is_no_destination() {
+    let mut story = TrackerScenario::new();
+    let scan = |done: u64| {
+        let files = [
+            open_fixture(1, "/var/log/scan.log", 2)
+                .open_for_writing(done * 60, 9 * MIB + done * 60),
+            open_fixture(3, "/big", 1).open_for_reading(done * MIB, 1000 * MIB),
+        ];
+        vec![process(7, "scan", "", 0, &files)]
+    };
+    story.next_sample(scan(10));
+    let view = only_view(story.next_sample(scan(60)));
+    assert_eq!(view.source.as_deref(), Some("/big"));
+    assert_eq!(view.destination, None);
+}
+
+#[test]
+fn benchmark_virtual_machine_and_database_are_no_transfers() {
+    for (name, readable) in [("fio", false), ("qemu-system-x86", true), ("mysqld", true)] {
+        let mut story = TrackerScenario::new();
+        let writer = |grown: u64| {
+            let mut image = open_fixture(9, "/disk.img", 2).open_for_writing(0, grown * MIB);
+            image.0.readable = readable;
+            vec![process(7, name, "", 0, &[image])]
+        };
+        for step in 1..6 {
+            assert!(story.next_sample(writer(20 * step)).is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn idle_reader_disappears_after_half_a_minute() {
+    let mut story = TrackerScenario::new();
+    story.next_sample(reader("less", 10, 1000, 10));
+    story.next_sample(reader("less", 60, 1000, 60));
+    for _ in 0..29 {
+        assert_eq!(story.next_sample(reader("less", 60, 1000, 60)).len(), 1);
+    }
+    assert!(story.next_sample(reader("less", 60, 1000, 60)).is_empty());
+}
