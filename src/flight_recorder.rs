@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
     use crate::diagnosis::{Cause, CauseDetail, Severity};
-    use crate::probe::process::thread_sleep::ThreadSleep;
+    use crate::probe::process::blocked_task::ThreadSleep;
     use crate::snapshot::ViewBuilder;
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.

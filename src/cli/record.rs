@@ -17,7 +17,7 @@ use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
 use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
-use crate::probe::SampleCollector;
+use crate::probe::{SampleCollector, Wanted};
 use crate::recording::{AppendResult, FileRecorder, Recorder, RecordingWriteError, RingRecorder};
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
@@ -118,10 +118,13 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 /// Samples whatever the conditions need: `why` finds the causes of a recording in it.
 fn collector() -> SampleCollector {
     let mut collector = SampleCollector::new(SysPaths::default());
-    collector.set_show_units(true);
-    collector.set_show_mounts(true);
-    collector.set_show_blocked(true);
-    collector.set_show_io_errors(true);
+    collector.set_wanted(Wanted {
+        units: true,
+        mounts: true,
+        blocked: true,
+        io_errors: true,
+        ..Wanted::default()
+    });
     collector
 }
 

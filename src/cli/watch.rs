@@ -18,7 +18,7 @@ use super::{config, pace, signals};
 use crate::condition::Trigger;
 use crate::engine::CancellationToken;
 use crate::files::safe_text::SafeText;
-use crate::probe::{SampleCollector, SystemSample};
+use crate::probe::{SampleCollector, SystemSample, Wanted};
 use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::{Snapshot, ViewBuilder};
@@ -157,13 +157,16 @@ impl<'a> WatchSession<'a> {
     ) -> Result<Self, CommandFailure> {
         let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
         let mut collector = SampleCollector::new(SysPaths::default());
-        collector.set_show_threads(matches.get_flag("threads"));
         let is_exposition = format == OutputFormat::OpenMetrics;
         let units = matches.get_flag("units") || format == OutputFormat::Ndjson;
-        collector.set_show_units(units || needs.units || is_exposition);
-        collector.set_show_mounts(matches.get_flag("mounts") || needs.mounts);
-        collector.set_show_blocked(needs.blocked || is_exposition);
-        collector.set_show_io_errors(needs.io_errors || is_exposition);
+        collector.set_wanted(Wanted {
+            threads: matches.get_flag("threads"),
+            units: units || needs.units || is_exposition,
+            mounts: matches.get_flag("mounts") || needs.mounts,
+            blocked: needs.blocked || is_exposition,
+            io_errors: needs.io_errors || is_exposition,
+            ..Wanted::default()
+        });
         let trace = match matches.get_flag("by-device") {
             true => Some(start_trace()?),
             false => None,

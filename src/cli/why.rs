@@ -14,7 +14,7 @@ use super::{pace, signals, why_recorded};
 use crate::diagnosis::{Diagnosis, diagnose};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
-use crate::probe::SampleCollector;
+use crate::probe::{SampleCollector, Wanted};
 use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::report::watch;
 use crate::roots::SysPaths;
@@ -109,7 +109,10 @@ fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagn
     let interval = SAMPLE_INTERVAL.min(duration / LEAST_SAMPLES);
     let mut collector = SampleCollector::new(roots.clone());
     let mut views = ViewBuilder::default();
-    collector.set_show_units(true);
+    collector.set_wanted(Wanted {
+        units: true,
+        ..Wanted::default()
+    });
     let mut said = Vec::new();
     // The first snapshot has no rates; its notices say what is missing.
     let first = views.update(Arc::new(collector.collect()));

@@ -1,7 +1,7 @@
 //! What helps, as data.
 
 use crate::files::safe_text::SafeText;
-use crate::probe::process::thread_sleep::ThreadSleep;
+use crate::probe::process::blocked_task::ThreadSleep;
 
 /// A process, and no other one that gets its number later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,22 +7,19 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
-use super::mounts::MountReader;
+use super::mounts::{MountReader, MountWatch};
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
-use super::process::exit_records::{ExitRecordSocket, ExitRecords, NoExitRecords};
 use super::process::file_pages::{FilePageReader, FollowedFile};
-use super::process::table::{ProcessTable, WaitSource};
-use super::process::task_scan::TaskScan;
-use super::process::task_scanner::TaskScanner;
-use super::process::taskstats::TaskstatsSocket;
+use super::process::table::{ProcessReading, ProcessTable, WaitSource};
+use super::process::task_scan::{TaskScan, TaskScanner};
+use super::process::taskstats::{ExitRecordSocket, NoExitRecords, TaskstatsSocket};
 use super::sample::{
-    DiskCounters, ExitRecord, HostSample, IoAccounting, ProbeNotice, SystemSample,
+    ControlGroupsSample, DiskCounters, ExitRecord, HostSample, IoAccounting, ProbeNotice,
+    SystemSample,
 };
-use super::system::io_errors::IoErrorReader;
-use super::system::kernel_log::NewErrors;
-use super::system::mounts::MountWatch;
-use super::system::{diskstats, host, writeback};
+use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
+use super::system::{diskstats, host};
 use super::text::{read_file, read_word};
 use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
@@ -33,10 +30,28 @@ use crate::roots::SysPaths;
 /// Maximum age of the facts about drives: a file system may be mounted, or a scheduler changed.
 const FACTS_MAX_AGE: Duration = Duration::from_secs(15);
 
+/// What is read for a sample beside what always is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The identity of idle processes.
+    pub all_processes: bool,
+    /// The threads of active processes.
+    pub threads: bool,
+    /// Control groups.
+    pub units: bool,
+    /// Mounted file systems.
+    pub mounts: bool,
+    /// Tasks that are blocked in the kernel.
+    pub blocked: bool,
+    /// I/O errors, those that are logged from the first sample on that they are wanted for.
+    pub io_errors: bool,
+}
+
 /// Takes samples. Keeps open files and facts that rarely change in between.
 #[derive(Debug)]
 pub struct SampleCollector {
     roots: SysPaths,
+    wanted: Wanted,
     processes: ProcessTable,
     mounts: MountWatch,
     taskstats: Option<TaskstatsSocket>,
@@ -47,17 +62,15 @@ pub struct SampleCollector {
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
     hierarchies: Arc<IoHierarchies>,
-    /// Reads the control groups, where they are requested.
-    control_groups: Option<ControlGroupReader>,
+    control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
     operations: OperationReader,
-    /// Reads the mounted file systems, where they are requested.
-    mount_reader: Option<MountReader>,
-    /// Scans the tasks, where blocked ones are requested, with the last scan.
-    task_scanner: Option<(TaskScanner, Option<Arc<TaskScan>>)>,
-    /// Reads I/O errors, where they are requested.
-    io_error_reader: Option<IoErrorReader>,
+    mount_reader: MountReader,
+    /// Scans the tasks, with the last scan.
+    task_scanner: (TaskScanner, Option<Arc<TaskScan>>),
+    /// The kernel log, while I/O errors are wanted.
+    kernel_log: Option<KernelLog>,
 }
 
 impl SampleCollector {
@@ -70,12 +83,14 @@ impl SampleCollector {
         // A socket reaches the running kernel, which is not the one that a test describes.
         let is_running_kernel = roots == SysPaths::default();
         let taskstats = is_running_kernel.then(TaskstatsSocket::open).flatten();
-        let exit_records = match is_running_kernel {
-            true => ExitRecordSocket::open(&roots),
-            false => Err(NoExitRecords::NotSupported),
+        let exit_records = if is_running_kernel {
+            ExitRecordSocket::open(&roots)
+        } else {
+            Err(NoExitRecords::NotSupported)
         };
         Self {
-            processes: ProcessTable::new(&roots),
+            wanted: Wanted::default(),
+            processes: ProcessTable::new(&roots, exit_records.is_ok()),
             mounts: MountWatch::new(&roots),
             taskstats,
             exit_records,
@@ -85,54 +100,24 @@ impl SampleCollector {
             temperatures: Arc::default(),
             file_systems: Arc::default(),
             hierarchies: Arc::default(),
-            control_groups: None,
+            control_groups: ControlGroupReader::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
             operations: OperationReader::default(),
-            mount_reader: None,
-            task_scanner: None,
-            io_error_reader: None,
+            mount_reader: MountReader::default(),
+            task_scanner: Default::default(),
+            kernel_log: None,
             roots,
         }
     }
 
-    /// Sets whether the threads of active processes are sampled, from the next sample on.
-    pub fn set_show_threads(&mut self, shown: bool) {
-        self.processes.set_show_threads(shown);
-    }
-
-    /// Sets whether idle processes are shown, from the next sample on: otherwise their identity is
-    /// not looked up.
-    pub fn set_show_all(&mut self, shown: bool) {
-        self.processes.set_show_all(shown);
-    }
-
-    /// Sets whether control groups are sampled, from the next sample on.
-    pub fn set_show_units(&mut self, shown: bool) {
-        if shown != self.control_groups.is_some() {
-            self.control_groups = shown.then(ControlGroupReader::default);
+    /// Sets what is read, from the next sample on.
+    pub fn set_wanted(&mut self, wanted: Wanted) {
+        if wanted.io_errors != self.kernel_log.is_some() {
+            let log = || KernelLog::open_at_end(&self.roots);
+            self.kernel_log = wanted.io_errors.then(log);
         }
-    }
-
-    /// Sets whether mounted file systems are sampled, from the next sample on.
-    pub fn set_show_mounts(&mut self, shown: bool) {
-        if shown != self.mount_reader.is_some() {
-            self.mount_reader = shown.then(MountReader::default);
-        }
-    }
-
-    /// Sets whether blocked tasks are sampled, from the next sample on.
-    pub fn set_show_blocked(&mut self, shown: bool) {
-        if shown != self.task_scanner.is_some() {
-            self.task_scanner = shown.then(Default::default);
-        }
-    }
-
-    /// Sets whether I/O errors are sampled: those from now on.
-    pub fn set_show_io_errors(&mut self, shown: bool) {
-        if shown != self.io_error_reader.is_some() {
-            self.io_error_reader = shown.then(|| IoErrorReader::new(&self.roots));
-        }
+        self.wanted = wanted;
     }
 
     /// Sets the written files whose pages in memory are looked at, from the next sample on.
@@ -148,59 +133,16 @@ impl SampleCollector {
         let charged = host.paging.zip(self.host.paging);
         let charged = charged.map(|(now, before)| now.charged_bytes_since(&before));
         self.host = host;
-        let disks = match read_file(&self.roots.proc.join("diskstats")) {
-            Some(text) => diskstats::parse(&text),
-            None => {
-                notices.push(ProbeNotice::NoDiskstats);
-                Vec::new()
-            }
-        };
-        let new_mounts = self.mounts.has_changed();
-        if new_mounts || self.drives_read_at.is_none() {
-            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
-            self.processes
-                .set_hierarchies(Arc::clone(&self.hierarchies));
-        }
-        if new_mounts || self.facts_are_stale(&disks, at) {
-            self.drives_read_at = Some(at);
-            self.refresh_drives();
-        }
+        let disks = read_file(&self.roots.proc.join("diskstats"));
+        notices.extend(disks.is_none().then_some(ProbeNotice::NoDiskstats));
+        let disks = diskstats::parse(&disks.unwrap_or_default());
+        self.refresh_facts(&disks, at);
         self.disks.clone_from(&disks);
         let device_writeback =
-            writeback::read_device_writeback(&self.roots, &self.host.memory, &disks);
-        let waits = self.wait_source();
-        self.processes.update(&self.roots, waits, (at, charged));
-        if waits == WaitSource::Taskstats {
-            self.query_taskstats();
-        }
-        // After the processes: a process that is missing there has its record here.
-        let (exit_records, exit_notice) = self.take_exit_records();
-        self.processes.identify();
-        if waits == WaitSource::None {
-            notices.push(ProbeNotice::DelayAccountingOff);
-        }
-        notices.extend(self.processes.notice());
-        notices.extend(exit_notice);
-        if self.host.pressure.is_none() {
-            notices.push(ProbeNotice::NoPressure);
-        }
-        let control_groups = self
-            .control_groups
-            .as_mut()
-            .map(|reader| reader.read(&self.roots, &self.hierarchies));
-        match control_groups.as_ref().map(|groups| groups.accounting) {
-            Some(IoAccounting::None) => notices.push(ProbeNotice::NoControlGroupIo),
-            Some(IoAccounting::V1) => notices.push(ProbeNotice::BufferedWritesUnattributed),
-            Some(IoAccounting::V2) | None => {}
-        }
-        let io_errors = self
-            .io_error_reader
-            .as_mut()
-            .map(|reader| reader.read(&self.roots));
-        let logged = io_errors.as_ref().map(|errors| &errors.logged);
-        if logged.is_some_and(|logged| !matches!(logged, NewErrors::Read(_))) {
-            notices.push(ProbeNotice::NoKernelLog);
-        }
+            diskstats::read_device_writeback(&self.roots, &self.host.memory, &disks);
+        let exit_records = self.read_processes((at, charged), &mut notices);
+        let control_groups = self.read_control_groups(&mut notices);
+        let io_errors = self.read_io_errors(&mut notices);
         let processes = self.processes.snapshot();
         let sources = OperationSources {
             roots: &self.roots,
@@ -209,6 +151,9 @@ impl SampleCollector {
             processes: &processes,
         };
         let operations = self.operations.read(&sources, at);
+        let closed = self.processes.take_closed_files();
+        let mounts = &mut self.mount_reader;
+        let mounts = || mounts.read(&self.roots, &self.file_systems, at);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
@@ -220,17 +165,13 @@ impl SampleCollector {
             file_systems: Arc::clone(&self.file_systems),
             processes,
             exit_records,
-            closed_files: closed_files::last_look(
-                &self.processes.take_closed_files(),
-                // The kernel gives file systems without a block device of their own major number 0.
-                |number| number.0 != 0 || self.has_block_device(number),
-            ),
+            // The kernel gives file systems without a block device of their own major number 0.
+            closed_files: closed_files::last_look(&closed, |number| {
+                number.0 != 0 || self.file_systems.iter().any(|it| it.device_id == number)
+            }),
             file_pages: self.file_pages.read(&self.roots, &self.file_systems, at),
             operations,
-            mounts: self
-                .mount_reader
-                .as_mut()
-                .map(|reader| reader.read(&self.roots, &self.file_systems, at)),
+            mounts: self.wanted.mounts.then(mounts),
             control_groups,
             task_scan: self.scan_tasks(at),
             io_errors,
@@ -238,20 +179,78 @@ impl SampleCollector {
         }
     }
 
-    /// The tasks, where blocked ones are requested; the previous scan again while the next one is not
-    /// due.
-    fn scan_tasks(&mut self, at: Duration) -> Option<Arc<TaskScan>> {
-        let (scanner, last) = self.task_scanner.as_mut()?;
-        if scanner.is_due(at) {
-            *last = Some(Arc::new(scanner.scan(&self.roots, at, false)));
+    /// Reads the processes, and what ended ones did that no sample contains.
+    fn read_processes(
+        &mut self,
+        (at, charged): (Duration, Option<u64>),
+        notices: &mut Vec<ProbeNotice>,
+    ) -> Vec<ExitRecord> {
+        let waits = self.wait_source();
+        self.processes.update(&ProcessReading {
+            roots: &self.roots,
+            at,
+            charged,
+            waits,
+            threads: self.wanted.threads,
+        });
+        if waits == WaitSource::Taskstats
+            && let Some(taskstats) = &mut self.taskstats
+        {
+            let pids: Vec<u32> = self.processes.pids_needing_details().collect();
+            taskstats.query_delays(&pids, |pid, delays| self.processes.set_delays(pid, delays));
         }
-        last.clone()
+        // After the processes: one that is missing there has its record here.
+        let (ended, notice) = match &mut self.exit_records {
+            Ok(socket) => {
+                let (threads, lost) = socket.take();
+                let notice = lost.then_some(ProbeNotice::ExitRecordsLost);
+                (self.processes.count_ended(&threads), notice)
+            }
+            Err(reason) => (Vec::new(), notice_of_missing_records(*reason)),
+        };
+        self.processes.identify(self.wanted.all_processes);
+        if waits == WaitSource::None {
+            notices.push(ProbeNotice::DelayAccountingOff);
+        }
+        notices.extend(self.processes.notice());
+        notices.extend(notice);
+        if self.host.pressure.is_none() {
+            notices.push(ProbeNotice::NoPressure);
+        }
+        ended
     }
 
-    /// Whether a mounted file system with this device number is on a block device: btrfs has numbers
-    /// of its own.
-    fn has_block_device(&self, number: (u32, u32)) -> bool {
-        self.file_systems.iter().any(|it| it.device_id == number)
+    fn read_control_groups(
+        &mut self,
+        notices: &mut Vec<ProbeNotice>,
+    ) -> Option<ControlGroupsSample> {
+        if !self.wanted.units {
+            return None;
+        }
+        let groups = self.control_groups.read(&self.roots, &self.hierarchies);
+        match groups.accounting {
+            IoAccounting::None => notices.push(ProbeNotice::NoControlGroupIo),
+            IoAccounting::V1 => notices.push(ProbeNotice::BufferedWritesUnattributed),
+            IoAccounting::V2 => {}
+        }
+        Some(groups)
+    }
+
+    fn read_io_errors(&mut self, notices: &mut Vec<ProbeNotice>) -> Option<IoErrorSample> {
+        let errors = IoErrorSample::read(&self.roots, self.kernel_log.as_mut()?);
+        if !matches!(errors.logged, NewErrors::Read(_)) {
+            notices.push(ProbeNotice::NoKernelLog);
+        }
+        Some(errors)
+    }
+
+    /// The tasks, where blocked ones are wanted; the previous scan again while the next one is not due.
+    fn scan_tasks(&mut self, at: Duration) -> Option<Arc<TaskScan>> {
+        let (scanner, last) = &mut self.task_scanner;
+        if self.wanted.blocked && scanner.is_due(at) {
+            *last = Some(Arc::new(scanner.scan(&self.roots, at, false)));
+        }
+        last.clone().filter(|_| self.wanted.blocked)
     }
 
     /// Whether delay accounting is on. Before kernel 5.14 there is no switch for it, and it is on
@@ -261,26 +260,6 @@ impl SampleCollector {
             Some(word) if word == "0" => WaitSource::None,
             _ if self.taskstats.is_some() => WaitSource::Taskstats,
             _ => WaitSource::Stat,
-        }
-    }
-
-    fn query_taskstats(&mut self) {
-        let Some(taskstats) = &mut self.taskstats else {
-            return;
-        };
-        let pids: Vec<u32> = self.processes.pids_needing_details().collect();
-        let processes = &mut self.processes;
-        taskstats.query_delays(&pids, |pid, delays| processes.set_delays(pid, delays));
-    }
-
-    /// What ended threads did, and what of it is missing.
-    fn take_exit_records(&mut self) -> (Vec<ExitRecord>, Option<ProbeNotice>) {
-        match &mut self.exit_records {
-            Ok(socket) => {
-                let ExitRecords { records, lost } = socket.take();
-                (records, lost.then_some(ProbeNotice::ExitRecordsLost))
-            }
-            Err(reason) => (Vec::new(), notice_of_missing_records(*reason)),
         }
     }
 
@@ -307,9 +286,20 @@ impl SampleCollector {
         })
     }
 
-    /// Replaces the facts where they have changed, so that a new pointer indicates a change.
-    fn refresh_drives(&mut self) {
+    /// Reads facts that rarely change, where they may have changed.
+    fn refresh_facts(&mut self, disks: &[DiskCounters], at: Duration) {
+        let has_new_mounts = self.mounts.has_changed();
+        if has_new_mounts || self.drives_read_at.is_none() {
+            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
+            self.processes
+                .set_hierarchies(Arc::clone(&self.hierarchies));
+        }
+        if !has_new_mounts && !self.facts_are_stale(disks, at) {
+            return;
+        }
+        self.drives_read_at = Some(at);
         let drives = list_block_devices(&self.roots);
+        // A new pointer indicates a change.
         if *drives != *self.drives {
             self.drives = drives.into();
         }

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use super::collector::boot_time;
-use super::process::system_call::mount_of_used_file;
-use super::process::task_scan::{
-    BlockedTask, TaskScan, UsedMount, kernel_stack, open_device_paths, read_switches, used_mounts,
+use super::mounts::counters::{FuseConnection, read_connections};
+use super::process::blocked_task::{
+    ThreadSleep, UsedMount, kernel_stack, mount_of_used_file, open_device_paths, read_switches,
+    used_mounts,
 };
-use super::process::task_scanner::TaskScanner;
-use super::process::thread_sleep::ThreadSleep;
+use super::process::task_scan::{BlockedTask, TaskScan, TaskScanner};
 use super::system::device_health::{DeviceHealth, read_device_health};
-use super::system::fuse::{FuseConnection, read_connections};
 use super::system::kernel_log::{KernelLog, NewErrors};
 use crate::drive::mounts::{MountEntry, mounts};
 use crate::roots::SysPaths;

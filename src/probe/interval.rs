@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::SystemSample;
-use crate::probe::sample::{FileHandle, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{OpenFile, ProcessIo, ProcessSample};
 
 /// A process that began this shortly before the previous sample may be missing in it.
 pub const CLOCK_RESOLUTION: Duration = Duration::from_millis(10);
@@ -77,7 +77,7 @@ impl<'s> SampleInterval<'s> {
 
 impl<'s> ProcessPair<'s> {
     /// I/O of the process between two readings of its counters, and the time between them: without
-    /// that of its ended children, as far as it can be separated.
+    /// that of its ended children, where these can be told apart.
     ///
     /// The counters of a process that has been idle for a while are not read for every sample. In
     /// the samples between, it counts as idle, and its I/O is spread over the time since the
@@ -85,25 +85,25 @@ impl<'s> ProcessPair<'s> {
     #[must_use]
     pub fn io_delta(&self) -> Option<(ProcessIo, Duration)> {
         let (since, _) = self.previous_sample_age?;
-        let after = self.current.io.value()?;
-        let (before, ended_before) = match self.previous {
-            Some(earlier) => (earlier.io.value()?, earlier.ended_io),
-            None if self.current.identity.started + CLOCK_RESOLUTION >= since => {
-                (ProcessIo::default(), Some(ProcessIo::default()))
+        let now = self.current;
+        let io = match self.previous {
+            Some(before) => match before.own_io.zip(now.own_io) {
+                Some((before, now)) => io_difference(&before, &now)?,
+                None => io_difference(&before.io.value()?, &now.io.value()?)?,
+            },
+            None if now.identity.started + CLOCK_RESOLUTION >= since => {
+                now.own_io.or(now.io.value())?
             }
             None => return None,
         };
-        let io = own_io_difference((&before, ended_before), (&after, self.current.ended_io))?;
         Some((io, self.time_between_readings()?))
     }
 
-    /// I/O that the ended children of the process have added to its counters; `None` where it cannot
-    /// be separated.
+    /// Whether [`io_delta`](Self::io_delta) contains the I/O of children that have ended.
     #[must_use]
-    pub fn ended_io_delta(&self) -> Option<(ProcessIo, Duration)> {
-        let before = self.previous?.ended_io?;
-        let io = self.current.ended_io?.saturating_sub(&before);
-        Some((io, self.time_between_readings()?))
+    pub fn includes_ended_children(&self) -> bool {
+        let reaped_before = self.previous.map_or(0, |before| before.reaped_faults);
+        self.current.own_io.is_none() && self.current.reaped_faults != reaped_before
     }
 
     /// Time between the samples; `None` without an earlier one.
@@ -131,7 +131,7 @@ impl<'s> ProcessPair<'s> {
     /// The same open file in the earlier sample.
     #[must_use]
     pub fn previous_file(&self, file: &OpenFile) -> Option<&'s OpenFile> {
-        open_file(self.previous?, file.handle, file.inode)
+        open_file(self.previous?, file.descriptor, file.inode)
     }
 
     /// Time between the readings of the process's counters, or between the samples where they were
@@ -146,34 +146,21 @@ impl<'s> ProcessPair<'s> {
     }
 }
 
-/// I/O between two readings without that of ended children, each a total with the part of these;
-/// `None` when a counter went backwards.
-pub fn own_io_difference(
-    (before, ended_before): (&ProcessIo, Option<ProcessIo>),
-    (now, ended): (&ProcessIo, Option<ProcessIo>),
-) -> Option<ProcessIo> {
-    let total = io_difference(before, now)?;
-    Some(match ended_before.zip(ended) {
-        Some((before, now)) => total.saturating_sub(&now.saturating_sub(&before)),
-        None => total,
-    })
-}
-
 /// I/O between two readings; `None` when a counter went backwards.
 pub fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
     now.combine(before, u64::checked_sub)
 }
 
-/// The file at a handle of a process, if it is the expected one.
+/// The file at a descriptor of a process, if it is the expected one.
 #[must_use]
 pub fn open_file(
     process: &ProcessSample,
-    handle: FileHandle,
+    descriptor: u32,
     inode: ((u32, u32), u64),
 ) -> Option<&OpenFile> {
     let found = process
         .files
-        .binary_search_by_key(&handle, |file| file.handle)
+        .binary_search_by_key(&descriptor, |file| file.descriptor)
         .ok()?;
     let file = &process.files[found];
     (file.inode == inode).then_some(file)

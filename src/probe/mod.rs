@@ -8,9 +8,7 @@ pub mod facts;
 pub mod file_locations;
 pub mod file_systems;
 pub mod files;
-mod foreign_descriptor;
 pub mod interval;
-pub mod mount_tree;
 pub mod mounts;
 mod notice;
 pub mod operations;
@@ -19,5 +17,5 @@ pub mod sample;
 pub mod system;
 pub(crate) mod text;
 
-pub use self::collector::{SampleCollector, boot_time};
+pub use self::collector::{SampleCollector, Wanted, boot_time};
 pub use self::sample::SystemSample;

@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
-use super::process::scanned_tasks::TaskScan;
-use super::system::io_errors::IoErrorSample;
+use super::process::task_scan::TaskScan;
+use super::system::kernel_log::IoErrorSample;
 use crate::drive::BlockDevice;
 use crate::probe::file_systems::MountedFileSystem;
-use crate::probe::process::io_priority::IoClass;
 use crate::probe::system::temperature::Temperatures;
 
 pub use super::control_groups::DeviceIo;
-pub use super::control_groups::limits::IoLimit;
+pub use super::control_groups::io_files::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
 pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
-pub use super::system::paging::PagingCounters;
-pub use super::system::reclaim::ReclaimCounters;
+pub use super::process::io_priority::IoPriority;
+pub use super::system::vmstat::{PagingCounters, ReclaimCounters};
 
 /// All values that were read at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,8 +40,8 @@ pub struct SystemSample {
     pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<ProcessSample>,
-    /// Processes of which threads ended since the previous sample, by ascending process id; empty where
-    /// the kernel does not report them.
+    /// Processes that have ended since the previous sample, by ascending process id, with what no sample
+    /// contains of their I/O; empty where the kernel does not report it.
     pub exit_records: Vec<ExitRecord>,
     /// Files that were written and closed since the previous sample.
     pub closed_files: Vec<ClosedFile>,
@@ -278,12 +277,15 @@ pub struct FlushCounters {
 pub struct ProcessSample {
     /// Its identity; the same allocation in every sample until it executes another program.
     pub identity: Arc<ProcessIdentity>,
-    /// Its I/O counters.
+    /// Its I/O counters, with those of its ended threads and children.
     pub io: Availability<ProcessIo>,
-    /// The part of them that its ended children have done: wait(2) adds a child's counters to those
-    /// of its parent (kernel/exit.c, `wait_task_zombie`). `None` where it cannot be separated, as in
-    /// a process with several threads.
-    pub ended_io: Option<ProcessIo>,
+    /// What it has done itself, without its ended children, since it was first sampled or, if it began
+    /// after that, since its begin. `None` where ended children cannot be told apart: without exit records,
+    /// and in a process with very many threads.
+    pub own_io: Option<ProcessIo>,
+    /// Page faults of the children that it has waited for: the number rises with each of them. wait(2) adds
+    /// a child's counters to `io` (kernel/exit.c, `wait_task_zombie`).
+    pub reaped_faults: u64,
     /// Time at which they were read, on the clock of the samples: for an idle process this may be a
     /// few samples ago.
     pub read_at: Duration,
@@ -312,16 +314,17 @@ pub struct ProcessSample {
     pub unit: Option<Arc<Unit>>,
 }
 
-/// What the ended threads of a process did, as the kernel reports at their ends.
+/// A process that has ended, as the kernel reports at the ends of its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExitRecord {
     /// Process id.
     pub pid: u32,
     /// Process id of its parent.
     pub parent_pid: u32,
-    /// Name of the first of the threads, at most 15 bytes.
+    /// Name of its first thread that ended, at most 15 bytes.
     pub name: Vec<u8>,
-    /// Their I/O counters, without those of ended children.
+    /// What it has done since it was last sampled, without its ended children; all that it did if it never
+    /// was.
     pub io: ProcessIo,
 }
 
@@ -338,15 +341,6 @@ pub struct ThreadSample {
     pub io_delay: Option<Duration>,
     /// Kernel's one-letter state.
     pub state: Option<char>,
-}
-
-/// An I/O priority (kernel Documentation/block/ioprio.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IoPriority {
-    /// Its class.
-    pub class: IoClass,
-    /// 0, the highest priority, to 7; unused for the idle class.
-    pub level: u8,
 }
 
 /// Identity of a process.
@@ -474,15 +468,6 @@ impl<T: Copy> Availability<T> {
     }
 }
 
-/// How a process refers to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileHandle {
-    /// A file descriptor.
-    Descriptor(u32),
-    /// A memory mapping that begins at this address; its descriptor is closed.
-    Mapping(u64),
-}
-
 /// A file that a process wrote and has closed, as it was afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClosedFile {
@@ -511,8 +496,8 @@ impl ClosedFile {
 /// An open file of a process: a regular file, a block device or a pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
-    /// How the process refers to it.
-    pub handle: FileHandle,
+    /// Its file descriptor.
+    pub descriptor: u32,
     /// Path as the kernel reports it; ends in ` (deleted)` when the file is deleted.
     pub path: Arc<[u8]>,
     /// Its type.

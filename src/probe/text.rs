@@ -73,10 +73,14 @@ pub fn read_start(path: &Path, limit: u64) -> Option<Vec<u8>> {
 }
 
 /// The content of a small file that ends with the first read, in half the system calls of
-/// [`read_file`]; `None` where it cannot be read.
+/// [`read_file`]; `None` where it cannot be read. The name is relative to the directory.
 #[must_use]
-pub fn read_small_file<'b>(path: &Path, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-    let file = open_relative(rustix::fs::CWD, path).ok()?;
+pub fn read_small_file<'b>(
+    directory: impl AsFd,
+    name: impl rustix::path::Arg,
+    buffer: &'b mut [u8],
+) -> Option<&'b [u8]> {
+    let file = open_relative(directory, name).ok()?;
     pread_once(file.as_fd(), buffer).ok()
 }
 
@@ -99,6 +103,28 @@ pub fn parse_number(field: &[u8]) -> Option<u64> {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
         value.checked_mul(10)?.checked_add(u64::from(digit))
     })
+}
+
+/// A device number, `8:16`.
+#[must_use]
+pub fn parse_device_number(word: &[u8]) -> Option<(u32, u32)> {
+    let colon = word.iter().position(|byte| *byte == b':')?;
+    let part = |digits: &[u8]| u32::try_from(parse_number(digits)?).ok();
+    Some((part(&word[..colon])?, part(&word[colon + 1..])?))
+}
+
+/// The numbers among the names in a directory, ascending: processes, threads, descriptors. None where it
+/// cannot be listed.
+#[must_use]
+pub fn list_numbers(directory: BorrowedFd<'_>) -> Vec<u32> {
+    let number = |name: &[u8]| u32::try_from(parse_number(name)?).ok();
+    let listing = rustix::fs::Dir::read_from(directory);
+    let entries = listing.into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = entries
+        .filter_map(|entry| number(entry.file_name().to_bytes()))
+        .collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// The fields of a line, separated by spaces or tabs.

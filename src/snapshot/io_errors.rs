@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::view::IoErrorsView;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::system::io_errors::IoErrorSample;
-use crate::probe::system::kernel_log::NewErrors;
+use crate::probe::system::kernel_log::{IoErrorSample, NewErrors};
 
 /// Maximum length of an error message in characters.
 const MAX_MESSAGE_CHARS: usize = 160;

@@ -1,13 +1,12 @@
 //! Mounted file systems: rates and times from two samples.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use super::view::{DeviceView, MountErrors, MountView, NoMountValues};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::mounts::nfs::NfsOperation;
-use crate::probe::mounts::{MountCounters, MountSample, NoMountCounters};
+
+use crate::probe::mounts::{MountCounters, MountSample, NfsOperation, NoMountCounters};
 
 /// The mounts of a sample; `None` where they were not read. A mount without counters of its own has the
 /// rates of its block device, which `devices` contains.
@@ -19,22 +18,18 @@ pub fn mount_views(
 ) -> Option<Vec<MountView>> {
     let mounts = now.mounts.as_ref()?;
     let elapsed = before.and_then(|before| now.boot_time.checked_sub(before.boot_time));
-    let earlier = |mount: &MountSample| {
+    let elapsed = elapsed.filter(|time| !time.is_zero());
+    let view = |mount: &MountSample| {
         let same = |other: &&MountSample| {
             (&other.mount_point, &other.source) == (&mount.mount_point, &mount.source)
         };
-        before?.mounts.as_ref()?.iter().find(same)
-    };
-    let view = |mount: &MountSample| {
-        let change = elapsed
-            .filter(|time| !time.is_zero())
-            .zip(earlier(mount))
-            .map(|(time, was)| MountChange {
-                seconds: time.as_secs_f64(),
-                before: &was.counters,
-                now: &mount.counters,
-            });
-        mount_view(mount, change, now)
+        let earlier = before.and_then(|before| before.mounts.as_ref()?.iter().find(same));
+        let mut view = mount_view(mount, now);
+        if let Some((earlier, elapsed)) = earlier.zip(elapsed) {
+            let seconds = elapsed.as_secs_f64();
+            set_rates(&mut view, &earlier.counters, &mount.counters, seconds);
+        }
+        view
     };
     let mut views: Vec<MountView> = mounts.iter().map(view).collect();
     add_device_rates(&mut views, devices);
@@ -53,153 +48,86 @@ fn add_device_rates(views: &mut [MountView], devices: &[DeviceView]) {
             continue;
         };
         view.mounts_on_device = mounts_on.get(name).copied();
-        if view.no_values != Some(NoMountValues::BlockDevice) {
-            continue;
+        let device = devices.iter().find(|device| device.name == *name);
+        if let Some(device) = device
+            && view.no_values == Some(NoMountValues::BlockDevice)
+        {
+            view.read_bytes_per_s = device.read_bytes_per_s;
+            view.write_bytes_per_s = device.write_bytes_per_s;
+            let requests = device.read_ios_per_s.zip(device.write_ios_per_s);
+            view.requests_per_s = requests.map(|(reads, writes)| reads + writes);
         }
-        let Some(device) = devices.iter().find(|device| device.name == *name) else {
-            continue;
-        };
-        view.read_bytes_per_s = device.read_bytes_per_s;
-        view.write_bytes_per_s = device.write_bytes_per_s;
-        let requests = device.read_ios_per_s.zip(device.write_ios_per_s);
-        view.requests_per_s = requests.map(|(reads, writes)| reads + writes);
     }
 }
 
-fn mount_view(
-    mount: &MountSample,
-    change: Option<MountChange<'_>>,
-    sample: &SystemSample,
-) -> MountView {
-    let device = mount.device.and_then(|number| {
-        let mut disks = sample.disks.iter();
-        disks.find(|disk| disk.device_number == number)
-    });
+/// A mount without its rates.
+fn mount_view(mount: &MountSample, sample: &SystemSample) -> MountView {
+    let mut disks = sample.disks.iter();
+    let device = disks.find(|disk| Some(disk.device_number) == mount.device);
     let system = sample.file_systems.iter().find(|system| {
         system.is_at(&mount.mount_point) && Some(system.block_device) == mount.device
     });
     let usage = system.and_then(|system| system.usage);
-    let requests = change.as_ref().map(MountChange::operations);
-    let requests = requests.unwrap_or_default();
+    let errors = mount.errors.iter().map(|(device, errors)| MountErrors {
+        device: SafeText::from_bytes(device),
+        write: errors.write,
+        read: errors.read,
+        flush: errors.flush,
+        corruption: errors.corruption,
+        generation: errors.generation,
+    });
     MountView {
         mount_point: SafeText::from_bytes(&mount.mount_point),
         source: SafeText::from_bytes(&mount.source),
         file_system: SafeText::from_bytes(&mount.file_system),
         version: mount.version.as_deref().map(SafeText::from_bytes),
         device: device.map(|disk| SafeText::from_bytes(disk.name.as_bytes())),
-        mounts_on_device: None,
         size_bytes: usage.map(|usage| usage.size_bytes),
         available_bytes: usage.map(|usage| usage.available_bytes),
-        read_bytes_per_s: change.as_ref().and_then(|it| it.rate(|at| at.read_bytes)),
-        write_bytes_per_s: change
-            .as_ref()
-            .and_then(|it| it.rate(|at| at.written_bytes)),
-        requests_per_s: change.as_ref().and_then(|it| it.rate(|at| at.requests)),
-        retransmissions_per_s: requests.per_second(requests.retransmissions),
-        timeouts_per_s: requests.per_second(requests.timeouts),
-        queue_ns: requests.mean_ns(requests.queue),
-        round_trip_ns: requests.mean_ns(requests.round_trip),
-        execution_ns: requests.mean_ns(requests.execution),
         waiting: mount.waiting,
-        errors: mount
-            .errors
-            .iter()
-            .map(|(device, errors)| MountErrors {
-                device: SafeText::from_bytes(device),
-                write: errors.write,
-                read: errors.read,
-                flush: errors.flush,
-                corruption: errors.corruption,
-                generation: errors.generation,
-            })
-            .collect(),
+        errors: errors.collect(),
         no_values: mount.no_counters.map(|reason| match reason {
             NoMountCounters::BlockDevice => NoMountValues::BlockDevice,
             NoMountCounters::FileSystem => NoMountValues::FileSystem,
             NoMountCounters::Unreadable => NoMountValues::Unreadable,
         }),
+        ..MountView::default()
     }
 }
 
-/// The counters of two samples.
-#[derive(Debug, Clone, Copy)]
-struct MountChange<'a> {
-    seconds: f64,
-    before: &'a MountCounters,
-    now: &'a MountCounters,
-}
-
-/// Sums over the requests of the interval. `None` of a sum: not counted, or counted backwards.
-#[derive(Debug, Clone, Copy, Default)]
-struct IntervalRequests {
-    seconds: f64,
-    requests: u64,
-    retransmissions: Option<u64>,
-    timeouts: Option<u64>,
-    queue: Option<Duration>,
-    round_trip: Option<Duration>,
-    execution: Option<Duration>,
-}
-
-impl IntervalRequests {
-    fn per_second(&self, count: Option<u64>) -> Option<f64> {
-        (self.seconds > 0.0).then_some(count? as f64 / self.seconds)
+/// The rates between two readings; `None` where a counter is missing or went backwards.
+fn set_rates(view: &mut MountView, before: &MountCounters, now: &MountCounters, seconds: f64) {
+    let rate = |counter: fn(&MountCounters) -> Option<u64>| {
+        Some(counter(now)?.checked_sub(counter(before)?)? as f64 / seconds)
+    };
+    view.read_bytes_per_s = rate(|it| it.read_bytes);
+    view.write_bytes_per_s = rate(|it| it.written_bytes);
+    view.requests_per_s = rate(|it| it.requests);
+    if now.operations.is_empty() {
+        return;
     }
-
-    fn mean_ns(&self, sum: Option<Duration>) -> Option<f64> {
-        (self.requests > 0).then_some(sum?.as_nanos() as f64 / self.requests as f64)
-    }
-}
-
-impl MountChange<'_> {
-    fn rate(&self, counter: fn(&MountCounters) -> Option<u64>) -> Option<f64> {
-        let advanced = counter(self.now)?.checked_sub(counter(self.before)?)?;
-        Some(advanced as f64 / self.seconds)
-    }
-
-    /// Sums over the operations of NFS; empty for other file systems.
-    fn operations(&self) -> IntervalRequests {
-        if self.now.operations.is_empty() {
-            return IntervalRequests::default();
-        }
+    // Sums over the operations of NFS; one that was not used before is missing in `before`.
+    let sum = |value: fn(&NfsOperation) -> u128| {
         let none = NfsOperation::default();
-        let pairs: Vec<(&NfsOperation, &NfsOperation)> = self
-            .now
-            .operations
-            .iter()
-            .map(|now| {
-                let same = |other: &&NfsOperation| other.name == now.name;
-                (
-                    self.before.operations.iter().find(same).unwrap_or(&none),
-                    now,
-                )
-            })
-            .collect();
-        let count = |value: fn(&NfsOperation) -> u64| -> Option<u64> {
-            pairs.iter().try_fold(0_u64, |sum, (before, now)| {
-                sum.checked_add(value(now).checked_sub(value(before))?)
-            })
-        };
-        let time = |value: fn(&NfsOperation) -> Duration| -> Option<Duration> {
-            pairs.iter().try_fold(Duration::ZERO, |sum, (before, now)| {
-                sum.checked_add(value(now).checked_sub(value(before))?)
-            })
-        };
-        let requests = count(|it| it.requests);
-        let transmissions = count(|it| it.transmissions);
-        IntervalRequests {
-            seconds: self.seconds,
-            requests: requests.unwrap_or(0),
-            // Requests that are under way are transmitted and not counted yet.
-            retransmissions: transmissions
-                .zip(requests)
-                .map(|(sent, done)| sent.saturating_sub(done)),
-            timeouts: count(|it| it.timeouts),
-            queue: time(|it| it.queue_time),
-            round_trip: time(|it| it.round_trip_time),
-            execution: time(|it| it.execution_time),
-        }
-    }
+        now.operations.iter().try_fold(0_u128, |sum, operation| {
+            let same = |other: &&NfsOperation| other.name == operation.name;
+            let earlier = before.operations.iter().find(same).unwrap_or(&none);
+            Some(sum + value(operation).checked_sub(value(earlier))?)
+        })
+    };
+    let requests = sum(|it| it.requests.into());
+    let mean_ns = |time: Option<u128>| {
+        let requests = requests.filter(|requests| *requests > 0)?;
+        Some(time? as f64 / requests as f64)
+    };
+    // Requests that are under way are transmitted and not counted yet.
+    let repeated = sum(|it| it.transmissions.into()).zip(requests);
+    let repeated = repeated.map(|(sent, done)| sent.saturating_sub(done));
+    view.retransmissions_per_s = repeated.map(|count| count as f64 / seconds);
+    view.timeouts_per_s = sum(|it| it.timeouts.into()).map(|count| count as f64 / seconds);
+    view.queue_ns = mean_ns(sum(|it| it.queue_time.as_nanos()));
+    view.round_trip_ns = mean_ns(sum(|it| it.round_trip_time.as_nanos()));
+    view.execution_ns = mean_ns(sum(|it| it.execution_time.as_nanos()));
 }
 
 #[cfg(test)]

@@ -2,22 +2,19 @@
 
 pub mod by_device;
 pub mod ended;
-mod rates;
 mod threads;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use self::ended::{EndedInInterval, EndedIo};
-use self::rates::cache_fraction;
 use crate::files::printable::printable_command_line;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::{device_at_location, location_of};
-use crate::probe::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, own_io_difference};
+use crate::probe::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
 use crate::probe::process::io_priority::IoClass;
-use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessSample};
-use crate::snapshot::processes::rates::{is_active, set_rates};
+use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessKey, ProcessSample};
 use crate::snapshot::view::{DeviceShare, EndedProgram, ProcessView};
 use crate::stats::sorting::SortList as _;
 use crate::trace::requests::TracedIo;
@@ -30,9 +27,8 @@ const MAX_ENDED_PROGRAMS: usize = 8;
 pub struct ProcessBaselines {
     /// When the first sample was taken.
     since: Option<Duration>,
-    /// Counters of the processes that existed before that, by process id and start time: the total,
-    /// and the part of ended children.
-    initial_counters: HashMap<(u32, u64), (ProcessIo, Option<ProcessIo>)>,
+    /// Counters of the processes that existed before that.
+    initial_counters: HashMap<ProcessKey, ProcessIo>,
 }
 
 impl ProcessBaselines {
@@ -42,26 +38,23 @@ impl ProcessBaselines {
             return;
         }
         self.since = Some(sample.boot_time);
-        let known = |process: &ProcessSample| {
-            let identity = &process.identity;
-            let counters = (process.io.value()?, process.ended_io);
-            Some((identity.key(), counters))
-        };
+        let known = |process: &ProcessSample| Some((process.identity.key(), process.io.value()?));
         self.initial_counters = sample.processes.iter().filter_map(known).collect();
     }
 
-    /// I/O of a process since the first sample, without that of its ended children; `None` where its
-    /// initial counters are unknown.
+    /// I/O of a process since the first sample, without that of its ended children where it is known;
+    /// `None` where its initial counters are unknown.
     fn since(&self, process: &ProcessSample) -> Option<ProcessIo> {
         let identity = &process.identity;
-        let now = process.io.value()?;
-        match self.initial_counters.get(&identity.key()) {
-            Some((before, ended)) => own_io_difference((before, *ended), (&now, process.ended_io)),
-            None if identity.started + CLOCK_RESOLUTION >= self.since? => {
-                Some(now.saturating_sub(&process.ended_io.unwrap_or_default()))
+        let all = || {
+            let now = process.io.value()?;
+            match self.initial_counters.get(&identity.key()) {
+                Some(before) => io_difference(before, &now),
+                None if identity.started + CLOCK_RESOLUTION >= self.since? => Some(now),
+                None => None,
             }
-            None => None,
-        }
+        };
+        process.own_io.or_else(all)
     }
 }
 
@@ -217,7 +210,12 @@ fn add_identity(
     let identity = &process.identity;
     view.parent_pid = identity.parent_pid;
     view.start_ticks = identity.start_ticks;
-    view.command = printable_command_line(&identity.arguments, &identity.name).into();
+    let command = printable_command_line(&identity.arguments, &identity.name);
+    view.command = if pair.includes_ended_children() && view.rchar_bytes_per_s.is_some() {
+        format!("{command} (with ended children)").into()
+    } else {
+        command.into()
+    };
     view.user = identity.user.clone().map(Into::into);
     view.unit = process.unit.as_ref().map(|unit| unit.name.clone());
     view.unit_path = process.unit.as_ref().map(|unit| unit.path.clone());
@@ -282,4 +280,33 @@ fn sort_weight(view: &ProcessView) -> f64 {
     let device = traced.fold(device, f64::max);
     let requested = view.rchar_bytes_per_s.unwrap_or(0.0) + view.wchar_bytes_per_s.unwrap_or(0.0);
     device + view.io_wait.unwrap_or(0.0) + requested * 1e-9
+}
+
+fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duration) {
+    let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
+    view.read_bytes_per_s = per_second(io.read_bytes);
+    // The cancelled bytes may have been written in an earlier interval.
+    view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+    view.rchar_bytes_per_s = per_second(io.rchar);
+    view.wchar_bytes_per_s = per_second(io.wchar);
+    view.read_syscalls_per_s = per_second(io.read_calls);
+    view.write_syscalls_per_s = per_second(io.write_calls);
+    view.cache_fraction = cache_fraction(io);
+}
+
+fn is_active(view: &ProcessView) -> bool {
+    let rates = [
+        view.read_bytes_per_s,
+        view.write_bytes_per_s,
+        view.rchar_bytes_per_s,
+        view.wchar_bytes_per_s,
+        view.io_wait,
+    ];
+    view.state == Some('D') || rates.into_iter().flatten().any(|rate| rate > 0.0)
+}
+
+/// Fraction of the bytes read that came from the page cache. Read-ahead may fetch more than
+/// requested; then nothing came from the cache.
+fn cache_fraction(io: &ProcessIo) -> Option<f64> {
+    (io.rchar > 0).then(|| (1.0 - io.read_bytes as f64 / io.rchar as f64).clamp(0.0, 1.0))
 }

@@ -1,5 +1,7 @@
 //! Stacked devices: drive, partition, RAID, logical volume, file system.
 
+use std::collections::HashSet;
+
 use super::view::DeviceView;
 use crate::drive::DriveKind;
 
@@ -22,20 +24,55 @@ pub fn stack_of(devices: &[DeviceView], name: &str) -> Vec<StackLayer> {
     let Some(start) = devices.iter().position(|device| device.name == name) else {
         return Vec::new();
     };
-    let mut kept = vec![false; devices.len()];
-    mark_connected(devices, start, &mut kept, MAX_DEPTH, &underlying_devices);
-    kept[start] = false;
-    mark_connected(devices, start, &mut kept, MAX_DEPTH, &overlying_devices);
+    let below = |index: usize| adjacent(devices, |other| is_on(&devices[index], &devices[other]));
+    let above = |index: usize| adjacent(devices, |other| is_on(&devices[other], &devices[index]));
+    let kept: HashSet<usize> = connected(start, below)
+        .union(&connected(start, above))
+        .copied()
+        .collect();
     let mut layers = Vec::new();
-    for root in (0..devices.len()).filter(|index| kept[*index]) {
-        if underlying_devices(devices, root)
-            .iter()
-            .all(|index| !kept[*index])
-        {
-            push_layers(devices, root, 0, &kept, &mut layers);
-        }
+    let roots = (0..devices.len()).filter(|index| {
+        kept.contains(index) && below(*index).iter().all(|other| !kept.contains(other))
+    });
+    // Depth first: what is on a device follows it.
+    let mut waiting: Vec<StackLayer> = roots
+        .rev()
+        .map(|device_index| StackLayer {
+            device_index,
+            depth: 0,
+        })
+        .collect();
+    while let Some(layer) = waiting.pop() {
+        layers.push(layer);
+        let depth = layer.depth + 1;
+        let next = above(layer.device_index).into_iter().rev();
+        let next = next.filter(|index| kept.contains(index) && depth <= MAX_DEPTH);
+        waiting.extend(next.map(|device_index| StackLayer {
+            device_index,
+            depth,
+        }));
     }
     layers
+}
+
+fn is_on(device: &DeviceView, other: &DeviceView) -> bool {
+    device.underlying.contains(&other.name)
+}
+
+fn adjacent(devices: &[DeviceView], is_adjacent: impl Fn(usize) -> bool) -> Vec<usize> {
+    (0..devices.len())
+        .filter(|other| is_adjacent(*other))
+        .collect()
+}
+
+/// A device and all that are reached from it by steps in one direction.
+fn connected(start: usize, next: impl Fn(usize) -> Vec<usize>) -> HashSet<usize> {
+    let mut found = HashSet::from([start]);
+    let mut waiting = vec![start];
+    while let Some(index) = waiting.pop() {
+        waiting.extend(next(index).into_iter().filter(|other| found.insert(*other)));
+    }
+    found
 }
 
 /// The only device that a device is part of or on top of.
@@ -74,61 +111,6 @@ pub fn lower_layers<'a>(
         layers.push(layer);
     }
     layers
-}
-
-fn push_layers(
-    devices: &[DeviceView],
-    device: usize,
-    depth: usize,
-    kept: &[bool],
-    layers: &mut Vec<StackLayer>,
-) {
-    layers.push(StackLayer {
-        device_index: device,
-        depth,
-    });
-    if depth == MAX_DEPTH {
-        return;
-    }
-    for next in overlying_devices(devices, device) {
-        if kept[next] {
-            push_layers(devices, next, depth + 1, kept, layers);
-        }
-    }
-}
-
-type AdjacentDevices = dyn Fn(&[DeviceView], usize) -> Vec<usize>;
-
-fn mark_connected(
-    devices: &[DeviceView],
-    device: usize,
-    kept: &mut [bool],
-    further: usize,
-    next: &AdjacentDevices,
-) {
-    if kept[device] || further == 0 {
-        return;
-    }
-    kept[device] = true;
-    for other in next(devices, device) {
-        mark_connected(devices, other, kept, further - 1, next);
-    }
-}
-
-/// The underlying devices of a device.
-fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
-    let names = &devices[device].underlying;
-    (0..devices.len())
-        .filter(|index| names.contains(&devices[*index].name))
-        .collect()
-}
-
-/// The overlying devices of a device.
-fn overlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
-    let name = &devices[device].name;
-    (0..devices.len())
-        .filter(|index| devices[*index].underlying.contains(name))
-        .collect()
 }
 
 #[cfg(test)]

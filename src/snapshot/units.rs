@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::view::{DeviceView, UnitLimit, UnitView};
 use crate::files::safe_text::SafeText;
+use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
-use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, DeviceIo, IoLimit};
+use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit};
 use crate::stats::sorting::SortList as _;
 use crate::transfers::limits::IoRates;
 
@@ -15,20 +16,48 @@ use crate::transfers::limits::IoRates;
 /// too.
 #[must_use]
 pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Option<Vec<UnitView>> {
-    let now = interval.current.control_groups.as_ref()?;
-    let before = interval
+    let now = units_of(interval.current)?;
+    let before: HashMap<&str, &ControlGroupSample> = interval
         .previous
-        .and_then(|before| before.control_groups.as_ref());
-    let earlier: HashMap<&str, &ControlGroupSample> = before
-        .map_or(&[][..], |before| &before.groups)
+        .and_then(units_of)
+        .into_iter()
+        .flatten()
+        .collect();
+    let media: HashSet<&str> = devices
         .iter()
-        .filter(|group| group.is_unit)
-        .map(|group| (group.unit.path.as_str(), group))
+        .filter(|view| view.is_medium())
+        .map(|view| view.name.as_str())
         .collect();
-    let context = UnitContext::new(interval, devices);
-    let mut views: Vec<UnitView> = units_of(now)
-        .map(|group| context.view(earlier.get(group.unit.path.as_str()).copied(), group))
+    let disks = interval.current.disks.iter();
+    let names: HashMap<(u32, u32), &str> = disks
+        .map(|disk| (disk.device_number, disk.name.as_str()))
         .collect();
+    let views = now.map(|(path, group)| {
+        let earlier = before.get(path).and_then(|earlier| earlier.io.as_ref());
+        let change = UnitChange {
+            before: earlier.zip(interval.seconds()),
+            now: group.io.as_ref(),
+        };
+        let is_medium = |device| names.get(&device).is_some_and(|name| media.contains(name));
+        let total = change.total(is_medium);
+        UnitView {
+            path: group.unit.path.clone(),
+            name: group.unit.name.clone(),
+            kind: group.unit.kind,
+            read_bytes_per_s: total.map(|rates| rates.read_bytes),
+            write_bytes_per_s: total.map(|rates| rates.write_bytes),
+            read_ios_per_s: total.map(|rates| rates.reads),
+            write_ios_per_s: total.map(|rates| rates.writes),
+            pressure_some: group.pressure.map(|stall| stall.some.average_10_s / 100.0),
+            pressure_full: group.pressure.map(|stall| stall.full.average_10_s / 100.0),
+            limits: group
+                .limits
+                .iter()
+                .map(|limit| change.limit(limit, &names))
+                .collect(),
+        }
+    });
+    let mut views: Vec<UnitView> = views.collect();
     views.sort_list_by(|a, b| {
         let by_rate = b.total_bytes_per_s().total_cmp(&a.total_bytes_per_s());
         by_rate.then_with(|| a.path.as_str().cmp(b.path.as_str()))
@@ -36,116 +65,66 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
     Some(views)
 }
 
-fn units_of(sample: &ControlGroupsSample) -> impl Iterator<Item = &ControlGroupSample> {
-    sample.groups.iter().filter(|group| group.is_unit)
+/// The units of a sample with their paths.
+fn units_of(sample: &SystemSample) -> Option<impl Iterator<Item = (&str, &ControlGroupSample)>> {
+    let groups = sample.control_groups.as_ref()?.groups.iter();
+    let units = groups.filter(|group| group.is_unit);
+    Some(units.map(|group| (group.unit.path.as_str(), group)))
 }
 
-/// What is the same for all groups of a sample.
-struct UnitContext {
-    seconds: Option<f64>,
-    /// The devices by their number.
-    devices: HashMap<(u32, u32), UnitDevice>,
+/// The counters of a group, as far as the kernel counts for it.
+struct UnitChange<'c> {
+    /// Those of the sample before, and the seconds since then.
+    before: Option<(&'c Vec<DeviceIo>, f64)>,
+    now: Option<&'c Vec<DeviceIo>>,
 }
 
-/// A device that groups use.
-struct UnitDevice {
-    name: SafeText,
-    is_medium: bool,
-}
-
-impl UnitContext {
-    fn new(interval: &SampleInterval<'_>, views: &[DeviceView]) -> Self {
-        let media: HashSet<&str> = views
-            .iter()
-            .filter(|view| view.is_medium())
-            .map(|view| view.name.as_str())
-            .collect();
-        let devices = interval.current.disks.iter().map(|disk| {
-            let name = SafeText::from_bytes(disk.name.as_bytes());
-            let is_medium = media.contains(name.as_str());
-            (disk.device_number, UnitDevice { name, is_medium })
-        });
-        Self {
-            seconds: interval.seconds(),
-            devices: devices.collect(),
-        }
-    }
-
-    fn view(&self, earlier: Option<&ControlGroupSample>, now: &ControlGroupSample) -> UnitView {
-        let total = now.io.as_ref().and_then(|devices| {
-            let rates = |io: &DeviceIo| self.rates(earlier, io);
-            devices
-                .iter()
-                .filter(|io| self.is_medium(io.device))
-                .try_fold(IoRates::default(), |sum, io| Some(sum.add(&rates(io)?)))
-        });
-        // A group without lines has done nothing: that is known only of two samples.
-        let total = total.filter(|_| self.seconds.is_some() && earlier.is_some());
-        UnitView {
-            path: now.unit.path.clone(),
-            name: now.unit.name.clone(),
-            kind: now.unit.kind,
-            read_bytes_per_s: total.map(|rates| rates.read_bytes),
-            write_bytes_per_s: total.map(|rates| rates.write_bytes),
-            read_ios_per_s: total.map(|rates| rates.reads),
-            write_ios_per_s: total.map(|rates| rates.writes),
-            pressure_some: now.pressure.map(|stall| stall.some.average_10_s / 100.0),
-            pressure_full: now.pressure.map(|stall| stall.full.average_10_s / 100.0),
-            limits: now
-                .limits
-                .iter()
-                .map(|limit| self.limit(earlier, now, limit))
-                .collect(),
-        }
+impl UnitChange<'_> {
+    /// The rates on these devices together. A group without lines has done nothing: that is known only of
+    /// two samples.
+    fn total(&self, is_counted: impl Fn((u32, u32)) -> bool) -> Option<IoRates> {
+        let (_, now) = self.before.zip(self.now)?;
+        let mut counted = now.iter().filter(|io| is_counted(io.device));
+        counted.try_fold(IoRates::default(), |sum, io| {
+            Some(sum.add(&self.rates(io)?))
+        })
     }
 
     /// The rates on a device; `None` without an earlier sample, or when a counter went backwards.
-    fn rates(&self, earlier: Option<&ControlGroupSample>, now: &DeviceIo) -> Option<IoRates> {
-        let earlier = earlier?.io.as_ref()?;
+    fn rates(&self, now: &DeviceIo) -> Option<IoRates> {
+        let (before, seconds) = self.before?;
         // A device of which the group had not used anything has no line yet.
-        let before = earlier.iter().find(|io| io.device == now.device);
-        let before = before.copied().unwrap_or_default();
-        IoRates::between(&before, now, self.seconds?)
+        let before = before.iter().find(|io| io.device == now.device).copied();
+        IoRates::between(&before.unwrap_or_default(), now, seconds)
     }
 
-    fn limit(
-        &self,
-        earlier: Option<&ControlGroupSample>,
-        now: &ControlGroupSample,
-        limit: &IoLimit,
-    ) -> UnitLimit {
-        let io = now.io.as_ref().map(|devices| {
-            let own = devices.iter().find(|io| io.device == limit.device);
-            own.copied().unwrap_or(DeviceIo {
-                device: limit.device,
-                ..DeviceIo::default()
-            })
+    fn limit(&self, limit: &IoLimit, names: &HashMap<(u32, u32), &str>) -> UnitLimit {
+        let device = limit.device;
+        let none = DeviceIo {
+            device,
+            ..DeviceIo::default()
+        };
+        let io = self.now.map(|devices| {
+            devices
+                .iter()
+                .find(|io| io.device == device)
+                .unwrap_or(&none)
         });
-        let rates = io.and_then(|io| self.rates(earlier, &io));
-        let usage = rates.and_then(|rates| {
+        let usage = io.and_then(|io| self.rates(io)).and_then(|rates| {
             let uses = [rates.read_use(limit), rates.write_use(limit)];
             uses.into_iter().flatten().reduce(f64::max)
         });
+        let name = names
+            .get(&device)
+            .map(|name| SafeText::from_bytes(name.as_bytes()));
         UnitLimit {
-            device: self.device_name(limit.device),
+            device: name.unwrap_or_else(|| format!("{}:{}", device.0, device.1).into()),
             read_bytes_per_s: limit.read_bytes_per_s,
             write_bytes_per_s: limit.write_bytes_per_s,
             read_ios_per_s: limit.read_ios_per_s,
             write_ios_per_s: limit.write_ios_per_s,
             usage,
         }
-    }
-
-    fn device_name(&self, device: (u32, u32)) -> SafeText {
-        match self.devices.get(&device) {
-            Some(known) => known.name.clone(),
-            None => SafeText::from(format!("{}:{}", device.0, device.1)),
-        }
-    }
-
-    fn is_medium(&self, device: (u32, u32)) -> bool {
-        let known = self.devices.get(&device);
-        known.is_some_and(|device| device.is_medium)
     }
 }
 
@@ -155,8 +134,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::probe::SystemSample;
-    use crate::probe::sample::{DiskCounters, IoAccounting, Unit, UnitKind};
+    use crate::probe::sample::{ControlGroupsSample, DiskCounters, IoAccounting, Unit, UnitKind};
 
     fn group(path: &str, io: Option<Vec<DeviceIo>>) -> ControlGroupSample {
         ControlGroupSample {

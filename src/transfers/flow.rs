@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::kind::works_in_place;
 use crate::probe::SystemSample;
 use crate::probe::interval::{ProcessPair, SampleInterval};
-use crate::probe::sample::{FileHandle, FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{FileKind, OpenFile, ProcessIo, ProcessSample};
 
 /// File descriptor of standard error (stdin(3)).
-const STANDARD_ERROR: FileHandle = FileHandle::Descriptor(2);
+const STANDARD_ERROR: u32 = 2;
 /// Counters and offsets are read one after the other, and the process runs on between: an advance
 /// may exceed the counted bytes by half ...
 const COUNTED_SLACK_DIVISOR: u64 = 2;
@@ -133,7 +133,7 @@ impl<'s> FileFlow<'s> {
         // Open for both and advancing without growth: more likely read than written.
         let is_source_like = self.file.readable && self.file.kind == FileKind::Regular;
         // Messages go to standard error; a log that grows there is no copy.
-        self.file.handle != STANDARD_ERROR
+        self.file.descriptor != STANDARD_ERROR
             && self.file.writable
             && self.file.kind != FileKind::Pipe
             && (self.grown > 0 || (self.advanced > 0 && !is_source_like))
@@ -230,7 +230,7 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
 
 /// Whether a file is one of these under the same descriptor: a child has inherited it.
 fn is_one_of(file: &OpenFile, files: &[OpenFile]) -> bool {
-    let is_same = |it: &OpenFile| (it.handle, it.inode) == (file.handle, file.inode);
+    let is_same = |it: &OpenFile| (it.descriptor, it.inode) == (file.descriptor, file.inode);
     file.kind != FileKind::Pipe && files.iter().any(is_same)
 }
 

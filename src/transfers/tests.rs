@@ -7,7 +7,7 @@ use super::context::NoSpeeds;
 use super::view::{TransferKind, TransferState};
 use super::*;
 use crate::probe::sample::{
-    Availability, ClosedFile, FileHandle, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+    Availability, ClosedFile, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
 };
 
 const MIB: u64 = 1 << 20;
@@ -18,7 +18,7 @@ struct OpenFixture(OpenFile);
 
 fn open_fixture(descriptor: u32, path: &str, inode: u64) -> OpenFixture {
     OpenFixture(OpenFile {
-        handle: FileHandle::Descriptor(descriptor),
+        descriptor,
         path: path.as_bytes().into(),
         kind: FileKind::Regular,
         inode: ((8, 1), inode),

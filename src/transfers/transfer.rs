@@ -17,7 +17,7 @@ use crate::probe::file_locations::{FileLocation, location_of};
 use crate::probe::interval::{io_difference, open_file};
 use crate::probe::process::temporary_name::final_path;
 use crate::probe::sample::{
-    ClosedFile, FileHandle, FileKind, FollowedFile, OpenFile, ProcessIo, ProcessKey, ProcessSample,
+    ClosedFile, FileKind, FollowedFile, OpenFile, ProcessIo, ProcessKey, ProcessSample,
 };
 
 /// A finished transfer is shown for this long.
@@ -50,7 +50,7 @@ const MAX_LAG_DIVISOR: u64 = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TransferFile {
     pub(super) process: ProcessKey,
-    handle: FileHandle,
+    descriptor: u32,
     pub(super) location: FileLocation,
     pub(super) inode: ((u32, u32), u64),
     pub(super) path: Arc<[u8]>,
@@ -61,7 +61,7 @@ impl TransferFile {
         let file = end.flow.file;
         Self {
             process: end.process.process.identity.key(),
-            handle: file.handle,
+            descriptor: file.descriptor,
             location: location_of(file),
             inode: file.inode,
             path: Arc::clone(&file.path),
@@ -72,7 +72,7 @@ impl TransferFile {
     pub(super) fn is(&self, end: End<'_>) -> bool {
         let file = end.flow.file;
         self.process == end.process.process.identity.key()
-            && (self.handle, self.inode) == (file.handle, file.inode)
+            && (self.descriptor, self.inode) == (file.descriptor, file.inode)
     }
 
     /// The file for a look at its pages; `None` for a device, which is not opened.
@@ -83,10 +83,7 @@ impl TransferFile {
         Some(FollowedFile {
             id: self.inode,
             path: Arc::clone(&self.path),
-            descriptor: match self.handle {
-                FileHandle::Descriptor(descriptor) => Some((self.process.0, descriptor)),
-                FileHandle::Mapping(_) => None,
-            },
+            descriptor: Some((self.process.0, self.descriptor)),
         })
     }
 
@@ -96,7 +93,7 @@ impl TransferFile {
     }
 
     fn find_open<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {
-        open_file(self.find_process(sample)?, self.handle, self.inode)
+        open_file(self.find_process(sample)?, self.descriptor, self.inode)
     }
 
     /// The file as it was after it had been closed; `None` if it is still open or was not found.

@@ -1,8 +1,8 @@
 //! The services on the real machine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
 use crate::benchmark_run::overwrite_consent;
 use crate::drive::settings::{SettingLock, SettingsManager};
-use crate::probe::SampleCollector;
+use crate::probe::{SampleCollector, Wanted};
 use crate::roots::SysPaths;
 use crate::session::store;
 use crate::snapshot::ViewBuilder;
@@ -33,10 +33,7 @@ pub struct MachineServices {
     follower: RequestFollower,
     diagnosis_watch: DiagnosisWatch,
     file_follower: FileFollower,
-    show_all_processes: Arc<AtomicBool>,
-    show_threads: Arc<AtomicBool>,
-    show_units: Arc<AtomicBool>,
-    show_mounts: Arc<AtomicBool>,
+    wanted: Arc<Mutex<Wanted>>,
     accounting_lock: Option<SettingLock>,
     running_benchmark: Option<RunningBenchmark>,
 }
@@ -52,29 +49,20 @@ impl MachineServices {
         interval: Duration,
         senders: FeedSenders,
     ) -> std::io::Result<Self> {
-        let all_processes = Arc::new(AtomicBool::new(false));
+        let wanted = Arc::new(Mutex::new(Wanted::default()));
         let (mut collector, mut builder) =
             (SampleCollector::new(roots.clone()), ViewBuilder::default());
         let mut job_counter = JobCounter::new(roots.clone());
-        let (snapshots, all) = (senders.snapshots.clone(), Arc::clone(&all_processes));
-        let threads = Arc::new(AtomicBool::new(false));
-        let threads_shown = Arc::clone(&threads);
+        let (snapshots, shown) = (senders.snapshots.clone(), Arc::clone(&wanted));
         let wants_units = Arc::new(AtomicBool::new(false));
         let diagnosis_watch =
             DiagnosisWatch::start(roots.clone(), senders.clone(), Arc::clone(&wants_units))?;
         let examined = diagnosis_watch.sender();
-        let units = Arc::new(AtomicBool::new(false));
-        let units_shown = Arc::clone(&units);
-        let mounts = Arc::new(AtomicBool::new(false));
-        let mounts_shown = Arc::clone(&mounts);
         let sampler = SampleThread::start(interval, move || {
-            collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
-            let units = units_shown.load(Ordering::Relaxed) || wants_units.load(Ordering::Relaxed);
-            collector.set_show_units(units);
-            collector.set_show_mounts(mounts_shown.load(Ordering::Relaxed));
-            let all = all.load(Ordering::Relaxed);
-            collector.set_show_all(all);
-            builder.show_all_processes(all);
+            let mut wanted = *shown.lock().unwrap_or_else(PoisonError::into_inner);
+            wanted.units |= wants_units.load(Ordering::Relaxed);
+            collector.set_wanted(wanted);
+            builder.show_all_processes(wanted.all_processes);
             collector.follow_files(builder.followed_files());
             let sample = Arc::new(collector.collect());
             builder.set_job_counts(job_counter.update(&sample.processes));
@@ -94,13 +82,15 @@ impl MachineServices {
             follower,
             diagnosis_watch,
             file_follower,
-            show_all_processes: all_processes,
-            show_threads: threads,
-            show_units: units,
-            show_mounts: mounts,
+            wanted,
             accounting_lock: None,
             running_benchmark: None,
         })
+    }
+
+    /// Changes what is sampled.
+    fn want(&self, change: impl FnOnce(&mut Wanted)) {
+        change(&mut self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Performs a slow operation on a separate thread, and sends its result.
@@ -148,14 +138,14 @@ impl AppServices for MachineServices {
         match effect {
             Effect::SetInterval(interval) => self.sampler.set_interval(interval),
             Effect::SetPaused(paused) => self.sampler.set_paused(paused),
-            Effect::ShowAllProcesses(all) => self.show_all_processes.store(all, Ordering::Relaxed),
+            Effect::ShowAllProcesses(all) => self.want(|wanted| wanted.all_processes = all),
             Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
             Effect::WatchCauses(shown) => self.diagnosis_watch.set_shown(shown),
             Effect::TraceCauses(tracing) => self.diagnosis_watch.set_tracing(tracing),
-            Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::ShowThreads(shown) => self.want(|wanted| wanted.threads = shown),
             Effect::TraceFiles(traced) => self.file_follower.set_tracing(traced),
-            Effect::ShowMounts(shown) => self.show_mounts.store(shown, Ordering::Relaxed),
-            Effect::ShowUnits(shown) => self.show_units.store(shown, Ordering::Relaxed),
+            Effect::ShowMounts(shown) => self.want(|wanted| wanted.mounts = shown),
+            Effect::ShowUnits(shown) => self.want(|wanted| wanted.units = shown),
             Effect::ListOpenFiles(pid) => {
                 self.run_in_background(move |roots| Message::OpenFiles {
                     pid,

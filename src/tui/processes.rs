@@ -208,7 +208,7 @@ mod tests {
         );
         let class = crate::probe::process::io_priority::io_priority(own.pid)
             .unwrap()
-            .0;
+            .class;
         let other = ProcessId {
             start_ticks: own.start_ticks + 1,
             ..own

@@ -12,7 +12,7 @@ use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, 
 use crate::engine;
 use crate::engine::OpenError;
 use crate::files::printable::printable_bytes;
-use crate::probe::mount_tree;
+use crate::probe::file_systems::is_reachable;
 use crate::roots::SysPaths;
 use crate::stats::sorting::SortList as _;
 
@@ -119,7 +119,7 @@ fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     for mount in mounts.iter().filter(|mount| mount.source_number.is_some()) {
         let path = &mount.path;
         // What covers a mount may be an automount, which even a look at the path would trigger.
-        if mount_tree::is_reachable(&mounts, mount)
+        if is_reachable(&mounts, mount)
             && path.is_dir()
             && seen.insert(path.clone())
             && let Ok(target) = describe_directory(roots, path)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::probe::process::dependents::DependentsSearch;
+use crate::probe::process::dependents::may_be_stopped;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 
@@ -21,6 +21,5 @@ pub(super) fn stoppable_processes(roots: &SysPaths, snapshots: &[Arc<Snapshot>])
     let mut moved: Vec<(u32, f64)> = moved.into_iter().collect();
     moved.sort_by(|a, b| b.1.total_cmp(&a.1));
     let busiest = moved.into_iter().map(|(pid, _)| pid).take(MAX_PROCESSES);
-    let mut search = DependentsSearch::new(roots);
-    busiest.filter(|pid| search.may_be_stopped(*pid)).collect()
+    busiest.filter(|pid| may_be_stopped(roots, *pid)).collect()
 }

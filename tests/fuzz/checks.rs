@@ -19,14 +19,12 @@ use diskscope::drive::guard::MediumContents;
 use diskscope::drive::{identity, mounts as drive_mounts};
 use diskscope::engine::simulated::SimParameters;
 use diskscope::files::printable;
-use diskscope::probe::control_groups::{container, counters, limits};
+use diskscope::probe::control_groups::io_files;
 use diskscope::probe::file_systems;
 use diskscope::probe::operations::operation::OperationProgress;
 use diskscope::probe::process::temporary_name;
-use diskscope::probe::process::{
-    exit_records, mappings, open_files, stat, task_scan, taskstats, thread_owner,
-};
-use diskscope::probe::system::{diskstats, host, kernel_log, paging, reclaim, users, writeback};
+use diskscope::probe::process::{blocked_task, open_files, stat, taskstats, thread_owner};
+use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{FileRecorder, Recorder, Recording, RecordingTimes};
 use diskscope::report;
@@ -64,28 +62,24 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(stat::parse_thread_group(bytes));
     black_box(stat::parse_ignored_signals(bytes));
     black_box(stat::parse_descriptor_info(bytes));
-    black_box(host::parse_dirty_limits(bytes, 4096));
     black_box(host::parse_uptime(bytes));
     assert!(host::parse_load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));
     black_box(host::parse_cpu(bytes));
     black_box(host::parse_memory(bytes));
     black_box(host::parse_pressure(bytes));
     black_box(host::parse_cpu_pressure(bytes));
-    black_box(paging::PagingCounters::parse(bytes, 4096));
-    black_box(reclaim::ReclaimCounters::parse(bytes, 4096));
-    black_box(writeback::parse_writeback(bytes));
+    black_box(vmstat::MemoryStatistics::parse(bytes, 4096));
+    black_box(diskstats::parse_writeback(bytes));
     black_box(thread_owner::parse_status(bytes));
-    black_box(task_scan::parse_switches(bytes));
-    assert!(mappings::parse_mappings(bytes).len() <= lines);
+    black_box(blocked_task::parse_switches(bytes));
     for line in bytes.split(|byte| *byte == b'\n') {
-        black_box(users::parse_entry(line));
         if let Some(error) = kernel_log::parse_record(line) {
             assert!(!error.device.is_empty() && error.device.is_ascii());
         }
     }
-    assert!(mounts::nfs::parse_mountstats(bytes).len() <= lines);
-    assert!(mounts::cifs::parse_stats(bytes).len() <= lines);
-    black_box(mounts::zfs::parse_objset(bytes));
+    assert!(mounts::counters::parse_mountstats(bytes).len() <= lines);
+    assert!(mounts::counters::parse_cifs_stats(bytes).len() <= lines);
+    black_box(mounts::counters::parse_objset(bytes));
     for scan in operations::zfs::parse_status(bytes) {
         assert!(scan.basis_points <= 10_000);
     }
@@ -127,7 +121,7 @@ pub fn netlink(bytes: &[u8]) {
     let messages = bytes.len() / 16;
     assert!(taskstats::parse_replies(bytes, family).count() <= messages);
     let mut records = 0;
-    for record in exit_records::parse_records(bytes, family) {
+    for record in taskstats::parse_thread_exits(bytes, family) {
         assert!(record.name.len() <= 32 && !record.name.contains(&0));
         records += 1;
     }
@@ -148,22 +142,13 @@ pub fn command_line(bytes: &[u8]) {
     assert!(bytes.ends_with(temporary_name::base_name(bytes)));
 }
 
-/// Control groups and volumes: counters and limits, the state files of containers, the status of
-/// device-mapper targets.
+/// Control groups and volumes: counters and limits, the status of device-mapper targets.
 pub fn units_and_volumes(bytes: &[u8]) {
     let lines = bytes.split(|byte| *byte == b'\n').count();
-    assert!(counters::parse_io_stat(bytes).len() <= lines);
+    assert!(io_files::parse_io_stat(bytes).len() <= lines);
     let (first, second) = bytes.split_at(bytes.len() / 2);
-    let joined = counters::parse_throttle_counters(first, second);
-    assert!(joined.len() <= lines + 1);
-    let mut devices: Vec<(u32, u32)> = joined.iter().map(|io| io.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    assert_eq!(devices.len(), joined.len(), "one entry per device");
-    assert!(limits::parse_io_max(bytes).len() <= lines);
-    black_box(container::docker_state_name(bytes));
-    black_box(container::kubernetes_state_name(bytes));
-    black_box(container::podman_list_name(bytes, "0123456789ab"));
+    assert!(io_files::parse_throttle_counters(first, second).len() <= lines);
+    assert!(io_files::parse_io_max(bytes).len() <= lines);
     let (count, answer) = bytes.split_at(bytes.len().min(1));
     let count = u32::from(count.first().copied().unwrap_or(0));
     let found = operations::pvmove::parse_mirror_status(count, answer);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::probe::sample::ProbeNotice;
-use diskscope::probe::{SampleCollector, SystemSample};
+use diskscope::probe::{SampleCollector, SystemSample, Wanted};
 use diskscope::roots::SysPaths;
 use diskscope::snapshot::view::DeviceView;
 use diskscope::snapshot::{Snapshot, ViewBuilder, ViewSettings};
@@ -35,7 +35,10 @@ fn sample_and_snapshot(kernel: &str, interval: Duration) -> (SystemSample, Snaps
     let root = tempfile::tempdir().unwrap();
     lay(&kernel_tree(kernel, "before"), root.path());
     let mut collector = SampleCollector::new(SysPaths::under_root(root.path()));
-    collector.set_show_all(true);
+    collector.set_wanted(Wanted {
+        all_processes: true,
+        ..Wanted::default()
+    });
     let mut modeler = ViewBuilder::new(ViewSettings {
         all_processes: true,
         ..ViewSettings::default()

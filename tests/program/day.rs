@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use diskscope::app::{AppEvent, AppState, Message, update};
 use diskscope::probe::sample::{
-    Availability, DiskCounters, FileHandle, FileKind, OpenFile, ProcessIdentity, ProcessIo,
-    ProcessSample, RequestCounters,
+    Availability, DiskCounters, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+    RequestCounters,
 };
 use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::roots::SysPaths;
@@ -61,7 +61,7 @@ fn has_at_most_open_descriptors(count: usize) -> bool {
 fn process(pid: u32, born: u64, step: u64) -> ProcessSample {
     let done = (step - born) << 22;
     let file = |descriptor, name: &str, readable: bool| OpenFile {
-        handle: FileHandle::Descriptor(descriptor),
+        descriptor,
         path: format!("/{name}/{pid}-{born}").into_bytes().into(),
         kind: FileKind::Regular,
         inode: ((8, 1), u64::from(pid) << 32 | u64::from(descriptor)),

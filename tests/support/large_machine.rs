@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::{AppEvent, AppState, Message, update};
-use diskscope::probe::SampleCollector;
+use diskscope::probe::{SampleCollector, Wanted};
 use diskscope::roots::SysPaths;
 use diskscope::snapshot::ViewBuilder;
 use diskscope::ui::{self, Theme};
@@ -75,7 +75,10 @@ pub struct SampleCost {
 pub fn sample_cost(crowd: Crowd, count: usize) -> SampleCost {
     let machine = LargeMachine::new(crowd, count);
     let mut collector = SampleCollector::new(SysPaths::under_root(machine.root.path()));
-    collector.set_show_units(crowd == Crowd::Groups);
+    collector.set_wanted(Wanted {
+        units: crowd == Crowd::Groups,
+        ..Wanted::default()
+    });
     let mut builder = ViewBuilder::default();
     let mut state = AppState::new(Duration::from_secs(1));
     let mut costs = Vec::new();

@@ -10,8 +10,8 @@ use crate::diagnosis::remedy::{AwaitedMount, Remedy};
 use crate::drive::mounts::MountEntry;
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsSample;
-use crate::probe::mount_tree::{is_reachable, submounts};
-use crate::probe::process::thread_sleep::ThreadSleep;
+use crate::probe::file_systems::{is_reachable, submounts};
+use crate::probe::process::blocked_task::ThreadSleep;
 use crate::snapshot::view::MountView;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::container::{ContainerId, read_container_name};
+use super::container::{container_id, read_container_name};
 use crate::files::safe_text::SafeText;
 use crate::roots::SysPaths;
 
@@ -45,13 +45,6 @@ pub struct Unit {
     pub kind: UnitKind,
 }
 
-/// What a path tells: the depth of the unit's own group, its name, and what it is.
-struct NamedComponent<'p> {
-    kind: UnitKind,
-    name: &'p [u8],
-    container: Option<ContainerId<'p>>,
-}
-
 /// Names of units, by the path of any group in them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UnitNames {
@@ -76,182 +69,64 @@ impl UnitNames {
 /// The innermost unit that contains a group.
 fn identify_unit(roots: &SysPaths, group: &Path) -> Option<Unit> {
     let relative = group.strip_prefix("/").unwrap_or(group);
-    let own_name = relative.file_name()?;
-    let inner_first = relative
-        .ancestors()
-        .filter_map(|path| Some((path, path.file_name()?.as_bytes())));
-    let text = |bytes: &[u8]| SafeText::from_bytes(bytes);
-    let path_text = |path: &Path| text(Path::new("/").join(path).as_os_str().as_bytes());
-    let is_own = |path: &Path| path == relative;
-    for (path, component) in inner_first {
+    let text = |path: &Path| SafeText::from_bytes(path.as_os_str().as_bytes());
+    let absolute = |path: &Path| text(&Path::new("/").join(path));
+    for path in relative.ancestors() {
+        let Some(component) = path.file_name().map(OsStr::as_bytes) else {
+            continue;
+        };
         let parent = path.parent().and_then(Path::file_name).map(OsStr::as_bytes);
-        let Some(found) = name_component(component, parent) else {
+        let Some((kind, name)) = name_component(roots, component, parent) else {
             continue;
         };
         // A slice contains units; a group in it that is none of them goes by its own path.
-        if found.kind == UnitKind::Slice && !is_own(path) {
+        if kind == UnitKind::Slice && path != relative {
             break;
         }
-        let name = found
-            .container
-            .and_then(|id| read_container_name(roots, id))
-            .map_or_else(|| text(found.name), SafeText::from);
         return Some(Unit {
-            path: path_text(path),
+            path: absolute(path),
             name,
-            kind: found.kind,
+            kind,
         });
     }
-    let name = match relative.parent() {
-        Some(parent) if parent != Path::new("") => path_text(relative),
-        _ => text(own_name.as_bytes()),
+    let is_top = relative.parent() == Some(Path::new(""));
+    let name = if is_top {
+        text(relative)
+    } else {
+        absolute(relative)
     };
-    Some(Unit {
-        path: path_text(relative),
+    relative.file_name().map(|_| Unit {
+        path: absolute(relative),
         name,
         kind: UnitKind::Group,
     })
 }
 
-/// What one component of a path tells of itself; `parent` is the component before it.
-fn name_component<'p>(component: &'p [u8], parent: Option<&[u8]>) -> Option<NamedComponent<'p>> {
-    let plain = |kind, name| {
-        Some(NamedComponent {
-            kind,
-            name,
-            container: None,
-        })
+/// What one component of a path is, and its name; `parent` is the component before it.
+fn name_component(
+    roots: &SysPaths,
+    component: &[u8],
+    parent: Option<&[u8]>,
+) -> Option<(UnitKind, SafeText)> {
+    if let Some(id) = container_id(component) {
+        let name = read_container_name(roots, id);
+        // The runtimes print the first 12 digits.
+        let name = name.map_or_else(|| SafeText::from(&id[..12]), SafeText::from);
+        return Some((UnitKind::Container, name));
+    }
+    let lxc = component
+        .strip_prefix(b"lxc.payload.")
+        .or((parent == Some(b"lxc")).then_some(component));
+    let machine = component
+        .strip_prefix(b"machine-")
+        .and_then(|name| name.strip_suffix(b".scope"));
+    let (kind, name) = match lxc.or(machine) {
+        Some(name) => (UnitKind::Container, name),
+        None if component.ends_with(b".service") => (UnitKind::Service, component),
+        None if component.ends_with(b".slice") => (UnitKind::Slice, component),
+        None if !component.ends_with(b".scope") => return None,
+        None if component.starts_with(b"session-") => (UnitKind::Session, component),
+        None => (UnitKind::Scope, component),
     };
-    if let Some(id) = ContainerId::in_component(component) {
-        return Some(NamedComponent {
-            kind: UnitKind::Container,
-            name: id.short(),
-            container: Some(id),
-        });
-    }
-    if let Some(name) = component.strip_prefix(b"lxc.payload.") {
-        return plain(UnitKind::Container, name);
-    }
-    if parent == Some(b"lxc") {
-        return plain(UnitKind::Container, component);
-    }
-    if let Some(scope) = component.strip_suffix(b".scope") {
-        return match scope.strip_prefix(b"machine-") {
-            Some(machine) => plain(UnitKind::Container, machine),
-            None if scope.starts_with(b"session-") => plain(UnitKind::Session, component),
-            None => plain(UnitKind::Scope, component),
-        };
-    }
-    if component.ends_with(b".service") {
-        return plain(UnitKind::Service, component);
-    }
-    if component.ends_with(b".slice") {
-        return plain(UnitKind::Slice, component);
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn identified(roots: &SysPaths, group: &str) -> Option<(UnitKind, String, String)> {
-        let unit = UnitNames::default().unit_of(roots, Path::new(group))?;
-        Some((unit.kind, unit.name.to_string(), unit.path.to_string()))
-    }
-
-    #[test]
-    fn units_of_systemd_are_named_by_their_innermost_unit() {
-        let directory = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(directory.path());
-        let cases = [
-            (
-                "/system.slice/ssh.service",
-                UnitKind::Service,
-                "ssh.service",
-                "/system.slice/ssh.service",
-            ),
-            (
-                "/system.slice/docker.service/helper/a",
-                UnitKind::Service,
-                "docker.service",
-                "/system.slice/docker.service",
-            ),
-            (
-                "/user.slice/user-1000.slice/session-3.scope",
-                UnitKind::Session,
-                "session-3.scope",
-                "/user.slice/user-1000.slice/session-3.scope",
-            ),
-            (
-                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope",
-                UnitKind::Scope,
-                "app-x.scope",
-                "/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope",
-            ),
-            (
-                "/system.slice",
-                UnitKind::Slice,
-                "system.slice",
-                "/system.slice",
-            ),
-            ("/batch/job", UnitKind::Group, "/batch/job", "/batch/job"),
-            ("/batch", UnitKind::Group, "batch", "/batch"),
-            (
-                "/my.slice/handmade",
-                UnitKind::Group,
-                "/my.slice/handmade",
-                "/my.slice/handmade",
-            ),
-            (
-                "/machine.slice/machine-web.scope/libvirt/emulator",
-                UnitKind::Container,
-                "web",
-                "/machine.slice/machine-web.scope",
-            ),
-            (
-                "/lxc.payload.db/system.slice",
-                UnitKind::Slice,
-                "system.slice",
-                "/lxc.payload.db/system.slice",
-            ),
-            ("/lxc/db/job", UnitKind::Container, "db", "/lxc/db"),
-        ];
-        for (group, kind, name, path) in cases {
-            assert_eq!(
-                identified(&roots, group),
-                Some((kind, name.to_owned(), path.to_owned())),
-                "{group}"
-            );
-        }
-        assert_eq!(identified(&roots, "/"), None);
-    }
-
-    #[test]
-    fn containers_are_named_by_their_runtime_or_the_beginning_of_their_id() {
-        let directory = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(directory.path());
-        let id = "37e9fbe9da7d3de3da21779aa058c11737e9fbe9da7d3de3da21779aa058c117";
-        let group = format!("/system.slice/docker-{id}.scope");
-        let named = |name: &str| Some((UnitKind::Container, name.to_owned(), group.clone()));
-        assert_eq!(identified(&roots, &group), named("37e9fbe9da7d"));
-        let state = roots.var.join("lib/docker/containers").join(id);
-        fs::create_dir_all(&state).unwrap();
-        fs::write(
-            state.join("config.v2.json"),
-            r#"{"ID":"37","Name":"/web-1"}"#,
-        )
-        .unwrap();
-        assert_eq!(identified(&roots, &group), named("web-1"));
-    }
-
-    #[test]
-    fn hostile_group_name_is_printable() {
-        let directory = tempfile::tempdir().unwrap();
-        let roots = SysPaths::under_root(directory.path());
-        let (_, name, _) = identified(&roots, "/a\u{1b}]52;c;x\u{7}.service").unwrap();
-        assert!(!name.chars().any(char::is_control), "{name:?}");
-    }
+    Some((kind, SafeText::from_bytes(name)))
 }

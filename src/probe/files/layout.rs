@@ -7,7 +7,7 @@ use rustix::fs::OFlags;
 
 use crate::drive::extents::{FileExtent, file_extents};
 use crate::drive::mounts::split_device_number;
-use crate::probe::foreign_descriptor::open_foreign_descriptor;
+use crate::probe::process::open_files::open_foreign_descriptor;
 use crate::roots::SysPaths;
 
 /// Descriptors of a process that are looked at.

@@ -57,7 +57,7 @@ fn time_since_change(status: &FileStatus, now: SystemTime) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::drive::mounts::split_device_number;
-    use crate::probe::sample::{FileHandle, FileKind};
+    use crate::probe::sample::FileKind;
     use std::os::unix::fs::MetadataExt;
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         let temporary = directory.path().join(".vm.raw.aB3dE9");
         let closed = |inode| {
             let file = OpenFile {
-                handle: FileHandle::Descriptor(1),
+                descriptor: 1,
                 path: temporary.as_os_str().as_bytes().into(),
                 kind: FileKind::Regular,
                 inode: (split_device_number(metadata.dev()), inode),

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, StatxFlags, readlinkat, se
 use rustix::path::DecInt;
 
 use super::stat::parse_descriptor_info;
-use crate::probe::sample::{FileHandle, FileKind, OpenFile};
+use crate::probe::sample::{FileKind, OpenFile};
 use crate::probe::text::{open_relative, pread_once, read_word};
 use crate::roots::SysPaths;
 
@@ -252,7 +252,7 @@ impl ProcessDescriptors {
         };
         Some(DescriptorEntry {
             file: OpenFile {
-                handle: FileHandle::Descriptor(descriptor),
+                descriptor,
                 path: path.into_bytes().into(),
                 kind: target.kind,
                 inode: target.inode,

@@ -4,85 +4,54 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::descriptors::ProcessDescriptors;
+use super::own_io::OwnIo;
 use super::reused_file::{DescriptorBudget, ReusedFile};
-use crate::probe::process::mappings::{self, MappedFiles};
-use crate::probe::sample::{
-    Availability, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
-};
+use crate::probe::sample::{Availability, FileKind, OpenFile, ProcessIo, ProcessSample};
 use crate::roots::SysPaths;
 
 /// A process with fewer bytes since the last sample is not examined further.
 const MIN_ACTIVE_BYTES: u64 = 4096;
 /// A process that began between two samples and has fewer bytes is not examined either.
 const MIN_NEW_PROCESS_BYTES: u64 = 64 * 1024;
+
 /// State of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ProcessEntry {
     pub(crate) process: ProcessSample,
-    pub(crate) io: ReusedFile,
-    pub(crate) stat: ReusedFile,
-    pub(crate) descriptors: Option<ProcessDescriptors>,
-    pub(crate) mapped_files: MappedFiles,
+    pub(super) io: ReusedFile,
+    pub(super) stat: ReusedFile,
+    /// Its own I/O; `None` where that cannot be told from the I/O of its ended children.
+    pub(super) own_io: Option<OwnIo>,
+    pub(super) descriptors: Option<ProcessDescriptors>,
     /// Its process group, as of the last time that its state was read.
-    pub(crate) process_group: u32,
+    pub(super) process_group: u32,
     /// Whether it transferred something in this sample.
-    pub(crate) is_active: bool,
-    /// Page faults of its ended children, as of the last reading.
-    pub(crate) reaped_faults: u64,
-    /// Whether children have ended since the I/O of its ended children was read.
-    pub(crate) ended_changed: bool,
-    /// Whether a child may have ended between the last readings of its counters and of its page
-    /// faults.
-    pub(crate) recheck_ended: bool,
-    pub(crate) age_samples: u32,
+    pub(super) is_active: bool,
+    /// Samples since it was found.
+    pub(super) age_samples: u32,
     /// Age at which facts that rarely change are read again.
-    pub(crate) facts_due_age: u32,
+    pub(super) facts_due_age: u32,
     /// Samples since its last I/O.
-    pub(crate) idle_samples: u32,
+    pub(super) idle_samples: u32,
     /// Whether it is examined further in this sample.
-    pub(crate) needs_details: bool,
+    pub(super) needs_details: bool,
     /// Whether its identity is needed: it did I/O, or is blocked.
-    pub(crate) needs_identity: bool,
+    pub(super) needs_identity: bool,
     /// Whether arguments and owner were read.
-    pub(crate) is_identified: bool,
+    pub(super) is_identified: bool,
 }
 
 impl ProcessEntry {
-    pub(crate) fn new(identity: ProcessIdentity) -> Self {
-        Self {
-            process: ProcessSample {
-                identity: Arc::new(identity),
-                ..ProcessSample::default()
-            },
-            io: ReusedFile::NotOpen,
-            stat: ReusedFile::NotOpen,
-            descriptors: None,
-            mapped_files: MappedFiles::default(),
-            process_group: 0,
-            is_active: false,
-            reaped_faults: 0,
-            ended_changed: false,
-            recheck_ended: false,
-            age_samples: 0,
-            facts_due_age: 0,
-            idle_samples: 0,
-            needs_details: false,
-            needs_identity: false,
-            is_identified: false,
-        }
-    }
-
     /// Whether it has done enough I/O since `before` to be examined further.
-    pub(crate) fn has_transferred(
+    pub(super) fn has_transferred(
         &self,
         before: Availability<ProcessIo>,
         first_sample: bool,
     ) -> bool {
         let total = |io: ProcessIo| {
-            io.rchar
-                .wrapping_add(io.wchar)
-                .wrapping_add(io.read_bytes)
-                .wrapping_add(io.write_bytes)
+            [io.wchar, io.read_bytes, io.write_bytes]
+                .into_iter()
+                .fold(io.rchar, u64::wrapping_add)
         };
         match (before.value(), self.process.io.value()) {
             (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MIN_ACTIVE_BYTES,
@@ -95,23 +64,51 @@ impl ProcessEntry {
     }
 
     /// Bytes that it has read from or written to devices since `before`.
-    pub(crate) fn charged_bytes_since(&self, before: Availability<ProcessIo>) -> u64 {
+    pub(super) fn charged_bytes_since(&self, before: Availability<ProcessIo>) -> u64 {
         let total = |io: ProcessIo| io.read_bytes.saturating_add(io.write_bytes);
         let now = self.process.io.value().map_or(0, total);
         now.saturating_sub(before.value().map_or(0, total))
     }
 
+    /// Reads its own I/O. `is_first_sample`: what it did before does not count.
+    pub(super) fn update_own_io(&mut self, proc: BorrowedFd<'_>, is_first_sample: bool) {
+        let process = &mut self.process;
+        let (pid, threads) = (process.identity.pid, process.thread_count);
+        let is_alone = threads == 1 && process.reaped_faults == 0;
+        self.own_io = match (self.own_io.take(), process.io.value()) {
+            (_, None) => None,
+            // Its counters are those of its only thread: reading that of all processes would be most of
+            // the cost of the first sample.
+            (_, Some(io)) if is_first_sample && is_alone => Some(OwnIo::of_only_thread(pid, io)),
+            (Some(mut own), _) => own.read(proc, pid, threads).map(|()| {
+                if is_first_sample {
+                    own.start_at_zero();
+                }
+                own
+            }),
+            (None, _) => None,
+        };
+        process.own_io = self.own_io.as_ref().map(OwnIo::total);
+    }
+
+    /// Counts the end of one of its threads.
+    pub(super) fn count_ended_thread(&mut self, tid: u32, io: &ProcessIo) {
+        if let Some(own) = &mut self.own_io {
+            own.count(tid, io);
+            self.process.own_io = Some(own.total());
+        }
+    }
+
     /// Examines its open files, if it is active or tracked.
-    pub(crate) fn update_descriptors(
+    pub(super) fn update_descriptors(
         &mut self,
         proc: BorrowedFd<'_>,
-        pid: u32,
         moved: bool,
         roots: &SysPaths,
     ) {
         if moved {
             if self.descriptors.is_none() {
-                self.descriptors = ProcessDescriptors::open(proc, pid);
+                self.descriptors = ProcessDescriptors::open(proc, self.process.identity.pid);
             }
             if let Some(descriptors) = &mut self.descriptors {
                 descriptors.examine_next(roots);
@@ -124,48 +121,28 @@ impl ProcessEntry {
         let open = self
             .descriptors
             .as_ref()
-            .map_or_else(Arc::<[OpenFile]>::default, ProcessDescriptors::open_files);
-        self.process.files = self.mapped_files.added_to(open);
-    }
-
-    /// Looks for files that are read through memory mappings, if its counters show such reads.
-    pub(crate) fn update_mappings(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        before: Availability<ProcessIo>,
-    ) {
-        if let (Some(before), Some(now)) = (before.value(), self.process.io.value()) {
-            let by_calls = now.rchar.saturating_sub(before.rchar);
-            let from_devices = now.read_bytes.saturating_sub(before.read_bytes);
-            self.mapped_files
-                .update(mappings::reads_mappings(by_calls, from_devices), proc, pid);
-        }
+            .map(ProcessDescriptors::open_files);
+        self.process.files = open.unwrap_or_else(Arc::<[OpenFile]>::default);
     }
 
     /// Whether it transferred something in this sample and has a pipe open.
-    pub(crate) fn is_active_in_pipeline(&self) -> bool {
-        self.is_active
-            && self
-                .process
-                .files
-                .iter()
-                .any(|file| file.kind == FileKind::Pipe)
+    pub(super) fn is_active_in_pipeline(&self) -> bool {
+        let mut files = self.process.files.iter();
+        self.is_active && files.any(|file| file.kind == FileKind::Pipe)
     }
 
-    pub(crate) fn close_descriptors(&mut self, budget: &mut DescriptorBudget) {
+    pub(super) fn close_descriptors(&mut self, budget: &mut DescriptorBudget) {
         self.io.give_up(budget);
         self.stat.give_up(budget);
     }
 
     /// Files that it has written and closed: all of them after its end.
-    pub(crate) fn take_closed(&mut self, has_ended: bool) -> Vec<OpenFile> {
+    pub(super) fn take_closed(&mut self, has_ended: bool) -> Vec<OpenFile> {
         if has_ended {
             let last = self.descriptors.take();
             return last.map_or_else(Vec::new, ProcessDescriptors::into_closed);
         }
-        self.descriptors
-            .as_mut()
-            .map_or_else(Vec::new, ProcessDescriptors::take_closed)
+        let descriptors = self.descriptors.as_mut();
+        descriptors.map_or_else(Vec::new, ProcessDescriptors::take_closed)
     }
 }

@@ -3,9 +3,8 @@
 //! A file is opened for each look and closed at once: an open descriptor keeps a file system
 //! mounted.
 
-use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::foreign_tree::ForeignTree;
 use crate::probe::file_systems::MountedFileSystem;
-use crate::probe::foreign_descriptor::has_write_lease;
+use crate::probe::process::open_files::has_write_lease;
 use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
 use crate::probe::process::temporary_name::final_path;
 use crate::roots::SysPaths;
@@ -105,17 +104,12 @@ impl FilePageReader {
     /// Sets the files to look at.
     pub fn follow(&mut self, files: Vec<FollowedFile>) {
         let known = std::mem::take(&mut self.files);
-        let previous = |file: &FollowedFile| {
+        let with_look = |file: FollowedFile| {
             let same = known.iter().find(|(other, _)| other.id == file.id);
-            same.and_then(|(_, look)| *look)
+            let look = same.and_then(|(_, look)| *look);
+            (file, look)
         };
-        self.files = files
-            .into_iter()
-            .map(|file| {
-                let look = previous(&file);
-                (file, look)
-            })
-            .collect();
+        self.files = files.into_iter().map(with_look).collect();
     }
 
     /// The state of each file at a time. `file_systems` are those on block devices: others are not
@@ -127,13 +121,12 @@ impl FilePageReader {
         at: Duration,
     ) -> Vec<FilePages> {
         let mut found = Vec::with_capacity(self.files.len());
-        let leases = OnceCell::new();
         for (file, last) in &mut self.files {
             let look = match *last {
                 Some(look) if at < look.due => look,
                 _ => {
                     let begin = Instant::now();
-                    let unwritten = look_at(roots, file_systems, file, &leases);
+                    let unwritten = look_at(roots, file_systems, file);
                     Look {
                         due: at + begin.elapsed() * PAUSE_PER_LOOK,
                         unwritten,
@@ -154,18 +147,16 @@ fn look_at(
     roots: &SysPaths,
     file_systems: &[MountedFileSystem],
     file: &FollowedFile,
-    leases: &OnceCell<bool>,
 ) -> Result<UnwrittenBytes, PagesUnknown> {
-    let on_page_cache = |it: &&MountedFileSystem| {
+    let is_on_page_cache = |it: &MountedFileSystem| {
         it.device_id == file.id.0
             && PAGE_CACHE_FILE_SYSTEMS.contains(&it.kind.as_str())
             && !it.options.iter().any(|option| bypasses_page_cache(option))
     };
-    file_systems
-        .iter()
-        .find(on_page_cache)
-        .ok_or(PagesUnknown::FileSystem)?;
-    let handle = find_file(roots, file, leases)?;
+    if !file_systems.iter().any(is_on_page_cache) {
+        return Err(PagesUnknown::FileSystem);
+    }
+    let handle = find_file(roots, file)?;
     let opened = reopen(&handle).map_err(|error| reason(&error))?;
     let bytes = cached_bytes(&opened).map_err(|error| reason(&error))?;
     Ok(unwritten_of(bytes))
@@ -188,24 +179,18 @@ fn unwritten_of(bytes: CachedBytes) -> UnwrittenBytes {
 /// The file through its descriptor while it is open, otherwise at its path or its final path.
 ///
 /// A descriptor without access (O_PATH) has no effect on a device or a pipe that has taken its place.
-fn find_file(
-    roots: &SysPaths,
-    file: &FollowedFile,
-    leases: &OnceCell<bool>,
-) -> Result<OwnedFd, PagesUnknown> {
+fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnknown> {
     let by_descriptor = file
         .descriptor
         .map(|(pid, descriptor)| roots.proc.join(format!("{pid}/fd/{descriptor}")));
     if let Some(link) = by_descriptor
         && let Some(found) = open_link(&link, file.id)
     {
-        return match has_write_lease(&link) {
-            true => Err(PagesUnknown::Failed),
-            false => Ok(found),
+        return if has_write_lease(&link) {
+            Err(PagesUnknown::Failed)
+        } else {
+            Ok(found)
         };
-    }
-    if *leases.get_or_init(|| has_write_leases(roots)) {
-        return Err(PagesUnknown::Failed);
     }
     let tree = ForeignTree::own();
     let at = |bytes: &[u8]| {
@@ -217,17 +202,6 @@ fn find_file(
     at(&file.path)
         .or_else(|| at(&final_path(&file.path)))
         .ok_or(PagesUnknown::NotFound)
-}
-
-/// Whether anybody has a write lease (proc_locks(5)), which ends when another process opens its file: files that are
-/// not looked at by the descriptor of their user are then left alone. True where that is not known.
-fn has_write_leases(roots: &SysPaths) -> bool {
-    let table = fs::read_to_string(roots.proc.join("locks"));
-    let is_lease = |line: &str| {
-        let kind = line.split_whitespace().nth(1);
-        matches!(kind, Some("LEASE" | "DELEG")) && line.contains(" WRITE ")
-    };
-    table.map_or(true, |table| table.lines().any(is_lease))
 }
 
 /// What a link of procfs leads to.
@@ -312,7 +286,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let wanted = followed(file.path(), None);
         let look = |systems: &[MountedFileSystem]| {
-            look_at(&SysPaths::default(), systems, &wanted, &OnceCell::new()).unwrap_err()
+            look_at(&SysPaths::default(), systems, &wanted).unwrap_err()
         };
         let device = wanted.id.0;
         for (kind, option) in [
@@ -338,7 +312,7 @@ mod tests {
         let other = directory.path().join("other");
         std::fs::write(&other, b"two").unwrap();
         std::fs::rename(&other, &path).unwrap();
-        let unwritten = look_at(&SysPaths::default(), &systems, &wanted, &OnceCell::new());
+        let unwritten = look_at(&SysPaths::default(), &systems, &wanted);
         assert_eq!(unwritten, Err(PagesUnknown::NotFound));
     }
 

@@ -1,12 +1,14 @@
 //! Identity of a process.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use super::stat::{ProcessStat, parse_effective_user, parse_thread_group, ticks_to_duration};
 use crate::probe::sample::ProcessIdentity;
-use crate::probe::system::users::UserNames;
-use crate::probe::text::{open_relative, pread_all, pread_once};
+use crate::probe::text::{
+    nonempty_lines, open_relative, parse_number, pread_all, pread_once, read_file,
+};
 use crate::roots::SysPaths;
 
 /// Bytes of the arguments of a process that are kept. A user may have several MB of them, shared by
@@ -101,6 +103,38 @@ fn read_arguments(proc: BorrowedFd<'_>, pid: u32) -> Option<Vec<u8>> {
     Some(arguments.to_vec())
 }
 
+/// User names by user id, read once. Users known only to a directory service are shown as numbers.
+#[derive(Debug, Default)]
+struct UserNames {
+    names: HashMap<u32, String>,
+}
+
+impl UserNames {
+    /// Reads `/etc/passwd` through procfs, so that it is below the roots.
+    fn from_passwd(roots: &SysPaths) -> Self {
+        let text = read_file(&roots.proc.join("self/root/etc/passwd")).unwrap_or_default();
+        Self {
+            names: nonempty_lines(&text).filter_map(parse_entry).collect(),
+        }
+    }
+
+    /// The name, or the number where there is none.
+    fn user_name(&self, user: u32) -> String {
+        self.names
+            .get(&user)
+            .cloned()
+            .unwrap_or_else(|| user.to_string())
+    }
+}
+
+/// `name:password:number:...` (passwd(5)).
+fn parse_entry(line: &[u8]) -> Option<(u32, String)> {
+    let mut parts = line.split(|byte| *byte == b':');
+    let name = parts.next()?;
+    let user = u32::try_from(parse_number(parts.nth(1)?)?).ok()?;
+    Some((user, String::from_utf8_lossy(name).into_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +157,22 @@ mod tests {
             assert_eq!(arguments.ends_with(b"\0"), is_complete, "{length}");
         }
         assert_eq!(read_arguments(open.as_fd(), 8), None);
+    }
+
+    #[test]
+    fn user_without_name_is_shown_as_number() {
+        let users = UserNames {
+            names: [
+                &b"root:x:0:0:root:/root:/bin/sh"[..],
+                b"+::::::",
+                b"www:x:33:33::/:",
+            ]
+            .into_iter()
+            .filter_map(parse_entry)
+            .collect(),
+        };
+        assert_eq!(users.user_name(0), "root");
+        assert_eq!(users.user_name(33), "www");
+        assert_eq!(users.user_name(1000), "1000");
     }
 }

@@ -15,16 +15,25 @@ pub enum IoClass {
     Idle,
 }
 
+/// An I/O priority (kernel Documentation/block/ioprio.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoPriority {
+    /// Its class.
+    pub class: IoClass,
+    /// 0, the highest priority, to 7; unused for the idle class.
+    pub level: u8,
+}
+
 /// Selects one process or thread.
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 /// The class is stored above the level.
 const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
 
-/// Class and level of a process (ioprio_get(2)).
+/// The I/O priority of a process (ioprio_get(2)).
 ///
 /// # Errors
 /// When the process does not exist, or may not be queried.
-pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
+pub fn io_priority(pid: u32) -> io::Result<IoPriority> {
     let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
     // SAFETY: ioprio_get takes two numbers and no pointer.
     let answer = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid) };
@@ -37,7 +46,8 @@ pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
         3 => IoClass::Idle,
         _ => IoClass::Unset,
     };
-    Ok((class, (answer & 7) as u8))
+    let level = (answer & 7) as u8;
+    Ok(IoPriority { class, level })
 }
 
 /// Sets the class and level of a process (ioprio_set(2)); each of its threads has its own.
@@ -78,8 +88,9 @@ mod tests {
         let lowered = io_priority(pid).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(idle.0, IoClass::Idle);
-        assert_eq!(lowered, (IoClass::BestEffort, 6));
+        assert_eq!(idle.class, IoClass::Idle);
+        let (class, level) = (IoClass::BestEffort, 6);
+        assert_eq!(lowered, IoPriority { class, level });
         assert!(io_priority(u32::MAX).is_err());
     }
 }

@@ -1,28 +1,23 @@
 //! Readers of processes: /proc/PID, taskstats.
 
+pub mod blocked_task;
 pub mod closed_files;
 pub mod dependents;
-pub(crate) mod descriptors;
-pub(crate) mod entry;
-pub mod exit_records;
+mod descriptors;
+mod entry;
 pub mod file_pages;
-pub(crate) mod identifier;
+mod identifier;
 pub mod io_priority;
-mod listing;
-pub mod mappings;
 mod netlink;
 pub mod numbers;
 pub mod open_files;
+mod own_io;
 pub mod page_cache;
-pub(crate) mod reused_file;
-pub mod scanned_tasks;
+mod reused_file;
 pub mod stat;
-pub mod system_call;
-pub(crate) mod table;
+pub(super) mod table;
 pub mod task_scan;
-pub mod task_scanner;
 pub mod taskstats;
 pub mod temporary_name;
 pub mod thread_owner;
-pub mod thread_sleep;
-pub(crate) mod threads;
+mod threads;

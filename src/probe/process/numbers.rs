@@ -1,8 +1,63 @@
-//! Whether the number of a process in procfs means the same process elsewhere.
+//! Numbers of processes: which there are, and whether one means the same process outside of procfs.
+
+use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::CWD;
 
 use super::stat::parse_thread_group;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{
+    list_numbers, nonempty_lines, open_relative, parse_number, read_file, split_fields,
+};
 use crate::roots::SysPaths;
+
+/// When more process ids than this were assigned, listing all is cheaper than trying each.
+const MAX_PID_PROBES: u32 = 512;
+
+/// Follows which process ids are assigned: listing `/proc` is a large part of the cost of a sample.
+#[derive(Debug, Default)]
+pub(super) struct AssignedPids {
+    latest: Option<u32>,
+}
+
+impl AssignedPids {
+    /// The ids that were assigned since the previous call, to processes and threads; `None` where all
+    /// have to be listed.
+    pub(super) fn since_last_call(&mut self, roots: &SysPaths) -> Option<RangeInclusive<u32>> {
+        let latest = latest_pid(roots);
+        let before = std::mem::replace(&mut self.latest, latest);
+        let (before, latest) = (before?, latest?);
+        let count = latest.checked_sub(before)?;
+        (count <= MAX_PID_PROBES).then(|| before + 1..=latest)
+    }
+}
+
+/// The process ids in `/proc`, ascending; none where it cannot be listed.
+pub(super) fn list_pids(roots: &SysPaths) -> Vec<u32> {
+    let directory = open_relative(CWD, &roots.proc);
+    directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
+}
+
+/// The thread ids of the process with this directory.
+pub(super) fn list_tids(process: &Path) -> Vec<u32> {
+    let directory = open_relative(CWD, process.join("task"));
+    directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
+}
+
+/// Whether an id is that of a process that exists: threads have ids too, and directories that are not
+/// listed.
+pub(super) fn is_process(roots: &SysPaths, pid: u32) -> bool {
+    let status = read_file(&roots.proc.join(format!("{pid}/status")));
+    status.and_then(|text| parse_thread_group(&text)) == Some(pid)
+}
+
+/// The process id that was assigned last, from `/proc/loadavg`.
+fn latest_pid(roots: &SysPaths) -> Option<u32> {
+    let text = read_file(&roots.proc.join("loadavg"))?;
+    let latest = split_fields(text.trim_ascii()).nth(4)?;
+    u32::try_from(parse_number(latest)?).ok()
+}
 
 /// Which PID namespace the numbers of processes are of (pid_namespaces(7)). A system call, and a command such
 /// as kill(1), takes a number for that of the namespace of its caller; a path below `/proc` does not.
@@ -91,5 +146,28 @@ mod tests {
             ProcessNumbers::of_procfs(&SysPaths::default()),
             ProcessNumbers::Own
         );
+    }
+
+    fn assign(roots: &SysPaths, pid: u32) {
+        let line = format!("0.10 0.20 0.30 1/90 {pid}\n");
+        std::fs::write(roots.proc.join("loadavg"), line).unwrap();
+    }
+
+    #[test]
+    fn ids_that_were_assigned_are_few_or_all_are_listed() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(root.path());
+        std::fs::create_dir_all(&roots.proc).unwrap();
+        let mut pids = AssignedPids::default();
+        assert_eq!(pids.since_last_call(&roots), None, "not readable");
+        assign(&roots, 40);
+        assert_eq!(pids.since_last_call(&roots), None, "the first time");
+        assert!(pids.since_last_call(&roots).unwrap().is_empty());
+        assign(&roots, 43);
+        assert_eq!(pids.since_last_call(&roots), Some(41..=43));
+        assign(&roots, 5000);
+        assert_eq!(pids.since_last_call(&roots), None, "too many");
+        assign(&roots, 12);
+        assert_eq!(pids.since_last_call(&roots), None, "ids begin again");
     }
 }

@@ -1,20 +1,24 @@
-//! Open files on request: all of one process, and deleted files of the whole system that still
-//! occupy space.
+//! Open files on request: all of one process, deleted files of the whole system that still occupy space,
+//! and opening what another process has open.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 
+use super::numbers::list_pids;
 use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::drive::guard;
 use crate::drive::guard::Subject;
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
-use crate::probe::text::{parse_number, read_file};
+use crate::probe::text::{list_numbers, nonempty_lines, open_relative, read_file};
 use crate::roots::SysPaths;
 use crate::stats::sorting::SortList as _;
 
@@ -157,14 +161,8 @@ pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescri
 #[must_use]
 pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
     let mut found: BTreeMap<(u64, u64), DeletedFile> = BTreeMap::new();
-    let processes = fs::read_dir(&roots.proc).into_iter().flatten().flatten();
-    for process in processes {
-        let name = process.file_name();
-        if let Some(pid) = parse_number(name.as_encoded_bytes())
-            && let Ok(pid) = u32::try_from(pid)
-        {
-            collect_deleted(&process.path(), pid, &mut found);
-        }
+    for pid in list_pids(roots) {
+        collect_deleted(&roots.proc.join(pid.to_string()), pid, &mut found);
     }
     let mut found: Vec<DeletedFile> = found.into_values().collect();
     found.sort_list_by_key(|file| std::cmp::Reverse(file.held_bytes));
@@ -231,18 +229,49 @@ fn deleted_path(link: &Path) -> Option<Vec<u8>> {
 }
 
 fn list_descriptors(process: &Path) -> io::Result<Vec<u32>> {
-    let mut numbers: Vec<u32> = fs::read_dir(process.join("fd"))?
-        .flatten()
-        .filter_map(|entry| u32::try_from(parse_number(entry.file_name().as_encoded_bytes())?).ok())
-        .collect();
-    numbers.sort_unstable();
-    Ok(numbers)
+    Ok(list_numbers(
+        open_relative(CWD, process.join("fd"))?.as_fd(),
+    ))
 }
 
 fn read_descriptor_info(process: &Path, descriptor: u32) -> Option<DescriptorInfo> {
     parse_descriptor_info(&read_file(
         &process.join("fdinfo").join(descriptor.to_string()),
     )?)
+}
+
+/// Opens for reading what a process has open: neither a lease nor a FIFO delays the caller (open(2),
+/// `O_NONBLOCK`), and a write lease of the process is not broken. Only the process itself can have one, because a
+/// file with a write lease is open nowhere else.
+///
+/// # Errors
+/// The kernel's error; `EAGAIN` where the process, or somebody else, has a write lease.
+pub fn open_foreign_descriptor(descriptor: &Path, flags: OFlags) -> rustix::io::Result<File> {
+    if has_write_lease(descriptor) {
+        return Err(Errno::AGAIN);
+    }
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    openat(CWD, descriptor, flags, Mode::empty()).map(File::from)
+}
+
+/// Whether a process has a lease (fcntl(2), `F_SETLEASE`) by this descriptor that another one breaks by opening the
+/// file: its `/proc/PID/fdinfo` lists it (proc_pid_fdinfo(5), kernel 4.1).
+pub fn has_write_lease(descriptor: &Path) -> bool {
+    let information = || {
+        let process = descriptor.parent()?.parent()?;
+        let path = process.join("fdinfo").join(descriptor.file_name()?);
+        fs::read(path).ok()
+    };
+    let is_write_lease = |line: &[u8]| {
+        let mut words = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|it| !it.is_empty());
+        words.next() == Some(b"lock:")
+            && words.any(|word| word == b"LEASE")
+            && words.any(|word| word == b"WRITE")
+    };
+    descriptor.parent().and_then(Path::file_name) == Some(OsStr::new("fd"))
+        && information().is_some_and(|text| nonempty_lines(&text).any(is_write_lease))
 }
 
 #[cfg(test)]
@@ -330,5 +359,40 @@ mod tests {
     #[test]
     fn open_files_of_ended_process_is_an_error() {
         assert!(files_of_process(&SysPaths::default(), u32::MAX).is_err());
+    }
+
+    #[test]
+    fn opening_of_a_fifo_without_a_writer_does_not_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fifo");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(CWD, &path, kind, Mode::RUSR, 0).unwrap();
+        assert!(open_foreign_descriptor(&path, OFlags::empty()).is_ok());
+    }
+
+    #[test]
+    fn file_with_a_write_lease_is_not_opened() {
+        let process = tempfile::tempdir().unwrap();
+        for directory in ["fd", "fdinfo"] {
+            fs::create_dir(process.path().join(directory)).unwrap();
+        }
+        let file = process.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let descriptor = process.path().join("fd/3");
+        std::os::unix::fs::symlink(&file, &descriptor).unwrap();
+        let error_with = |lock: &str| {
+            let text = format!("pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t7\n{lock}");
+            fs::write(process.path().join("fdinfo/3"), text).unwrap();
+            open_foreign_descriptor(&descriptor, OFlags::empty()).err()
+        };
+        assert_eq!(error_with(""), None);
+        for lock in [
+            "lock:\t1: LEASE  ACTIVE    READ 709 fe:00:7 0 EOF\n",
+            "lock:\t1: POSIX  ADVISORY  WRITE 709 fe:00:7 0 EOF\n",
+        ] {
+            assert_eq!(error_with(lock), None, "{lock}");
+        }
+        let lease = "lock:\t1: LEASE  ACTIVE    WRITE 709 fe:00:7 0 EOF\n";
+        assert_eq!(error_with(lease), Some(Errno::AGAIN));
     }
 }

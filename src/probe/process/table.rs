@@ -5,25 +5,25 @@
 //! still the same. Everything else is read only for processes whose counters changed, and for the
 //! others in rotation.
 
-mod ended;
 mod reading;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::listing::{AssignedPids, list_pids};
-use super::reused_file::{DescriptorBudget, ReusedFile};
+use super::numbers::{AssignedPids, list_pids};
+use super::own_io::OwnIo;
+use super::reused_file::DescriptorBudget;
 use super::stat::parse_stat;
-use super::taskstats::DelayTotals;
+use super::taskstats::{DelayTotals, ThreadExit};
 use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::sample::{
-    Availability, OpenFile, ProbeNotice, ProcessIdentity, ProcessIo, ProcessSample,
+    Availability, ExitRecord, OpenFile, ProbeNotice, ProcessIdentity, ProcessSample,
 };
-use crate::probe::text::open_relative;
+use crate::probe::text::{open_relative, parse_number, read_small_file};
 use crate::roots::SysPaths;
 
 /// Unexplained bytes per sample above which all idle processes are read at once.
@@ -48,6 +48,21 @@ pub enum WaitSource {
     Taskstats,
 }
 
+/// How the processes are read in a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessReading<'r> {
+    /// Where the kernel's files are.
+    pub roots: &'r SysPaths,
+    /// Time of the sample.
+    pub at: Duration,
+    /// Bytes accounted to all processes since the previous sample, where known.
+    pub charged: Option<u64>,
+    /// Where delay times come from.
+    pub waits: WaitSource,
+    /// Whether the threads of active processes are read too.
+    pub threads: bool,
+}
+
 /// The known processes, between samples.
 #[derive(Debug)]
 pub struct ProcessTable {
@@ -61,8 +76,12 @@ pub struct ProcessTable {
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
     assigned_pids: AssignedPids,
-    show_threads: bool,
-    show_all: bool,
+    /// Whether the own I/O of processes is counted: without exit records what ended ones did would be
+    /// missing.
+    counts_own_io: bool,
+    /// What was counted of processes that this sample found to have ended; `None` where nothing is known
+    /// of one.
+    departed: HashMap<u32, Option<OwnIo>>,
     sample_number: u64,
     sample_time: Duration,
     /// Time between the last two samples; zero before the second.
@@ -76,9 +95,9 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// Creates an empty table.
+    /// Creates an empty table. `has_exit_records` is whether the kernel reports what ended threads did.
     #[must_use]
-    pub fn new(roots: &SysPaths) -> Self {
+    pub fn new(roots: &SysPaths, has_exit_records: bool) -> Self {
         Self {
             proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
@@ -88,8 +107,8 @@ impl ProcessTable {
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
             assigned_pids: AssignedPids::default(),
-            show_threads: false,
-            show_all: false,
+            counts_own_io: has_exit_records,
+            departed: HashMap::new(),
             sample_number: 0,
             sample_time: Duration::ZERO,
             sample_interval: Duration::ZERO,
@@ -105,45 +124,66 @@ impl ProcessTable {
         self.hierarchies = hierarchies;
     }
 
-    /// Reads the processes; `at` is the time of the sample, and `charged` the bytes accounted to
-    /// all processes since the previous one, where known.
-    pub fn update(
-        &mut self,
-        roots: &SysPaths,
-        waits: WaitSource,
-        (at, charged): (Duration, Option<u64>),
-    ) {
+    /// Reads the processes.
+    pub fn update(&mut self, reading: &ProcessReading<'_>) {
         self.sample_number += 1;
         if self.sample_number > 1 {
-            self.sample_interval = at.saturating_sub(self.sample_time);
+            self.sample_interval = reading.at.saturating_sub(self.sample_time);
         }
-        self.sample_time = at;
+        self.sample_time = reading.at;
         self.explained_bytes = 0;
         let Some(proc) = self.proc.take() else {
             return;
         };
-        self.discover_processes(proc.as_fd(), roots);
+        self.discover_processes(proc.as_fd(), reading.roots);
         let mut known = std::mem::take(&mut self.entries);
         known.retain(|pid, entry| {
             entry.needs_details = false;
             entry.is_active = false;
-            self.can_skip(*pid, entry)
-                || self.refresh_process(proc.as_fd(), *pid, entry, waits, roots)
+            self.can_skip(*pid, entry) || self.refresh_process(proc.as_fd(), entry, reading)
         });
-        let missing = charged.map_or(0, |charged| charged.saturating_sub(self.explained_bytes));
+        let charged = reading.charged.unwrap_or(0);
+        let missing = charged.saturating_sub(self.explained_bytes);
         if missing >= MIN_UNEXPLAINED_BYTES && self.sample_number >= self.next_search_sample {
             let before = self.explained_bytes;
-            known.retain(|pid, entry| {
-                entry.process.read_at == at
-                    || self.refresh_process(proc.as_fd(), *pid, entry, waits, roots)
+            known.retain(|_, entry| {
+                entry.process.read_at == reading.at
+                    || self.refresh_process(proc.as_fd(), entry, reading)
             });
             if self.explained_bytes - before < missing / 2 {
                 self.next_search_sample = self.sample_number + SEARCH_BACKOFF_SAMPLES;
             }
         }
-        self.examine_pipelines(proc.as_fd(), &mut known, roots);
+        self.examine_pipelines(proc.as_fd(), &mut known, reading.roots);
         self.entries = known;
         self.proc = Some(proc);
+    }
+
+    /// Counts what ended threads did, after the processes were read. Returns it by process for those that
+    /// have ended: what no sample contains.
+    pub fn count_ended(&mut self, threads: &[ThreadExit]) -> Vec<ExitRecord> {
+        let mut ended: BTreeMap<u32, ExitRecord> = BTreeMap::new();
+        for thread in threads {
+            if let Some(entry) = self.entries.get_mut(&thread.pid) {
+                entry.count_ended_thread(thread.tid, &thread.io);
+                continue;
+            }
+            let rest = match self.departed.get_mut(&thread.pid) {
+                Some(Some(own)) => own.count(thread.tid, &thread.io),
+                // What was shown of it is not known.
+                Some(None) => continue,
+                None => thread.io,
+            };
+            let record = ended.entry(thread.pid).or_insert_with(|| ExitRecord {
+                pid: thread.pid,
+                parent_pid: thread.parent_pid,
+                name: thread.name.clone(),
+                ..ExitRecord::default()
+            });
+            record.io = record.io.saturating_add(&rest);
+        }
+        self.departed.clear();
+        ended.into_values().collect()
     }
 
     /// Files that were written and closed since the last call, with their writers.
@@ -159,24 +199,13 @@ impl ProcessTable {
             .map(|(pid, _)| *pid)
     }
 
-    /// Sets whether threads are read too, from the next sample on.
-    pub fn set_show_threads(&mut self, shown: bool) {
-        self.show_threads = shown;
-    }
-
-    /// Sets whether idle processes are shown too, from the next sample on: then arguments and
-    /// owners of all are read.
-    pub fn set_show_all(&mut self, shown: bool) {
-        self.show_all = shown;
-    }
-
-    /// Reads the identity of active processes.
-    pub fn identify(&mut self) {
+    /// Reads the identity of active processes, or of all.
+    pub fn identify(&mut self, all: bool) {
         let Some(proc) = &self.proc else {
             return;
         };
         for entry in self.entries.values_mut() {
-            if !entry.is_identified && (entry.needs_identity || self.show_all) {
+            if !entry.is_identified && (entry.needs_identity || all) {
                 let known = &entry.process.identity;
                 let whole = self
                     .identifier
@@ -240,14 +269,12 @@ impl ProcessTable {
 
     /// Adds processes that have begun, and drops those that are no longer listed.
     fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let mut listed = list_pids(roots);
-        listed.sort_unstable();
+        let listed = list_pids(roots);
         let is_gone = |pid: &&u32| listed.binary_search(pid).is_err();
         let gone: Vec<u32> = self.entries.keys().filter(is_gone).copied().collect();
         for pid in gone {
             if let Some(mut entry) = self.entries.remove(&pid) {
-                self.record_closed(&mut entry, true);
-                entry.close_descriptors(&mut self.budget);
+                self.forget(&mut entry);
             }
         }
         if self.sample_number == 1 {
@@ -255,6 +282,16 @@ impl ProcessTable {
         }
         for pid in listed {
             self.add_process(proc, pid);
+        }
+    }
+
+    /// Keeps of a process that has ended what is needed until its end is counted.
+    fn forget(&mut self, entry: &mut ProcessEntry) {
+        self.record_closed(entry, true);
+        entry.close_descriptors(&mut self.budget);
+        if self.counts_own_io {
+            self.departed
+                .insert(entry.process.identity.pid, entry.own_io.take());
         }
     }
 
@@ -269,27 +306,30 @@ impl ProcessTable {
     /// Reads a new process; `None` when it has ended.
     fn read_new_process(&self, proc: BorrowedFd<'_>, pid: u32) -> Option<ProcessEntry> {
         let mut buffer = [0; 1024];
-        let opened = || open_relative(proc, format!("{pid}/stat"));
-        let text = ReusedFile::NotOpen.read_once(opened, &mut buffer).ok()?;
-        let stat = parse_stat(text)?;
-        let mut entry = ProcessEntry::new(self.identifier.identity_from_stat(pid, &stat));
-        entry.process.state = Some(stat.state);
-        entry.process.thread_count = stat.thread_count;
-        entry.process_group = stat.process_group;
-        entry.process.cpu_time = Some(self.identifier.ticks_to_duration(stat.cpu_ticks));
-        entry.reaped_faults = stat.reaped_faults;
-        // A process that has had no children has none of their I/O.
-        entry.process.ended_io = (stat.reaped_faults == 0).then(ProcessIo::default);
-        entry.recheck_ended = stat.reaped_faults > 0;
-        Some(entry)
+        let stat = parse_stat(read_small_file(proc, format!("{pid}/stat"), &mut buffer)?)?;
+        // Reading the threads of this process would be most of what it does.
+        let has_own_io = self.counts_own_io && self.own_pid != Some(pid);
+        Some(ProcessEntry {
+            process: ProcessSample {
+                identity: Arc::new(self.identifier.identity_from_stat(pid, &stat)),
+                state: Some(stat.state),
+                thread_count: stat.thread_count,
+                cpu_time: Some(self.identifier.ticks_to_duration(stat.cpu_ticks)),
+                reaped_faults: stat.reaped_faults,
+                ..ProcessSample::default()
+            },
+            process_group: stat.process_group,
+            own_io: has_own_io.then(OwnIo::default),
+            ..ProcessEntry::default()
+        })
     }
 }
 
 /// The id of this process in that procfs, which may belong to another PID namespace.
 fn find_own_pid(roots: &SysPaths) -> Option<u32> {
     let link = std::fs::read_link(roots.proc.join("self")).ok()?;
-    u32::try_from(crate::probe::text::parse_number(
-        link.as_os_str().as_encoded_bytes(),
-    )?)
-    .ok()
+    u32::try_from(parse_number(link.as_os_str().as_encoded_bytes())?).ok()
 }
+
+#[cfg(test)]
+mod tests;

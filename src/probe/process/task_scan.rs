@@ -1,56 +1,211 @@
-//! A look at a process at one moment: which of its threads are blocked in the kernel, where, and since
-//! which context switch. Several looks show who waits most, without delay accounting and without
-//! tracing.
+//! Scans of the tasks at a limited cost: which threads are blocked in the kernel, where, and since which
+//! context switch. Several scans show who waits most, without delay accounting and without tracing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::fs::CWD;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::blocked_task::switches_of;
+use super::numbers::{AssignedPids, is_process, list_pids, list_tids};
 use super::stat::parse_stat;
-use super::system_call::mount_id;
-use crate::drive::mounts::MountEntry;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, read_small_file, read_word};
+use crate::probe::text::{read_small_file, read_word};
 use crate::roots::SysPaths;
 
-pub use super::scanned_tasks::{BlockedTask, ScannedProcess, TaskScan};
+/// A scan of the tasks may take at most this fraction of the time between two scans.
+const MAX_SCAN_SHARE: f64 = 0.02;
+/// Time between two scans, even if they take more than that.
+const MAX_SCAN_GAP: Duration = Duration::from_secs(1);
+/// A process that has been idle for this long is looked at once in this time: this late, and the time
+/// between two scans, a wait of it is noticed.
+const QUIET_TIME: Duration = Duration::from_secs(3);
+/// Groups of quiet processes whose turns come at different times.
+const TURN_GROUPS: u32 = 16;
 
 /// The parent of all kernel threads.
 const KERNEL_THREAD_PARENT: u32 = 2;
 /// Wait channels of a request to a FUSE server, which may be slept in interruptibly
 /// (fs/fuse/dev.c).
 const FUSE_CHANNELS: [&str; 2] = ["request_wait_answer", "fuse_wait_on_page_writeback"];
-/// Open files that are examined for a blocked process at most.
-const MAX_FILES: usize = 64;
 /// `/proc/PID/stat` is never longer: 52 numbers and a name of 15 bytes.
 const STAT_BYTES: usize = 1024;
 
+/// All processes at one time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskScan {
+    /// Time of the scan (`CLOCK_BOOTTIME`).
+    pub at: Duration,
+    /// Processor time of each process since it began, in ticks, by process id.
+    pub processes: BTreeMap<u32, ScannedProcess>,
+    /// The tasks that are blocked.
+    pub blocked: Vec<BlockedTask>,
+}
+
+/// A process in a scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScannedProcess {
+    /// Start time in ticks since boot.
+    pub start_ticks: u64,
+    /// Name of the program.
+    pub name: Arc<[u8]>,
+    /// Processor time in ticks.
+    pub cpu_ticks: u64,
+}
+
+/// A task in uninterruptible sleep, or one that waits for a FUSE server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedTask {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name of the thread.
+    pub name: Vec<u8>,
+    /// Whether it is a thread of the kernel.
+    pub is_kernel_thread: bool,
+    /// Kernel function that it waits in.
+    pub wait_channel: Option<String>,
+    /// Its context switches so far: equal in two scans means that it has slept in between.
+    pub switches: Option<u64>,
+}
+
+/// Scans the tasks, but not so often that the scans are a noticeable load.
+#[derive(Debug, Default)]
+pub struct TaskScanner {
+    next_scan: Duration,
+    processes: BTreeMap<u32, FollowedProcess>,
+    assigned_pids: AssignedPids,
+    /// When `/proc` was listed.
+    listed_at: Duration,
+}
+
+/// A process between scans.
+#[derive(Debug, Default)]
+struct FollowedProcess {
+    process: ScannedProcess,
+    /// `None` for a process that has begun since the last scan.
+    looked_at: Option<Duration>,
+    /// When it last ran or was blocked, as far as the looks show.
+    active_at: Duration,
+}
+
+impl FollowedProcess {
+    /// Whether it has been idle for a while and its turn has not come.
+    fn can_skip(&self, pid: u32, now: Duration) -> bool {
+        let offset = QUIET_TIME * (pid % TURN_GROUPS) / TURN_GROUPS;
+        let turn = |at: Duration| (at + offset).as_nanos() / QUIET_TIME.as_nanos();
+        now.saturating_sub(self.active_at) >= QUIET_TIME
+            && self.looked_at.is_some_and(|at| turn(at) == turn(now))
+    }
+
+    fn follow(&mut self, look: &ProcessLook, now: Duration) {
+        let is_idle = !look.is_running && look.blocked.is_empty();
+        let is_unchanged = self.looked_at.is_some() && self.process == look.process;
+        if !(is_idle && is_unchanged) {
+            self.active_at = now;
+        }
+        self.process.clone_from(&look.process);
+        self.looked_at = Some(now);
+    }
+}
+
+impl TaskScanner {
+    /// Whether enough time has passed since the last scan. Times are on the clock of the samples.
+    #[must_use]
+    pub fn is_due(&self, now: Duration) -> bool {
+        now >= self.next_scan
+    }
+
+    /// Scans the tasks. A process that has been idle for 3 s is in the scan as it was when it was last
+    /// looked at, at most 3 s ago. `with_fuse` is whether requests to FUSE servers may be outstanding,
+    /// which makes the wait channels of sleeping tasks worth reading.
+    pub fn scan(&mut self, roots: &SysPaths, begun: Duration, with_fuse: bool) -> TaskScan {
+        let worked = thread_time();
+        let mut scan = TaskScan {
+            at: begun,
+            ..TaskScan::default()
+        };
+        self.list_processes(roots, begun);
+        self.processes.retain(|pid, followed| {
+            if followed.can_skip(*pid, begun) {
+                return true;
+            }
+            let Some(look) = look_at_process(roots, *pid, with_fuse) else {
+                return false;
+            };
+            followed.follow(&look, begun);
+            scan.blocked.extend(look.blocked);
+            true
+        });
+        let processes = self.processes.iter();
+        scan.processes = processes
+            .map(|(pid, followed)| (*pid, followed.process.clone()))
+            .collect();
+        // Processor time: on a busy machine the scan itself waits, and is needed most.
+        let taken = thread_time().saturating_sub(worked);
+        self.next_scan = begun + taken.div_f64(MAX_SCAN_SHARE).min(MAX_SCAN_GAP);
+        scan
+    }
+
+    /// Adds processes that have begun, and once in [`QUIET_TIME`] removes those that have ended and
+    /// were not looked at since.
+    fn list_processes(&mut self, roots: &SysPaths, now: Duration) {
+        let begun = self.assigned_pids.since_last_call(roots);
+        let is_listing_due = now.saturating_sub(self.listed_at) >= QUIET_TIME;
+        if let Some(begun) = begun.filter(|_| !is_listing_due) {
+            for pid in begun.filter(|pid| is_process(roots, *pid)) {
+                self.processes.entry(pid).or_default();
+            }
+            return;
+        }
+        self.listed_at = now;
+        let listed = list_pids(roots);
+        self.processes
+            .retain(|pid, _| listed.binary_search(pid).is_ok());
+        for pid in listed {
+            self.processes.entry(pid).or_default();
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
 /// What is seen of a process at one moment.
 #[derive(Debug)]
-pub(super) struct ProcessLook {
-    pub(super) process: ScannedProcess,
+struct ProcessLook {
+    process: ScannedProcess,
     /// Whether the process, or the first of its threads, runs or wants to.
-    pub(super) is_running: bool,
+    is_running: bool,
     /// Its threads that are blocked.
-    pub(super) blocked: Vec<BlockedTask>,
+    blocked: Vec<BlockedTask>,
 }
 
 /// Looks at a process and its threads; `None` where it has ended. `with_fuse` is whether requests to
 /// FUSE servers may be outstanding, which makes the wait channels of sleeping tasks worth reading.
-pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Option<ProcessLook> {
+fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Option<ProcessLook> {
     let place = roots.proc.join(pid.to_string());
     let mut buffer = [0; STAT_BYTES];
-    let text = read_small_file(&place.join("stat"), &mut buffer);
-    let stat = text.and_then(parse_stat)?;
+    let stat = parse_stat(read_small_file(CWD, place.join("stat"), &mut buffer)?)?;
     let is_kernel_thread = pid == KERNEL_THREAD_PARENT || stat.parent_pid == KERNEL_THREAD_PARENT;
     let blocked_thread = |tid: u32, place: &Path, state: char, name: &[u8]| {
-        let asleep = state == 'S' && with_fuse && !is_kernel_thread;
-        if state != 'D' && !asleep {
+        if state != 'D' && !(state == 'S' && with_fuse && !is_kernel_thread) {
             return None;
         }
         let channel = read_word(&place.join("wchan")).filter(|name| name != "0");
-        let in_fuse = || {
-            let channel = channel.as_deref().unwrap_or_default();
-            FUSE_CHANNELS.iter().any(|known| channel.starts_with(known))
-        };
-        (state == 'D' || in_fuse()).then(|| BlockedTask {
+        let is_in_fuse = channel
+            .as_ref()
+            .is_some_and(|channel| FUSE_CHANNELS.iter().any(|known| channel.starts_with(known)));
+        (state == 'D' || is_in_fuse).then(|| BlockedTask {
             pid,
             tid,
             name: name.to_vec(),
@@ -59,21 +214,20 @@ pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Op
             switches: switches_of(place),
         })
     };
-    let blocked = if stat.thread_count <= 1 {
-        let only = blocked_thread(pid, &place, stat.state, stat.name);
-        only.into_iter().collect()
-    } else {
-        let threads = std::fs::read_dir(place.join("task"));
-        let threads = threads.into_iter().flatten().flatten();
-        let look = |thread: std::fs::DirEntry| {
-            let tid = parse_number(thread.file_name().as_encoded_bytes())?;
-            let mut buffer = [0; STAT_BYTES];
-            let text = read_small_file(&thread.path().join("stat"), &mut buffer);
-            let stat = text.and_then(parse_stat)?;
-            let tid = u32::try_from(tid).ok()?;
-            blocked_thread(tid, &thread.path(), stat.state, stat.name)
-        };
-        threads.filter_map(look).collect()
+    let look_at_thread = |tid: u32| {
+        let place = place.join(format!("task/{tid}"));
+        let mut buffer = [0; STAT_BYTES];
+        let stat = parse_stat(read_small_file(CWD, place.join("stat"), &mut buffer)?)?;
+        blocked_thread(tid, &place, stat.state, stat.name)
+    };
+    let blocked = match stat.thread_count {
+        0 | 1 => blocked_thread(pid, &place, stat.state, stat.name)
+            .into_iter()
+            .collect(),
+        _ => list_tids(&place)
+            .into_iter()
+            .filter_map(look_at_thread)
+            .collect(),
     };
     Some(ProcessLook {
         process: ScannedProcess {
@@ -86,151 +240,5 @@ pub(super) fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Op
     })
 }
 
-/// The context switches of a thread so far.
-#[must_use]
-pub fn read_switches(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<u64> {
-    switches_of(&roots.proc.join(format!("{pid}/task/{tid}")))
-}
-
-/// The context switches of the task with this directory.
-fn switches_of(place: &Path) -> Option<u64> {
-    parse_switches(&read_file(&place.join("status"))?)
-}
-
-/// The context switches of a task, voluntary or not, from `/proc/PID/status`.
-#[must_use]
-pub fn parse_switches(text: &[u8]) -> Option<u64> {
-    let count = |name: &[u8]| {
-        let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
-        parse_number(line.trim_ascii())
-    };
-    count(b"voluntary_ctxt_switches:")?.checked_add(count(b"nonvoluntary_ctxt_switches:")?)
-}
-
-/// The kernel stack of a task, innermost function first; `None` without root.
-#[must_use]
-pub fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
-    let text = read_file(&roots.proc.join(format!("{pid}/task/{tid}/stack")))?;
-    let functions: Vec<String> = nonempty_lines(&text)
-        .filter_map(|line| {
-            let line = String::from_utf8_lossy(line);
-            let (_, function) = line.split_once("] ")?;
-            Some(function.split('+').next().unwrap_or(function).to_owned())
-        })
-        .collect();
-    (!functions.is_empty()).then_some(functions)
-}
-
-/// A file system that a process has files open on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsedMount {
-    /// Mount ID.
-    pub id: u64,
-    /// Device number of its files.
-    pub device_id: (u32, u32),
-    /// File system type.
-    pub kind: String,
-}
-
-/// Paths below `/dev` that a process has open, among them its block devices. The links are read,
-/// not followed.
-#[must_use]
-pub fn open_device_paths(roots: &SysPaths, pid: u32) -> Vec<String> {
-    let Ok(descriptors) = std::fs::read_dir(roots.proc.join(format!("{pid}/fd"))) else {
-        return Vec::new();
-    };
-    let paths = descriptors
-        .flatten()
-        .take(MAX_FILES)
-        .filter_map(|descriptor| {
-            let path = std::fs::read_link(descriptor.path()).ok()?;
-            path.to_str()
-                .filter(|path| path.starts_with("/dev/"))
-                .map(str::to_owned)
-        });
-    paths.collect()
-}
-
-/// The file systems of the open files of a process. Nothing here asks the file systems themselves, which may not respond.
-#[must_use]
-pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<UsedMount> {
-    let process = roots.proc.join(pid.to_string());
-    let Ok(descriptors) = std::fs::read_dir(process.join("fdinfo")) else {
-        return Vec::new();
-    };
-    let mut found: Vec<UsedMount> = Vec::new();
-    for descriptor in descriptors.flatten().take(MAX_FILES) {
-        let id = mount_id(&descriptor.path());
-        let mount = mounts.iter().find(|mount| Some(mount.id) == id);
-        let used = mount.map(|mount| UsedMount {
-            id: mount.id,
-            device_id: mount.device_id,
-            kind: mount.file_system.clone(),
-        });
-        found.extend(used.filter(|used| !found.contains(used)));
-    }
-    found
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(root: &Path, file: &str, content: &str) {
-        let path = root.join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
-    }
-
-    fn stat(pid: u32, name: &str, state: char, parent: u32, threads: u32) -> String {
-        format!(
-            "{pid} ({name}) {state} {parent} {pid} 1 0 -1 4 1 0 0 0 7 5 0 0 20 0 {threads} 0 900 1 2\n"
-        )
-    }
-
-    const STATUS: &str = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
-
-    #[test]
-    fn look_finds_blocked_threads_and_processor_times() {
-        let root = tempfile::tempdir().unwrap();
-        let at = root.path();
-        write(at, "proc/10/stat", &stat(10, "cp (1)", 'D', 1, 1));
-        write(at, "proc/10/wchan", "balance_dirty_pages");
-        write(at, "proc/10/status", STATUS);
-        write(at, "proc/20/stat", &stat(20, "db", 'S', 1, 2));
-        write(at, "proc/20/task/20/stat", &stat(20, "db", 'S', 1, 2));
-        write(at, "proc/20/task/20/wchan", "request_wait_answer");
-        write(at, "proc/20/task/21/stat", &stat(21, "writer", 'D', 1, 2));
-        write(at, "proc/30/stat", &stat(30, "kworker/0:1", 'D', 2, 1));
-        let roots = SysPaths::under_root(at);
-        let look = |pid, with_fuse| look_at_process(&roots, pid, with_fuse).unwrap();
-        assert_eq!(look(10, false).process.cpu_ticks, 12);
-        let found: Vec<_> = [10, 20, 30]
-            .into_iter()
-            .flat_map(|pid| look(pid, false).blocked)
-            .map(|task| (task.tid, task.is_kernel_thread, task.wait_channel))
-            .collect();
-        let channel = Some("balance_dirty_pages".to_owned());
-        assert_eq!(
-            found,
-            [(10, false, channel), (21, false, None), (30, true, None)]
-        );
-        assert_eq!(look(10, false).blocked[0].switches, Some(42));
-        assert!(look(20, true).blocked.iter().any(|task| task.tid == 20));
-        assert!(look_at_process(&roots, 40, false).is_none());
-    }
-
-    #[test]
-    fn stack_lists_functions_innermost_first() {
-        let root = tempfile::tempdir().unwrap();
-        write(
-            root.path(),
-            "proc/7/task/8/stack",
-            "[<0>] request_wait_answer+0x12/0x20\n[<0>] fuse_lookup+0x1/0x2\n",
-        );
-        let roots = SysPaths::under_root(root.path());
-        let stack = kernel_stack(&roots, 7, 8).unwrap();
-        assert_eq!(stack, ["request_wait_answer", "fuse_lookup"]);
-        assert_eq!(kernel_stack(&roots, 7, 9), None);
-    }
-}
+mod tests;

@@ -1,25 +1,39 @@
-//! Block I/O delay by process, from taskstats over generic netlink (kernel
-//! Documentation/accounting/taskstats.rst and delay-accounting.rst).
+//! Delay times of processes and the I/O of threads that end, from taskstats over generic netlink (kernel
+//! Documentation/accounting/taskstats.rst and delay-accounting.rst; the struct in
+//! include/uapi/linux/taskstats.h).
 //!
-//! Needs CAP_NET_ADMIN. Without it, or on a kernel without CONFIG_TASKSTATS, a request fails and no
-//! values are available: the caller uses another source or none.
+//! Both need CAP_NET_ADMIN. Without it, or on a kernel without CONFIG_TASKSTATS, the caller uses another
+//! source or none.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use super::netlink::{TaskstatsLink, parse_attributes, parse_messages, u16_at, u32_at, u64_at};
+use crate::probe::sample::ProcessIo;
+use crate::probe::text::read_file;
+use crate::roots::SysPaths;
 
 /// Requests per send: the replies to all of them fit the socket's buffer.
 const MAX_REQUESTS_PER_SEND: usize = 48;
+/// Bytes of records that the kernel keeps between two samples: some thousand threads.
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+/// Version of the struct since which a record names the process of the thread (Linux 5.19).
+const FIRST_VERSION_WITH_PROCESS: u16 = 12;
+/// The version that alone has two further fields of 8 bytes after each delay: those of other versions are
+/// at the end, behind everything that is read here.
+const VERSION_WITH_SHIFTED_FIELDS: u16 = 15;
 
-/// linux/taskstats.h.
-mod abi {
-    pub(crate) const TASKSTATS_CMD_ATTR_TGID: u16 = 2;
-    pub(crate) const TASKSTATS_TYPE_TGID: u16 = 2;
-    pub(crate) const TASKSTATS_TYPE_STATS: u16 = 3;
-    pub(crate) const TASKSTATS_TYPE_AGGR_TGID: u16 = 5;
+/// Attributes of commands and of replies.
+mod attribute {
+    pub(super) const TGID: u16 = 2;
+    pub(super) const REGISTER_CPUMASK: u16 = 3;
+    pub(super) const DEREGISTER_CPUMASK: u16 = 4;
+    pub(super) const STATS: u16 = 3;
+    pub(super) const AGGREGATE_OF_THREAD: u16 = 4;
+    pub(super) const AGGREGATE_OF_PROCESS: u16 = 5;
 }
 
 /// Delay times of a process, summed over its threads.
@@ -60,7 +74,7 @@ impl TaskstatsSocket {
             for pid in batch {
                 let value = pid.to_ne_bytes();
                 self.link
-                    .push_request(&mut request, abi::TASKSTATS_CMD_ATTR_TGID, &value);
+                    .push_request(&mut request, attribute::TGID, &value);
             }
             if self.link.send(&request).is_err()
                 || self.receive_replies(batch.len(), &mut report).is_err()
@@ -108,29 +122,28 @@ pub fn parse_replies(
 
 /// Process id and delay times from a reply.
 fn parse_reply(payload: &[u8]) -> Option<(u32, DelayTotals)> {
-    let (_, aggregate) =
-        parse_attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_TGID)?;
-    let (mut pid, mut stats) = (None, None);
-    for (kind, value) in parse_attributes(aggregate) {
-        match kind {
-            abi::TASKSTATS_TYPE_TGID => pid = u32_at(value, 0),
-            abi::TASKSTATS_TYPE_STATS => stats = Some(value),
-            _ => {}
-        }
-    }
-    Some((pid?, parse_delays(stats?)?))
+    let aggregate = attribute_of(payload, attribute::AGGREGATE_OF_PROCESS)?;
+    let pid = u32_at(attribute_of(aggregate, attribute::TGID)?, 0)?;
+    Some((
+        pid,
+        parse_delays(attribute_of(aggregate, attribute::STATS)?)?,
+    ))
 }
 
-/// `blkio_delay_total` and `swapin_delay_total` of struct taskstats, in nanoseconds.
+fn attribute_of(payload: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut attributes = parse_attributes(payload);
+    attributes
+        .find(|(kind, _)| *kind == wanted)
+        .map(|(_, value)| value)
+}
+
+/// `blkio_delay_total` and `swapin_delay_total`, in nanoseconds.
 ///
 /// A process that began before accounting was switched on has counts of 0 like one that never
 /// waited. So either is known only once something was counted; then 0 of the other is 0.
-///
-/// Version 15 alone has `cpu_delay_max` and `cpu_delay_min` before them, and the like behind each
-/// pair; version 16 moved these to the end, where all versions before had added their fields.
 fn parse_delays(stats: &[u8]) -> Option<DelayTotals> {
     let (io_at, swap_at) = match u16_at(stats, 0)? {
-        15 => (48, 80),
+        VERSION_WITH_SHIFTED_FIELDS => (48, 80),
         _ => (32, 48),
     };
     let (io_count, swap_count) = (u64_at(stats, io_at)?, u64_at(stats, swap_at)?);
@@ -142,68 +155,245 @@ fn parse_delays(stats: &[u8]) -> Option<DelayTotals> {
     })
 }
 
+/// Why there are no exit records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoExitRecords {
+    /// The kernel has no taskstats, or refuses the registration for a reason of its own.
+    NotSupported,
+    /// CAP_NET_ADMIN is missing.
+    NotPermitted,
+    /// This process is in another user or PID namespace than the first one.
+    OtherNamespace,
+    /// Records do not arrive: this process is in another network namespace than the first one.
+    OtherNetworkNamespace,
+    /// Records do not name the process of a thread: a kernel before 5.19.
+    ProcessNotNamed,
+}
+
+/// A thread that has ended, as the kernel reports it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadExit {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id of the parent of the process.
+    pub parent_pid: u32,
+    /// Name of the thread, at most 15 bytes.
+    pub name: Vec<u8>,
+    /// Its I/O counters, without those of ended children.
+    pub io: ProcessIo,
+}
+
+/// A socket that receives a record of each thread that ends. Records go to listeners in the first network
+/// namespace, and only a process of the first user and PID namespaces may register (kernel/taskstats.c,
+/// `add_del_listener`, `send_cpu_listeners`).
+#[derive(Debug)]
+pub struct ExitRecordSocket {
+    link: TaskstatsLink,
+    processors: Vec<u8>,
+}
+
+impl ExitRecordSocket {
+    /// Registers for the records of all processors, and lets a thread end to see that they arrive.
+    ///
+    /// # Errors
+    ///
+    /// Why none are available.
+    pub fn open(roots: &SysPaths) -> Result<Self, NoExitRecords> {
+        let processors = read_file(&roots.sys.join("devices/system/cpu/possible"))
+            .ok_or(NoExitRecords::NotSupported)?;
+        let mut processors = processors.trim_ascii().to_vec();
+        processors.push(0);
+        let mut link = TaskstatsLink::open().ok_or(NoExitRecords::NotSupported)?;
+        // Without it the limit net.core.rmem_default holds, and more records are lost.
+        let _ = set_socket_recv_buffer_size_force(&link.socket, RECEIVE_BUFFER_BYTES);
+        link.command(attribute::REGISTER_CPUMASK, &processors)
+            .map_err(|error| match error {
+                Errno::PERM | Errno::ACCESS => NoExitRecords::NotPermitted,
+                Errno::INVAL => NoExitRecords::OtherNamespace,
+                _ => NoExitRecords::NotSupported,
+            })?;
+        let mut socket = Self { link, processors };
+        socket.expect_record_of_own_thread()?;
+        Ok(socket)
+    }
+
+    /// The kernel sends the record of a thread before joining it returns.
+    fn expect_record_of_own_thread(&mut self) -> Result<(), NoExitRecords> {
+        let _ = std::thread::spawn(|| {}).join();
+        let mut versions = Vec::new();
+        let lost = self.receive_all(|datagram, family| {
+            versions.extend(thread_stats(datagram, family).filter_map(|stats| u16_at(stats, 0)));
+        });
+        match versions.first() {
+            Some(version) if *version >= FIRST_VERSION_WITH_PROCESS => Ok(()),
+            Some(_) => Err(NoExitRecords::ProcessNotNamed),
+            None if lost => Ok(()),
+            None => Err(NoExitRecords::OtherNetworkNamespace),
+        }
+    }
+
+    /// Takes the records that have arrived; also whether the kernel dropped some, because more arrived
+    /// than it keeps.
+    pub fn take(&mut self) -> (Vec<ThreadExit>, bool) {
+        let mut threads = Vec::new();
+        let lost = self.receive_all(|datagram, family| {
+            threads.extend(parse_thread_exits(datagram, family));
+        });
+        (threads, lost)
+    }
+
+    /// Passes on each datagram with the number of the family; returns whether some were dropped.
+    fn receive_all(&mut self, mut each: impl FnMut(&[u8], u16)) -> bool {
+        let family = self.link.family_id();
+        let mut lost = false;
+        loop {
+            match self.link.receive(RecvFlags::DONTWAIT) {
+                Ok(datagram) => each(datagram, family),
+                // The kernel reports once that its buffer was full, then what was in it.
+                Err(Errno::NOBUFS) => lost = true,
+                Err(Errno::INTR) => {}
+                Err(_) => return lost,
+            }
+        }
+    }
+}
+
+impl Drop for ExitRecordSocket {
+    fn drop(&mut self) {
+        let mut request = Vec::new();
+        let processors = &self.processors;
+        self.link
+            .push_request(&mut request, attribute::DEREGISTER_CPUMASK, processors);
+        // Where it fails, the kernel notices at the next record that the socket is closed.
+        let _ = self.link.send(&request);
+    }
+}
+
+/// The records of a datagram, one for each thread that has ended and names its process.
+pub fn parse_thread_exits(datagram: &[u8], family: u16) -> impl Iterator<Item = ThreadExit> {
+    thread_stats(datagram, family).filter_map(parse_thread)
+}
+
+/// The struct taskstats of each thread; messages that sum up a process have no I/O and are passed
+/// over.
+fn thread_stats(datagram: &[u8], family: u16) -> impl Iterator<Item = &[u8]> {
+    let messages = parse_messages(datagram).filter(move |message| message.kind == family);
+    messages.filter_map(|message| {
+        let aggregate = attribute_of(message.payload, attribute::AGGREGATE_OF_THREAD)?;
+        attribute_of(aggregate, attribute::STATS)
+    })
+}
+
+/// `ac_comm` of 32 bytes, `ac_pid`, `ac_ppid`, the counters from `read_char` on, `ac_tgid`.
+fn parse_thread(stats: &[u8]) -> Option<ThreadExit> {
+    // Three delays precede the name, and three more the process.
+    let (shift, process_shift) = match u16_at(stats, 0)? {
+        version if version < FIRST_VERSION_WITH_PROCESS => return None,
+        VERSION_WITH_SHIFTED_FIELDS => (48, 96),
+        _ => (0, 0),
+    };
+    let name = stats.get(80 + shift..112 + shift)?;
+    let counter = |index: usize| u64_at(stats, 216 + shift + 8 * index);
+    Some(ThreadExit {
+        pid: u32_at(stats, 368 + process_shift)?,
+        tid: u32_at(stats, 128 + shift)?,
+        parent_pid: u32_at(stats, 132 + shift)?,
+        name: name
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default()
+            .to_vec(),
+        io: ProcessIo {
+            rchar: counter(0)?,
+            wchar: counter(1)?,
+            read_calls: counter(2)?,
+            write_calls: counter(3)?,
+            read_bytes: counter(4)?,
+            write_bytes: counter(5)?,
+            cancelled_write_bytes: counter(6)?,
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
     use crate::requirement::{Requirement, skip};
 
-    /// A reply of the given version whose 64-bit fields after the first 16 bytes count up.
-    fn stats_of_version(version: u16) -> Vec<u8> {
-        let mut bytes = vec![0; 16];
-        bytes[..2].copy_from_slice(&version.to_ne_bytes());
-        for field in 1..=20_u64 {
-            bytes.extend(field.to_ne_bytes());
-        }
-        bytes
-    }
-
-    #[test]
-    fn taskstats_version_15_has_two_extra_fields() {
-        // cpu_count 1, cpu_delay_total 2, blkio_count 3, blkio_delay_total 4, swapin_count 5 ...
-        let of = |version| {
-            let delays = parse_delays(&stats_of_version(version)).unwrap();
-            (
-                delays.io_delay.unwrap().as_nanos(),
-                delays.swap_in_delay.unwrap().as_nanos(),
-            )
+    /// A struct taskstats of a version, cut to that many bytes, in which each field holds what its name says.
+    fn stats_of_version(version: u16, size: usize) -> Vec<u8> {
+        let is_shifted = version == VERSION_WITH_SHIFTED_FIELDS;
+        let (delays, moved, moved_process) = if is_shifted {
+            ([48, 80], 48, 96)
+        } else {
+            ([32, 48], 0, 0)
         };
-        assert_eq!((of(8), of(14), of(16)), ((4, 6), (4, 6), (4, 6)));
-        // cpu_delay_max 3, cpu_delay_min 4, blkio 5 to 8, swapin 9 to 12
-        assert_eq!(of(15), (6, 10));
-        assert_eq!(parse_delays(&[0; 20]), None);
-        assert_eq!(parse_delays(&[0; 200]), Some(DelayTotals::default()));
+        let mut stats = vec![0; 600];
+        let mut put = |at: usize, bytes: &[u8]| stats[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &version.to_ne_bytes());
+        for (at, total) in delays.into_iter().zip([4_000_000_u64, 2_000_000]) {
+            put(at, &3_u64.to_ne_bytes());
+            put(at + 8, &total.to_ne_bytes());
+        }
+        put(80 + moved, b"dd");
+        put(128 + moved, &61_u32.to_ne_bytes());
+        put(132 + moved, &50_u32.to_ne_bytes());
+        for counter in 0..7_u64 {
+            put(
+                216 + moved + 8 * counter as usize,
+                &(100 + counter).to_ne_bytes(),
+            );
+        }
+        put(368 + moved_process, &60_u32.to_ne_bytes());
+        stats.truncate(size);
+        stats
     }
 
-    /// Size of struct taskstats, and offsets of `blkio_count` and `swapin_count`, by version: from
-    /// include/uapi/linux/taskstats.h of Linux 5.15.100 and 6.6.9, compiled for x86-64.
-    const STRUCTS: [(u16, usize, usize, usize); 2] = [(10, 352, 32, 48), (14, 432, 32, 48)];
-
+    /// Of Linux 5.15.100 the struct has 352 bytes, of 6.6.9 it has 432.
     #[test]
-    fn delays_are_read_from_the_struct_of_kernels_5_15_and_6_6() {
-        for (version, size, io_at, swap_at) in STRUCTS {
-            let mut stats = vec![0; size];
-            let mut put = |at: usize, number: u64| {
-                stats[at..at + 8].copy_from_slice(&number.to_ne_bytes());
-            };
-            put(0, u64::from(version));
-            put(io_at, 3);
-            put(io_at + 8, 4_000_000);
-            put(swap_at, 1);
-            put(swap_at + 8, 2_000_000);
+    fn fields_are_found_in_all_versions() {
+        for version in [8, 10, 12, 13, 14, 15, 16] {
+            let stats = stats_of_version(version, 600);
             let delays = parse_delays(&stats).unwrap();
             assert_eq!(delays.io_delay, Some(Duration::from_millis(4)), "{version}");
-            assert_eq!(delays.swap_in_delay, Some(Duration::from_millis(2)));
+            assert_eq!(
+                delays.swap_in_delay,
+                Some(Duration::from_millis(2)),
+                "{version}"
+            );
+            let Some(thread) = parse_thread(&stats) else {
+                assert!(version < 12, "no process id: {version}");
+                continue;
+            };
+            assert_eq!(
+                (thread.pid, thread.tid, thread.parent_pid),
+                (60, 61, 50),
+                "{version}"
+            );
+            assert_eq!(thread.name, b"dd");
+            let io = thread.io;
+            assert_eq!(
+                (io.rchar, io.cancelled_write_bytes),
+                (100, 106),
+                "{version}"
+            );
         }
+        assert_eq!(parse_delays(&[0; 20]), None);
+        assert_eq!(parse_delays(&[0; 200]), Some(DelayTotals::default()));
+        assert!(parse_delays(&stats_of_version(10, 352)).is_some());
+        assert!(parse_thread(&stats_of_version(14, 432)).is_some());
+        assert_eq!(parse_thread(&stats_of_version(14, 370)), None, "cut");
     }
 
     #[test]
-    fn taskstats_replies_for_own_process() {
+    fn delays_of_own_process_are_answered() {
         let Some(mut taskstats) = TaskstatsSocket::open() else {
-            skip(
-                Requirement::Taskstats,
-                "taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS",
-            );
-            return;
+            let reason = "taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS";
+            return skip(Requirement::Taskstats, reason);
         };
         let pids: Vec<u32> = std::iter::repeat_n(std::process::id(), MAX_REQUESTS_PER_SEND + 1)
             .chain([u32::MAX >> 1])
@@ -214,5 +404,29 @@ mod tests {
             answers += 1;
         });
         assert_eq!(answers, MAX_REQUESTS_PER_SEND + 1);
+    }
+
+    #[test]
+    fn record_of_an_ended_process_arrives_with_its_io() {
+        let mut socket = match ExitRecordSocket::open(&SysPaths::default()) {
+            Ok(socket) => socket,
+            Err(reason) => {
+                let reason = format!("exit records of taskstats: {reason:?}");
+                return skip(Requirement::Taskstats, &reason);
+            }
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![1; 3_000_000]).unwrap();
+        let mut cat = Command::new("cat");
+        let cat = cat.arg(file.path()).stdout(std::process::Stdio::null());
+        let mut child = cat.spawn().unwrap();
+        let pid = child.id();
+        assert!(child.wait().unwrap().success());
+        let (threads, _) = socket.take();
+        let record = threads.iter().find(|record| record.pid == pid);
+        let record = record.expect("a record of the process");
+        assert_eq!((record.tid, &record.name[..]), (pid, &b"cat"[..]));
+        assert_eq!(record.parent_pid, std::process::id());
+        assert!(record.io.rchar >= 3_000_000, "{record:?}");
     }
 }

@@ -4,13 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use procfs::prelude::{FromBufRead as _, FromRead as _};
-use procfs::{IoPressure, LoadAverage, PressureRecord, Uptime};
-
-use crate::probe::sample::{
-    CpuTicks, HostSample, MemoryCounters, PagingCounters, PressureLine, PressureStall,
-    ReclaimCounters,
-};
+use super::vmstat::MemoryStatistics;
+use crate::probe::sample::{CpuTicks, HostSample, MemoryCounters, PressureLine, PressureStall};
 use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word, split_fields};
 use crate::roots::SysPaths;
 
@@ -25,39 +20,26 @@ pub fn read_host(roots: &SysPaths, before: &HostSample) -> HostSample {
         Some(word) => Some(Arc::clone(word)),
         None => read_word(&proc.join(file)).map(Arc::from),
     };
-    let statistics = read_file(&proc.join("vmstat")).unwrap_or_default();
-    let page = rustix::param::page_size() as u64;
+    let read = |name: &str| read_file(&proc.join(name)).unwrap_or_default();
+    let statistics = MemoryStatistics::parse(&read("vmstat"), rustix::param::page_size() as u64);
     HostSample {
         name: shared(&before.name, "sys/kernel/hostname"),
         kernel: shared(&before.kernel, "sys/kernel/osrelease"),
-        uptime: read_file(&proc.join("uptime"))
-            .as_deref()
-            .and_then(parse_uptime),
-        load_averages: read_file(&proc.join("loadavg"))
-            .as_deref()
-            .and_then(parse_load),
-        cpu: read_file(&proc.join("stat")).as_deref().and_then(parse_cpu),
-        memory: read_memory(proc, &statistics, page),
-        paging: PagingCounters::parse(&statistics, page),
-        reclaim: ReclaimCounters::parse(&statistics, page),
-        memory_pressure: read_file(&proc.join("pressure/memory"))
-            .as_deref()
-            .and_then(parse_pressure),
-        cpu_pressure: read_file(&proc.join("pressure/cpu"))
-            .as_deref()
-            .and_then(parse_cpu_pressure),
-        pressure: read_file(&proc.join("pressure/io"))
-            .as_deref()
-            .and_then(parse_pressure),
+        uptime: parse_uptime(&read("uptime")),
+        load_averages: parse_load(&read("loadavg")),
+        cpu: parse_cpu(&read("stat")),
+        memory: MemoryCounters {
+            background_threshold: statistics.background_threshold,
+            throttle_threshold: statistics.throttle_threshold,
+            flush_delay: read_flush_delay(proc),
+            ..parse_memory(&read("meminfo"))
+        },
+        paging: statistics.paging,
+        reclaim: statistics.reclaim,
+        memory_pressure: parse_pressure(&read("pressure/memory")),
+        cpu_pressure: parse_cpu_pressure(&read("pressure/cpu")),
+        pressure: parse_pressure(&read("pressure/io")),
     }
-}
-
-fn read_memory(proc: &Path, statistics: &[u8], page: u64) -> MemoryCounters {
-    let mut memory = read_file(&proc.join("meminfo"))
-        .map_or_else(MemoryCounters::default, |text| parse_memory(&text));
-    (memory.background_threshold, memory.throttle_threshold) = parse_dirty_limits(statistics, page);
-    memory.flush_delay = read_flush_delay(proc);
-    memory
 }
 
 /// The longest time for which data stay dirty before they are written back.
@@ -74,44 +56,23 @@ fn read_flush_delay(proc: &Path) -> Option<Duration> {
     ))
 }
 
-/// The limits of dirty memory in bytes from `/proc/vmstat`: above the first the kernel writes back
-/// in the background, above the second writers wait (kernel
-/// Documentation/admin-guide/sysctl/vm.rst, `dirty_background_ratio` and `dirty_ratio`, as
-/// mm/page-writeback.c computes them).
-#[must_use]
-pub fn parse_dirty_limits(text: &[u8], page: u64) -> (Option<u64>, Option<u64>) {
-    let value = |name: &[u8]| {
-        let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
-        parse_number(line.trim_ascii())?.checked_mul(page)
-    };
-    (
-        value(b"nr_dirty_background_threshold "),
-        value(b"nr_dirty_threshold "),
-    )
-}
-
 /// Time since boot from `/proc/uptime`.
 #[must_use]
 pub fn parse_uptime(text: &[u8]) -> Option<Duration> {
-    let uptime = Uptime::from_read(text).ok()?;
-    Duration::try_from_secs_f64(uptime.uptime).ok()
+    let seconds = parse_fraction(split_fields(text.trim_ascii()).next()?)?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The three load averages of `/proc/loadavg`.
 #[must_use]
 pub fn parse_load(text: &[u8]) -> Option<[f64; 3]> {
-    let load = LoadAverage::from_read(text).ok()?;
-    Some([
-        hundredths(load.one)?,
-        hundredths(load.five)?,
-        hundredths(load.fifteen)?,
-    ])
+    let mut words = split_fields(text);
+    let mut next = || parse_fraction(words.next()?);
+    Some([next()?, next()?, next()?])
 }
 
 /// The first line of `/proc/stat`: user nice system idle iowait irq softirq steal. The guest
 /// columns after them are already part of user and nice.
-///
-/// Not `procfs::KernelStats`, which parses the lines of all processors: docs/decisions.md.
 #[must_use]
 pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
     let mut words = split_fields(nonempty_lines(text).next()?);
@@ -131,8 +92,6 @@ pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
 }
 
 /// `/proc/meminfo`, whose "kB" are KiB.
-///
-/// Not `procfs::Meminfo`, which fails as a whole where one line is missing: docs/decisions.md.
 #[must_use]
 pub fn parse_memory(text: &[u8]) -> MemoryCounters {
     let mut memory = MemoryCounters::default();
@@ -157,42 +116,33 @@ pub fn parse_memory(text: &[u8]) -> MemoryCounters {
 /// A file below `/proc/pressure` (kernel Documentation/accounting/psi.rst).
 #[must_use]
 pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
-    // The parser of procfs panics where a line ends after its first word.
-    let mut lines = text.split(|byte| *byte == b'\n');
-    if !lines.next()?.starts_with(b"some ") || !lines.next()?.starts_with(b"full ") {
-        return None;
-    }
-    let pressure = IoPressure::from_buf_read(text).ok()?;
     Some(PressureStall {
-        some: pressure_line(&pressure.some)?,
-        full: pressure_line(&pressure.full)?,
+        some: pressure_line(text, b"some ")?,
+        full: pressure_line(text, b"full ")?,
     })
 }
 
 /// The first line of `/proc/pressure/cpu`: kernels before 5.13 have no second one.
 #[must_use]
 pub fn parse_cpu_pressure(text: &[u8]) -> Option<PressureLine> {
-    // The parser of procfs panics where a line ends after its first word, and for some kernels it
-    // needs both lines: the first one serves as both.
-    let values = nonempty_lines(text).next()?.strip_prefix(b"some ")?;
-    let both = [b"some ", values, b"\nfull ", values, b"\n"].concat();
-    Some(parse_pressure(&both)?.some)
+    pressure_line(text, b"some ")
 }
 
-fn pressure_line(record: &PressureRecord) -> Option<PressureLine> {
+fn pressure_line(text: &[u8], kind: &[u8]) -> Option<PressureLine> {
+    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(kind))?;
+    let value = |name: &[u8]| split_fields(line).find_map(|word| word.strip_prefix(name));
     Some(PressureLine {
-        average_10_s: hundredths(record.avg10)?,
-        average_60_s: hundredths(record.avg60)?,
-        average_300_s: hundredths(record.avg300)?,
-        total: Duration::from_micros(record.total),
+        average_10_s: parse_fraction(value(b"avg10=")?)?,
+        average_60_s: parse_fraction(value(b"avg60=")?)?,
+        average_300_s: parse_fraction(value(b"avg300=")?)?,
+        total: Duration::from_micros(parse_number(value(b"total=")?)?),
     })
 }
 
-/// The decimal fraction that the kernel wrote, which has two decimals: an `f32` is only near it.
-/// `None` for what is negative or not finite.
-fn hundredths(value: f32) -> Option<f64> {
-    let exact = (f64::from(value) * 100.0).round() / 100.0;
-    (exact.is_finite() && exact >= 0.0).then_some(exact)
+/// A decimal fraction; `None` for what is negative or not finite.
+fn parse_fraction(word: &[u8]) -> Option<f64> {
+    let value: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+    (value.is_finite() && value >= 0.0).then_some(value)
 }
 
 #[cfg(test)]
@@ -230,10 +180,9 @@ mod tests {
     fn malformed_host_files_yield_none() {
         assert_eq!(parse_uptime(b"inf 1"), None);
         assert_eq!(parse_uptime(b"-1.00 1"), None);
-        assert_eq!(parse_uptime(b"12"), None);
         assert_eq!(parse_load(b"0.1 nan 0 1/2 3"), None);
         assert_eq!(parse_load(b"0.1 -1 0 1/2 3"), None);
-        assert_eq!(parse_load(b"0.10 0.15\xff"), None);
+        assert_eq!(parse_load(b"0.10 0.15\xff 0.1"), None);
         assert_eq!(parse_cpu(b""), None);
         assert_eq!(parse_cpu(b"cpu  1 2 3\n"), None);
         const LINE: &str = "avg10=1.00 avg60=1.00 avg300=1.00 total=1";
@@ -244,7 +193,6 @@ mod tests {
             "some\u{e9}".to_owned(),
             format!("some {LINE}\n"),
             format!("some {LINE}\nfull"),
-            format!("full {LINE}\nsome {LINE}\n"),
             format!("some {LINE}\nfull avg10=1.00 total=1\n"),
             format!("some {LINE}\nfull {}\n", LINE.replace("1.00", "inf")),
         ] {

@@ -1,11 +1,12 @@
-//! I/O errors in the kernel log (kernel Documentation/ABI/testing/dev-kmsg).
+//! I/O errors: in the kernel log (kernel Documentation/ABI/testing/dev-kmsg), and as drives count them.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::Errno;
 
+use super::device_health::read_command_errors;
 use crate::probe::text::nonempty_lines;
 use crate::roots::SysPaths;
 
@@ -23,18 +24,10 @@ pub struct KernelIoError {
     pub message: String,
 }
 
-/// The kernel log from the time at which it was opened.
+/// The kernel log from the time at which it was opened, or why it cannot be read.
 #[derive(Debug)]
 pub struct KernelLog {
-    file: LogFile,
-}
-
-/// An open log, or why there is none.
-#[derive(Debug)]
-enum LogFile {
-    Open(File),
-    NotPermitted,
-    Absent,
+    file: Result<File, NewErrors>,
 }
 
 impl KernelLog {
@@ -42,26 +35,20 @@ impl KernelLog {
     #[must_use]
     pub fn open_at_end(roots: &SysPaths) -> Self {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match open(roots.dev.join("kmsg"), flags, Mode::empty()) {
-            Ok(descriptor) => {
-                let mut file = File::from(descriptor);
-                match file.seek(SeekFrom::End(0)) {
-                    Ok(_) => LogFile::Open(file),
-                    Err(_) => LogFile::Absent,
-                }
-            }
-            Err(Errno::PERM | Errno::ACCESS) => LogFile::NotPermitted,
-            Err(_) => LogFile::Absent,
-        };
+        let file = open(roots.dev.join("kmsg"), flags, Mode::empty())
+            .and_then(|log| seek(&log, SeekFrom::End(0)).map(|_| File::from(log)))
+            .map_err(|error| match error {
+                Errno::PERM | Errno::ACCESS => NewErrors::NotPermitted,
+                _ => NewErrors::Absent,
+            });
         Self { file }
     }
 
     /// The I/O errors that were logged since the last call.
     pub fn new_errors(&mut self) -> NewErrors {
         let file = match &mut self.file {
-            LogFile::Open(file) => file,
-            LogFile::NotPermitted => return NewErrors::NotPermitted,
-            LogFile::Absent => return NewErrors::Absent,
+            Ok(file) => file,
+            Err(reason) => return reason.clone(),
         };
         let mut errors = Vec::new();
         let mut record = [0; RECORD_BYTES];
@@ -90,6 +77,26 @@ pub enum NewErrors {
     /// There is no log.
     #[default]
     Absent,
+}
+
+/// What is known about I/O errors at one time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IoErrorSample {
+    /// Errors that the kernel has logged since the previous sample.
+    pub logged: NewErrors,
+    /// Commands that failed since each drive was found, by name; drives that do not count them are
+    /// absent.
+    pub command_errors: Vec<(String, u64)>,
+}
+
+impl IoErrorSample {
+    /// The errors since the log was last read, and the counters of the drives.
+    pub fn read(roots: &SysPaths, log: &mut KernelLog) -> Self {
+        Self {
+            logged: log.new_errors(),
+            command_errors: read_command_errors(roots),
+        }
+    }
 }
 
 /// The error in a record `PRIORITY,SEQUENCE,TIME,FLAGS;MESSAGE`; lines that begin with a blank are

@@ -4,7 +4,7 @@ use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
 use crate::files::safe_text::SafeText;
 use crate::files::shell;
 use crate::mountinfo;
-use crate::probe::process::thread_sleep::ThreadSleep;
+use crate::probe::process::blocked_task::ThreadSleep;
 use crate::roots;
 
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.

@@ -1,18 +1,14 @@
 //! I/O of processes that ended between two samples.
 //!
-//! wait(2) adds the counters of an ended child to those of its parent. What was already shown for
-//! the child is taken off; the rest is what its children did after they were last sampled, those
-//! included that no sample has seen.
+//! Where the kernel reports the I/O of ended threads, an ended process is counted from its own counters alone:
+//! what no sample contains of it is a line below the process that it was a child of.
 //!
-//! Where the kernel reports the I/O of ended threads, that is what such a child did: known by name, also where its
-//! parent has several threads or ignores its children.
+//! Elsewhere wait(2) adds the counters of an ended child to those of its parent, and these are all that there
+//! is. What was already shown for the child is taken off.
 
-mod exit_sums;
-
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use self::exit_sums::{ExitSums, RecordedChildren};
 use crate::probe::SystemSample;
 use crate::probe::interval::{ProcessPair, SampleInterval};
 use crate::probe::sample::{ExitRecord, ProcessIo, ProcessKey, ProcessSample};
@@ -27,20 +23,14 @@ const INIT_PID: u32 = 1;
 /// command of a shell reads some libraries.
 const MIN_SHOWN_BYTES: u64 = 256 * 1024;
 
-/// Ended children whose counters have not yet appeared in those of their parents, and what ended
-/// children have done since the first sample.
+/// What ended children have done since the first sample, and those whose counters have not yet appeared in
+/// those of their parents.
 #[derive(Debug, Default)]
 pub struct EndedChildren {
-    pending: HashMap<ProcessKey, Vec<PendingChild>>,
     accumulated: HashMap<ProcessKey, ProcessIo>,
-    records: ExitSums,
-}
-
-/// An ended child: the counters that its parent will get.
-#[derive(Debug)]
-struct PendingChild {
-    io: ProcessIo,
-    readings: u8,
+    /// The counters that a parent whose own I/O is not known will get, each with the number of readings
+    /// without them.
+    pending: HashMap<ProcessKey, Vec<(ProcessIo, u8)>>,
 }
 
 /// Ended children of one process in an interval.
@@ -50,149 +40,95 @@ pub struct EndedIo {
     pub io: ProcessIo,
     /// The same since the first sample.
     pub accumulated: ProcessIo,
-    /// Time between the readings.
+    /// Time between the samples.
     pub elapsed: Duration,
-    /// Their names with their number, most bytes first; empty where the kernel does not report them.
+    /// Their names with their number, most bytes first.
     pub programs: Vec<(Vec<u8>, u64)>,
 }
 
 /// What ended children did in an interval, by the process id of their parents.
 #[derive(Debug, Default)]
 pub struct EndedInInterval {
-    /// Their I/O that was not shown before.
+    /// Their I/O that no sample contains.
     pub unseen: HashMap<u32, EndedIo>,
-    /// I/O to be taken off a parent's own because it was shown for its children, where the sample
-    /// does not separate it.
+    /// I/O to be taken off a parent's own because it was shown for its children.
     pub counted_twice: HashMap<u32, ProcessIo>,
 }
 
+/// Children of one process: their I/O, and by name their number and bytes.
+type Children = (ProcessIo, HashMap<Vec<u8>, (u64, u64)>);
+
 impl EndedChildren {
-    /// Records the processes that have ended in an interval and finds their I/O in the counters of
-    /// their parents.
+    /// Records the processes that have ended in an interval.
     pub fn update(&mut self, interval: &SampleInterval<'_>) -> EndedInInterval {
-        let mut recorded = self.add_ended(interval);
         let mut found = EndedInInterval::default();
-        for pair in &interval.process_pairs {
-            let key = pair.current.identity.key();
-            let recorded = recorded.remove(&key).unwrap_or_default();
-            let separate = pair.ended_io_delta();
-            let mut unseen = recorded.io;
-            let mut elapsed = pair.sample_interval();
-            if let Some((io, since)) = separate
-                && io != ProcessIo::default()
-            {
-                let rest = self.take_off_known(key, io);
-                unseen = unseen.saturating_add(&rest);
-                // The counters of a parent that was idle cover a longer time.
-                elapsed = elapsed.map(|sample| match recorded.is_empty() {
-                    true => since,
-                    false => sample,
-                });
-            } else if separate.is_none()
-                && self.pending.contains_key(&key)
-                && let Some((total, _)) = pair.io_delta()
-            {
-                let own = self.take_off_known(key, total);
-                let twice = total.saturating_sub(&own);
-                found.counted_twice.insert(pair.current.identity.pid, twice);
+        let Some((previous, seconds)) = interval.previous.zip(interval.seconds()) else {
+            return found;
+        };
+        let elapsed = Duration::from_secs_f64(seconds);
+        let ended = Ended::new(interval, previous);
+        for (parent, (io, programs)) in ended.children() {
+            if !is_shown(&io) {
+                continue;
             }
-            if let Some(elapsed) = elapsed.filter(|_| is_shown(&unseen)) {
-                let accumulated = self.accumulated.entry(key).or_default();
-                *accumulated = accumulated.saturating_add(&unseen);
-                let ended = EndedIo {
-                    io: unseen,
-                    accumulated: *accumulated,
-                    elapsed,
-                    programs: recorded.programs_by_bytes(),
-                };
-                found.unseen.insert(pair.current.identity.pid, ended);
-            }
+            let accumulated = self.accumulated.entry(parent).or_default();
+            *accumulated = accumulated.saturating_add(&io);
+            let ended = EndedIo {
+                io,
+                accumulated: *accumulated,
+                elapsed,
+                programs: most_bytes_first(programs),
+            };
+            found.unseen.insert(parent.0, ended);
         }
-        self.forget_old(interval);
+        for process in ended.gone() {
+            self.accumulated.remove(&process.identity.key());
+        }
+        for (parent, io) in ended.added_to_parents() {
+            self.pending.entry(parent).or_default().push((io, 0));
+        }
+        self.take_off_shown(interval, &mut found);
         found
     }
 
-    /// Adds the processes that have ended to the pending children of those that get their counters.
-    /// Returns what their exit records contain beyond their last samples, by these.
-    fn add_ended(
-        &mut self,
-        interval: &SampleInterval<'_>,
-    ) -> HashMap<ProcessKey, RecordedChildren> {
-        let mut recorded: HashMap<ProcessKey, RecordedChildren> = HashMap::new();
-        let ended = self.records.take_ended(interval.current);
-        let Some(previous) = interval.previous else {
-            return recorded;
-        };
-        let is_gone = |process: &&ProcessSample| {
-            let key = process.identity.key();
-            interval.current.process_with_key(key).is_none()
-        };
-        for process in previous.processes.iter().filter(is_gone) {
-            self.accumulated.remove(&process.identity.key());
-            let parent = process.identity.parent_pid;
-            if !ended.contains_key(&process.identity.pid)
-                && let Some(io) = process.io.value()
-            {
-                self.add_pending(find_reaper(interval, previous, &ended, parent), io);
-            }
-        }
-        for (pid, record) in &ended {
-            let shown = match previous.process(*pid) {
-                Some(process) => match process.io.value() {
-                    Some(total) => (total, process.ended_io.unwrap_or_default()),
-                    None => continue,
-                },
-                None => Default::default(),
-            };
-            let unseen = record.io.saturating_sub(&shown.0.saturating_sub(&shown.1));
-            let reaper = find_reaper(interval, previous, &ended, record.parent_pid);
-            self.add_pending(reaper, shown.0.saturating_add(&unseen));
-            if let Some(reaper) = reaper {
-                let children = recorded.entry(reaper).or_default();
-                children.add(&record.name, &unseen);
-            }
-        }
-        recorded
-    }
-
-    fn add_pending(&mut self, reaper: Option<ProcessKey>, io: ProcessIo) {
-        if let Some(reaper) = reaper.filter(|_| io != ProcessIo::default()) {
-            let child = PendingChild { io, readings: 0 };
-            self.pending.entry(reaper).or_default().push(child);
-        }
-    }
-
-    /// The I/O without that of the pending children that it contains.
-    fn take_off_known(&mut self, parent: ProcessKey, mut io: ProcessIo) -> ProcessIo {
-        if let Some(children) = self.pending.get_mut(&parent) {
-            children.retain(|child| match io.combine(&child.io, u64::checked_sub) {
-                Some(rest) => {
-                    io = rest;
-                    false
-                }
-                None => true,
-            });
-        }
-        io
-    }
-
-    /// Drops children that do not appear in the counters of their parents: these ignore them
-    /// (`SIG_IGN` for SIGCHLD), or have ended too.
-    fn forget_old(&mut self, interval: &SampleInterval<'_>) {
+    /// Finds pending children in the counters of their parents, and drops those that do not appear there:
+    /// their parents ignore them (`SIG_IGN` for SIGCHLD), or have ended too.
+    fn take_off_shown(&mut self, interval: &SampleInterval<'_>, found: &mut EndedInInterval) {
         self.pending.retain(|(pid, start), children| {
-            let is_parent = |pair: &&ProcessPair<'_>| pair.current.identity.start_ticks == *start;
+            let is_parent = |pair: &&ProcessPair<'_>| pair.current.identity.key() == (*pid, *start);
             let Some(pair) = pair_of(interval, *pid).filter(is_parent) else {
                 return false;
             };
-            if pair.was_read_again() {
-                for child in children.iter_mut() {
-                    child.readings += 1;
+            let total = pair
+                .io_delta()
+                .map_or_else(ProcessIo::default, |(io, _)| io);
+            let mut rest = total;
+            children.retain_mut(|(io, readings)| match rest.combine(io, u64::checked_sub) {
+                Some(without) => {
+                    rest = without;
+                    false
                 }
+                None => {
+                    *readings += u8::from(pair.was_read_again());
+                    *readings < MAX_READINGS
+                }
+            });
+            let twice = total.saturating_sub(&rest);
+            if twice != ProcessIo::default() {
+                found.counted_twice.insert(*pid, twice);
             }
-            children.retain(|child| child.readings < MAX_READINGS);
             !children.is_empty()
         });
     }
+}
+
+fn most_bytes_first(programs: HashMap<Vec<u8>, (u64, u64)>) -> Vec<(Vec<u8>, u64)> {
+    let mut programs: Vec<_> = programs.into_iter().collect();
+    programs.sort_by(|(name, (_, bytes)), (other, (_, more))| {
+        more.cmp(bytes).then_with(|| name.cmp(other))
+    });
+    let counted = programs.into_iter().map(|(name, (count, _))| (name, count));
+    counted.collect()
 }
 
 fn is_shown(io: &ProcessIo) -> bool {
@@ -202,36 +138,102 @@ fn is_shown(io: &ProcessIo) -> bool {
 }
 
 fn pair_of<'i, 's>(interval: &'i SampleInterval<'s>, pid: u32) -> Option<&'i ProcessPair<'s>> {
-    let found = interval
-        .process_pairs
-        .binary_search_by_key(&pid, |pair| pair.current.identity.pid);
-    Some(&interval.process_pairs[found.ok()?])
+    let pairs = &interval.process_pairs;
+    let found = pairs.binary_search_by_key(&pid, |pair| pair.current.identity.pid);
+    pairs.get(found.ok()?)
 }
 
-/// The process that an ended one was added to: the nearest ancestor that has not ended, from its
-/// parent on, or else init, which inherits orphans.
-fn find_reaper(
-    interval: &SampleInterval<'_>,
-    previous: &SystemSample,
-    ended: &HashMap<u32, ExitRecord>,
-    mut parent: u32,
-) -> Option<ProcessKey> {
-    for _ in 0..MAX_ANCESTORS {
-        let sampled = previous.process(parent).map(|process| &process.identity);
-        let alive = interval.current.process(parent).filter(|process| {
-            sampled.is_none_or(|sampled| sampled.key() == process.identity.key())
-        });
-        if let Some(alive) = alive {
-            return Some(alive.identity.key());
+/// The processes that have ended in an interval.
+struct Ended<'s> {
+    previous: &'s SystemSample,
+    current: &'s SystemSample,
+    records: BTreeMap<u32, &'s ExitRecord>,
+}
+
+impl<'s> Ended<'s> {
+    fn new(interval: &SampleInterval<'s>, previous: &'s SystemSample) -> Self {
+        let records = interval.current.exit_records.iter();
+        Self {
+            previous,
+            current: interval.current,
+            records: records.map(|record| (record.pid, record)).collect(),
         }
-        parent = match (sampled, ended.get(&parent)) {
-            (Some(sampled), _) => sampled.parent_pid,
-            (None, Some(record)) => record.parent_pid,
-            (None, None) => break,
-        };
     }
-    let init = interval.current.process(INIT_PID);
-    init.map(|process| process.identity.key())
+
+    /// Those that are in the earlier sample.
+    fn gone(&self) -> impl Iterator<Item = &'s ProcessSample> {
+        let is_gone = |process: &&ProcessSample| {
+            let key = process.identity.key();
+            self.current.process_with_key(key).is_none()
+        };
+        self.previous.processes.iter().filter(is_gone)
+    }
+
+    /// Those with a record, by the process that they were children of.
+    fn children(&self) -> HashMap<ProcessKey, Children> {
+        let mut children: HashMap<ProcessKey, Children> = HashMap::new();
+        for record in self.records.values() {
+            let Some(parent) = self.reaper(record.parent_pid) else {
+                continue;
+            };
+            let (sum, programs) = children.entry(parent.identity.key()).or_default();
+            *sum = sum.saturating_add(&record.io);
+            let (count, bytes) = programs.entry(record.name.clone()).or_default();
+            *count += 1;
+            let moved = record.io.rchar.saturating_add(record.io.wchar);
+            *bytes = bytes.saturating_add(moved.max(record.io.read_bytes));
+        }
+        children
+    }
+
+    /// The counters that are added to those of a parent whose own I/O is not known.
+    fn added_to_parents(&self) -> Vec<(ProcessKey, ProcessIo)> {
+        let mut ended: BTreeMap<u32, (u32, ProcessIo)> = BTreeMap::new();
+        for process in self.gone() {
+            let io = process.io.value().unwrap_or_default();
+            ended.insert(process.identity.pid, (process.identity.parent_pid, io));
+        }
+        for (pid, record) in &self.records {
+            let (_, io) = ended
+                .entry(*pid)
+                .or_insert((record.parent_pid, ProcessIo::default()));
+            *io = io.saturating_add(&record.io);
+        }
+        let added = ended
+            .into_values()
+            .filter(|(_, io)| *io != ProcessIo::default());
+        added
+            .filter_map(|(parent, io)| {
+                let parent = self
+                    .reaper(parent)
+                    .filter(|parent| parent.own_io.is_none())?;
+                Some((parent.identity.key(), io))
+            })
+            .collect()
+    }
+
+    /// The process that an ended one was added to: the nearest ancestor that has not ended, from its
+    /// parent on, or else init, which inherits orphans.
+    fn reaper(&self, mut parent: u32) -> Option<&'s ProcessSample> {
+        for _ in 0..MAX_ANCESTORS {
+            let sampled = self
+                .previous
+                .process(parent)
+                .map(|process| &process.identity);
+            let alive = self.current.process(parent).filter(|process| {
+                sampled.is_none_or(|sampled| sampled.key() == process.identity.key())
+            });
+            if alive.is_some() {
+                return alive;
+            }
+            parent = match (sampled, self.records.get(&parent)) {
+                (Some(sampled), _) => sampled.parent_pid,
+                (None, Some(record)) => record.parent_pid,
+                (None, None) => break,
+            };
+        }
+        self.current.process(INIT_PID)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::files::safe_text::SafeText;
 use crate::probe::interval::{ProcessPair, SampleInterval, io_difference};
 use crate::probe::sample::{ProcessSample, ThreadSample};
-use crate::snapshot::processes::rates::{is_active, set_rates};
+use crate::snapshot::processes::{is_active, set_rates};
 use crate::snapshot::view::{DeviceShare, ProcessView};
 
 /// The active threads, where threads were read; `whole` is their process.

@@ -12,7 +12,7 @@ use diskscope::diagnosis::{
     Cause, CauseCode, CauseDetail, Certainty, Diagnosis, Measurement, NotExamined, Party, Quantity,
     Severity,
 };
-use diskscope::probe::process::thread_sleep::ThreadSleep;
+use diskscope::probe::process::blocked_task::ThreadSleep;
 use diskscope::ui::Theme;
 
 use crate::interface::canned;

@@ -140,11 +140,11 @@ fn check_guard_tables(cases: u32) {
 }
 
 fn check_netlink(cases: u32) {
-    use diskscope::probe::process::{exit_records, taskstats};
+    use diskscope::probe::process::taskstats;
     let seeds = seeds::netlink_seeds();
     let replies = taskstats::parse_replies(&seeds[0], seeds::FAMILY).flatten();
     let replies: Vec<u32> = replies.map(|(pid, _)| pid).collect();
-    let records = exit_records::parse_records(&seeds[1], seeds::FAMILY);
+    let records = taskstats::parse_thread_exits(&seeds[1], seeds::FAMILY);
     let records: Vec<u32> = records.map(|record| record.pid).collect();
     assert_eq!((replies, records), (vec![4711], vec![4711, 4712]));
     check_property(cases, &damaged_seed(seeds, 8), |bytes| {

@@ -1,7 +1,9 @@
 //! Processes that no sample has seen alive.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::live::live_sampler::{LiveSampler, MIB, RunningChild, create_file, path_text};
 use crate::requirement::{Requirement, skip};
@@ -100,6 +102,111 @@ fn short_lived_processes_that_no_parent_counts_do_not_vanish() {
         bytes > expected && bytes < expected * 1.05,
         "{bytes} of {expected}"
     );
+}
+
+/// Bytes that were read, by the processes themselves and by their ended children, while a test ran.
+#[derive(Default)]
+struct ReadBytes {
+    /// By the parent itself: by read(2), and from devices.
+    own: (f64, f64),
+    /// By its children, alive or ended.
+    children: (f64, f64),
+}
+
+/// Takes samples until a process has printed a line. Returns what it and its children have read, and the line.
+fn read_until_answer(parent: &mut RunningChild) -> (ReadBytes, String) {
+    let pid = parent.0.id();
+    let mut sampler = LiveSampler::start();
+    writeln!(parent.0.stdin.as_mut().unwrap(), "go").unwrap();
+    let mut output = BufReader::new(parent.0.stdout.take().unwrap());
+    let answer = std::thread::spawn(move || {
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        answer
+    });
+    let mut read = ReadBytes::default();
+    let mut is_over = false;
+    while !is_over {
+        std::thread::sleep(Duration::from_millis(60));
+        // One more sample after the answer.
+        is_over = answer.is_finished();
+        let snapshot = sampler.next_snapshot();
+        let seconds = snapshot.interval.unwrap().as_secs_f64();
+        for process in &snapshot.processes {
+            let sum = match (process.pid == pid, process.parent_pid == pid) {
+                (true, _) if !process.exited => &mut read.own,
+                (true, _) | (_, true) => &mut read.children,
+                _ => continue,
+            };
+            sum.0 += process.rchar_bytes_per_s.unwrap_or(0.0) * seconds;
+            sum.1 += process.read_bytes_per_s.unwrap_or(0.0) * seconds;
+        }
+    }
+    (read, answer.join().unwrap())
+}
+
+#[track_caller]
+fn assert_near(found: f64, expected: u64) {
+    let expected = expected as f64;
+    let text = format!("{found} of {expected}");
+    assert!(found > expected * 0.98 && found < expected * 1.04, "{text}");
+}
+
+#[test]
+fn pipeline_of_a_shell_is_counted_once_when_it_ends() {
+    if skip_unless_exit_records() {
+        return;
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let source = create_file(directory.path(), "source", 192);
+    File::open(&source).unwrap().sync_all().unwrap();
+    let line = "read go; dd if=\"$0\" bs=1M iflag=direct status=none | cat > /dev/null; \
+                dd if=\"$0\" of=/dev/null bs=1M iflag=direct status=none; echo done; read end; exit 0";
+    let shell = Command::new("bash")
+        .args(["-c", line, &path_text(&source)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut shell = RunningChild(shell.unwrap());
+    let (read, _) = read_until_answer(&mut shell);
+    assert_near(read.children.1, 2 * 192 * MIB);
+    assert!(
+        read.own.1 < MIB as f64,
+        "{} of the shell itself",
+        read.own.1
+    );
+}
+
+/// Reads zeros itself while its children, one after the other, read a file. Prints how many bytes it read.
+const READER: &str = "import subprocess, sys
+zeros = open('/dev/zero', 'rb', buffering=0)
+sys.stdin.readline()
+total = 0
+for _ in range(14):
+    child = subprocess.Popen(['dd', 'if=' + sys.argv[1], 'of=/dev/null', 'bs=16k', 'status=none'])
+    while child.poll() is None:
+        total += len(zeros.read(1 << 18))
+print(total, flush=True)
+sys.stdin.readline()
+";
+
+#[test]
+fn children_of_a_parent_that_goes_on_reading_are_counted_once() {
+    if skip_unless_exit_records() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = create_file(directory.path(), "source", 63);
+    let parent = Command::new("python3")
+        .args(["-c", READER, &path_text(&source)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut parent = RunningChild(parent.unwrap());
+    let (read, answer) = read_until_answer(&mut parent);
+    let zeros: u64 = answer.trim().parse().unwrap();
+    assert_near(read.children.0, 14 * 63 * MIB);
+    assert_near(read.own.0, zeros);
 }
 
 #[test]

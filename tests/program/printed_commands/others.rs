@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output};
 
 use diskscope::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
-use diskscope::probe::process::thread_sleep::ThreadSleep;
+use diskscope::probe::process::blocked_task::ThreadSleep;
 use diskscope::report::diagnosis::remedy_text;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::ended::update_ended_io;
-use super::{ProcessTable, WaitSource};
+use super::{ProcessReading, ProcessTable, WaitSource};
 use crate::probe::process::entry::ProcessEntry;
+use crate::probe::process::io_priority::io_priority;
+use crate::probe::process::reused_file::ReusedFile;
 use crate::probe::process::stat::{parse_io, parse_stat};
 use crate::probe::process::threads;
 use crate::probe::sample::{Availability, ProcessIo};
@@ -21,7 +22,7 @@ const STAT_REFRESH_SAMPLES: u32 = 32;
 /// A process that has been idle for this many samples counts as idle ...
 const QUIET_AFTER_SAMPLES: u32 = 4;
 /// ... and its counters are read once in this time: this late, what it does is noticed at the latest.
-const MAX_QUIET_TIME: Duration = Duration::from_secs(3);
+pub(super) const MAX_QUIET_TIME: Duration = Duration::from_secs(3);
 /// Samples are not taken exactly on time: fraction of [`MAX_QUIET_TIME`] that a reading may be late.
 const QUIET_TOLERANCE: f64 = 0.1;
 /// With short intervals between samples, at least once in this many.
@@ -34,81 +35,81 @@ const MAX_PIPELINE_PROCESSES: usize = 12;
 const FACTS_REFRESH_SAMPLES: u32 = 8;
 
 impl ProcessTable {
-    /// Reads one process; `false` when it has ended.
-    pub(crate) fn refresh_process(
+    /// Reads one process, or the one that has its id now; `false` when it has ended.
+    pub(super) fn refresh_process(
         &mut self,
         proc: BorrowedFd<'_>,
-        pid: u32,
         entry: &mut ProcessEntry,
-        waits: WaitSource,
-        roots: &SysPaths,
+        reading: &ProcessReading<'_>,
     ) -> bool {
-        let before = entry.process.io;
-        let alive = match self.read_io(proc, pid, entry) {
-            Ok(io) => {
-                entry.process.io = io;
-                entry.process.read_at = self.sample_time;
-                true
-            }
-            Err(ProcessEnded) => false,
-        };
-        if !alive {
-            self.record_closed(entry, true);
-            entry.close_descriptors(&mut self.budget);
-            return self.replace_process(proc, pid, entry);
+        if self.read_process(proc, entry, reading).is_some() {
+            return true;
         }
-        self.explained_bytes = self
-            .explained_bytes
-            .saturating_add(entry.charged_bytes_since(before));
-        let moved = entry.has_transferred(before, self.sample_number == 1);
-        let unmoved = before == entry.process.io;
-        entry.idle_samples = match (unmoved, self.sample_number) {
-            (true, _) => entry.idle_samples.saturating_add(1),
+        self.forget(entry);
+        let fresh = self.read_new_process(proc, entry.process.identity.pid);
+        let is_reused = fresh.is_some();
+        *entry = fresh.unwrap_or_default();
+        is_reused
+    }
+
+    /// Reads one process; `None` when it has ended.
+    fn read_process(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        entry: &mut ProcessEntry,
+        reading: &ProcessReading<'_>,
+    ) -> Option<()> {
+        let pid = entry.process.identity.pid;
+        let before = entry.process.io;
+        entry.process.io = self.read_io(proc, entry)?;
+        entry.process.read_at = self.sample_time;
+        let charged = entry.charged_bytes_since(before);
+        self.explained_bytes = self.explained_bytes.saturating_add(charged);
+        let is_first = self.sample_number == 1;
+        let has_io = before != entry.process.io;
+        let moved = entry.has_transferred(before, is_first);
+        entry.idle_samples = match has_io {
+            false => entry.idle_samples.saturating_add(1),
             // After the first sample it is unknown which processes are idle: one more reading
             // decides, instead of several.
-            (false, 1) => QUIET_AFTER_SAMPLES - 1,
-            (false, _) => 0,
+            true if is_first => QUIET_AFTER_SAMPLES - 1,
+            true => 0,
         };
         // A process that began between two samples may have executed another program since.
-        let new = entry.age_samples == 0 || (entry.age_samples == 1 && self.sample_number > 2);
+        let is_new = entry.age_samples == 0 || (entry.age_samples == 1 && self.sample_number > 2);
         let hangs = entry.process.state == Some('D');
         entry.needs_details =
-            moved || new || hangs || self.is_refresh_due(pid, STAT_REFRESH_SAMPLES);
-        entry.needs_identity =
-            hangs || !(unmoved || entry.age_samples == 0 && self.sample_number == 1);
+            moved || is_new || hangs || self.is_refresh_due(pid, STAT_REFRESH_SAMPLES);
+        entry.needs_identity = hangs || (has_io && !(is_first && entry.age_samples == 0));
         // A descriptor that is not kept open does not prove that the process is the same.
-        let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
-        let due = entry.needs_details && entry.age_samples > 0;
-        if (due || unproven || waits == WaitSource::Stat)
-            && !self.read_stat(proc, pid, entry, waits)
-        {
-            self.record_closed(entry, true);
-            entry.close_descriptors(&mut self.budget);
-            return self.replace_process(proc, pid, entry);
+        let is_unproven = !entry.io.is_kept() && !entry.stat.is_kept();
+        let is_due = entry.needs_details && entry.age_samples > 0;
+        if is_due || is_unproven || reading.waits == WaitSource::Stat {
+            self.read_stat(proc, entry, reading.waits)?;
         }
         entry.is_active = moved;
-        update_ended_io(proc, pid, entry);
+        if has_io || entry.age_samples == 0 {
+            entry.update_own_io(proc, is_first);
+        }
         if self.own_pid != Some(pid) {
-            entry.update_mappings(proc, pid, before);
-            entry.update_descriptors(proc, pid, moved, roots);
+            entry.update_descriptors(proc, moved, reading.roots);
             self.record_closed(entry, false);
         }
-        self.read_details(proc, pid, entry, moved, (waits, roots));
+        self.read_details(proc, entry, reading);
         entry.age_samples = entry.age_samples.saturating_add(1);
-        true
+        Some(())
     }
 
     /// Reads details that are needed only for active or blocked processes.
     fn read_details(
         &mut self,
         proc: BorrowedFd<'_>,
-        pid: u32,
         entry: &mut ProcessEntry,
-        moved: bool,
-        (waits, roots): (WaitSource, &SysPaths),
+        reading: &ProcessReading<'_>,
     ) {
         let process = &mut entry.process;
-        if !moved && process.state != Some('D') {
+        let pid = process.identity.pid;
+        if !entry.is_active && process.state != Some('D') {
             process.wait_channel = None;
             process.thread_samples = None;
             return;
@@ -117,22 +118,21 @@ impl ProcessTable {
             // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
-            let membership = self.hierarchies.membership(roots, pid);
+            let membership = self.hierarchies.membership(reading.roots, pid);
             process.io_limits = membership.limits.into();
-            process.unit = membership
-                .group
-                .and_then(|group| self.units.unit_of(roots, &group));
+            let group = membership.group;
+            process.unit = group.and_then(|group| self.units.unit_of(reading.roots, &group));
         }
-        process.priority = threads::io_priority(pid);
+        process.priority = io_priority(pid).ok();
         process.wait_channel = threads::wait_channel(proc, pid);
-        process.thread_samples = (self.show_threads && process.thread_count > 1).then(|| {
-            let counted = waits != WaitSource::None;
+        process.thread_samples = (reading.threads && process.thread_count > 1).then(|| {
+            let counted = reading.waits != WaitSource::None;
             threads::read_threads(proc, pid, counted, &self.identifier).into()
         });
     }
 
     /// Remembers the files that a process has written and closed.
-    pub(crate) fn record_closed(&mut self, entry: &mut ProcessEntry, has_ended: bool) {
+    pub(super) fn record_closed(&mut self, entry: &mut ProcessEntry, has_ended: bool) {
         let identity = Arc::clone(&entry.process.identity);
         let closed = entry.take_closed(has_ended).into_iter();
         self.closed_files
@@ -141,17 +141,17 @@ impl ProcessTable {
 
     /// Examines the open files of idle processes in the pipelines of active ones: splice(2), which pv
     /// uses, advances no counter.
-    pub(crate) fn examine_pipelines(
+    pub(super) fn examine_pipelines(
         &self,
         proc: BorrowedFd<'_>,
         entries: &mut BTreeMap<u32, ProcessEntry>,
         roots: &SysPaths,
     ) {
-        let mut members: BTreeMap<u32, usize> = entries
+        let active = entries
             .values()
-            .filter(|entry| entry.is_active_in_pipeline())
-            .map(|entry| (entry.process_group, 0))
-            .collect();
+            .filter(|entry| entry.is_active_in_pipeline());
+        let mut members: BTreeMap<u32, usize> =
+            active.map(|entry| (entry.process_group, 0)).collect();
         if members.is_empty() {
             return;
         }
@@ -164,13 +164,13 @@ impl ProcessTable {
         for (pid, entry) in entries {
             let is_member = members.contains_key(&entry.process_group);
             if is_member && !entry.is_active && self.own_pid != Some(*pid) {
-                entry.update_descriptors(proc, *pid, true, roots);
+                entry.update_descriptors(proc, true, roots);
             }
         }
     }
 
     /// Whether it has been idle for a while and is not due for a reading.
-    pub(crate) fn can_skip(&self, pid: u32, entry: &ProcessEntry) -> bool {
+    pub(super) fn can_skip(&self, pid: u32, entry: &ProcessEntry) -> bool {
         entry.idle_samples >= QUIET_AFTER_SAMPLES
             && entry.process.state != Some('D')
             && entry.descriptors.is_none()
@@ -197,91 +197,59 @@ impl ProcessTable {
             .is_multiple_of(turns)
     }
 
-    /// Replaces a process whose id may have been reused.
-    fn replace_process(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        entry: &mut ProcessEntry,
-    ) -> bool {
-        match self.read_new_process(proc, pid) {
-            Some(fresh) => {
-                *entry = fresh;
-                true
-            }
-            None => false,
-        }
-    }
-
+    /// The counters of a process; `None` when it has ended.
     fn read_io(
         &mut self,
         proc: BorrowedFd<'_>,
-        pid: u32,
         entry: &mut ProcessEntry,
-    ) -> Result<Availability<ProcessIo>, ProcessEnded> {
-        if entry.io.is_given_up() {
-            return Ok(entry.process.io);
+    ) -> Option<Availability<ProcessIo>> {
+        let pid = entry.process.identity.pid;
+        if matches!(entry.io, ReusedFile::GivenUp) {
+            return Some(entry.process.io);
         }
         let mut buffer = [0; 256];
-        let read = entry.io.read(
-            &mut self.budget,
-            || open_relative(proc, format!("{pid}/io")),
-            &mut buffer,
-        );
-        match read {
-            Ok(text) => Ok(parse_io(text).map_or(Availability::Absent, Availability::Available)),
+        let opened = || open_relative(proc, format!("{pid}/io"));
+        match entry.io.read(Some(&mut self.budget), opened, &mut buffer) {
+            Ok(text) => Some(parse_io(text).map_or(Availability::Absent, Availability::Available)),
             Err(Errno::ACCESS | Errno::PERM) => {
                 entry.io.give_up(&mut self.budget);
-                Ok(Availability::NotPermitted)
+                Some(Availability::NotPermitted)
             }
-            Err(Errno::NOENT) if entry.stat.is_kept() || self.process_exists(proc, pid) => {
+            Err(Errno::NOENT)
+                if entry.stat.is_kept() || open_relative(proc, format!("{pid}/stat")).is_ok() =>
+            {
                 entry.io.give_up(&mut self.budget);
-                Ok(Availability::Absent)
+                Some(Availability::Absent)
             }
-            Err(_) => Err(ProcessEnded),
+            Err(_) => None,
         }
     }
 
-    fn process_exists(&self, proc: BorrowedFd<'_>, pid: u32) -> bool {
-        open_relative(proc, format!("{pid}/stat")).is_ok()
-    }
-
-    /// Reads state and delays, and detects whether it executes another program; `false` when it has
+    /// Reads state and delays, and detects whether it executes another program; `None` when it has
     /// ended.
     fn read_stat(
         &mut self,
         proc: BorrowedFd<'_>,
-        pid: u32,
         entry: &mut ProcessEntry,
         waits: WaitSource,
-    ) -> bool {
+    ) -> Option<()> {
+        let pid = entry.process.identity.pid;
         let mut buffer = [0; 1024];
         let opened = || open_relative(proc, format!("{pid}/stat"));
         // Of an idle process it is read once in many samples: the budget is for what is read more often.
         let is_read_often =
             waits == WaitSource::Stat || entry.idle_samples == 0 || !entry.io.is_kept();
-        let read = match is_read_often {
-            true => entry.stat.read(&mut self.budget, opened, &mut buffer),
-            false => entry.stat.read_once(opened, &mut buffer),
-        };
-        let Ok(text) = read else {
-            return false;
-        };
-        let Some(now) = parse_stat(text) else {
-            return false;
-        };
+        let budget = is_read_often.then_some(&mut self.budget);
+        let now = parse_stat(entry.stat.read(budget, opened, &mut buffer).ok()?)?;
         let identity = &entry.process.identity;
         if now.start_ticks != identity.start_ticks {
-            return false;
+            return None;
         }
         entry.process.state = Some(now.state);
         entry.process_group = now.process_group;
         entry.process.cpu_time = Some(self.identifier.ticks_to_duration(now.cpu_ticks));
         entry.process.thread_count = now.thread_count;
-        if now.reaped_faults != entry.reaped_faults {
-            entry.reaped_faults = now.reaped_faults;
-            entry.ended_changed = true;
-        }
+        entry.process.reaped_faults = now.reaped_faults;
         // A count of 0 may also belong to a process that began before accounting was switched on.
         entry.process.io_delay = match waits {
             WaitSource::Stat => (now.blkio_delay_ticks > 0)
@@ -305,62 +273,6 @@ impl ProcessTable {
                 entry.process.identity = Arc::new(fresh);
             }
         }
-        true
-    }
-}
-
-/// The process has ended.
-struct ProcessEnded;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The longest time between two readings of each of these idle processes.
-    fn longest_quiet_time(pids: std::ops::Range<u32>, intervals: &[Duration]) -> Duration {
-        let (root, roots) = SysPaths::with_files(&[("proc/loadavg", "0 0 0 1/1 5\n")]);
-        for pid in pids.clone() {
-            let directory = root.path().join(format!("proc/{pid}"));
-            std::fs::create_dir_all(&directory).unwrap();
-            let zeros = "0 ".repeat(30);
-            let stat = format!("{pid} (idle) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 {zeros}\n");
-            std::fs::write(directory.join("stat"), stat).unwrap();
-            let io = "rchar: 5000\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n\
-                      cancelled_write_bytes: 0\n";
-            std::fs::write(directory.join("io"), io).unwrap();
-        }
-        let mut table = ProcessTable::new(&roots);
-        let mut longest = Duration::ZERO;
-        let mut at = Duration::from_secs(100);
-        let mut read_at = vec![at; pids.len()];
-        for interval in intervals.iter().cycle().take(200) {
-            table.update(&roots, WaitSource::None, (at, None));
-            for (process, before) in table.snapshot().iter().zip(&mut read_at) {
-                longest = longest.max(process.read_at - *before);
-                *before = process.read_at;
-            }
-            at += *interval;
-        }
-        assert_eq!(table.snapshot().len(), pids.len());
-        longest
-    }
-
-    #[test]
-    fn idle_process_is_read_every_three_seconds_at_any_interval() {
-        let every =
-            |milliseconds| longest_quiet_time(50..60, &[Duration::from_millis(milliseconds)]);
-        assert_eq!(every(1000), MAX_QUIET_TIME);
-        assert_eq!(every(500), MAX_QUIET_TIME);
-        assert_eq!(every(2000), Duration::from_secs(2));
-        assert_eq!(every(5000), Duration::from_secs(5));
-        // In 32 turns.
-        assert_eq!(every(50), Duration::from_millis(1600));
-    }
-
-    #[test]
-    fn idle_process_is_read_in_time_when_samples_are_late() {
-        let late = [1000, 1010, 990, 1200, 1000, 700].map(Duration::from_millis);
-        let longest = longest_quiet_time(50..60, &late);
-        assert!(longest <= MAX_QUIET_TIME.mul_f64(1.2), "{longest:?}");
+        Some(())
     }
 }

@@ -1,0 +1,185 @@
+//! Counters and limits of block I/O of a control group, by device (kernel
+//! Documentation/admin-guide/cgroup-v2.rst, `io.stat` and `io.max`; of cgroup-v1/blkio-controller.rst only
+//! the counters of the throttling policy and its limits on bytes).
+
+use std::path::Path;
+
+use crate::mountinfo::Hierarchy;
+use crate::probe::text::{
+    nonempty_lines, parse_device_number, parse_number, read_file, split_fields,
+};
+
+/// I/O of a group on one device since the group was created: that of the groups below it included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceIo {
+    /// Number of the device, never that of a partition.
+    pub device: (u32, u32),
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Reads.
+    pub read_ios: u64,
+    /// Writes.
+    pub write_ios: u64,
+}
+
+/// I/O limits of a process on a device; `None` is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoLimit {
+    /// Number of the device, never that of a partition.
+    pub device: (u32, u32),
+    /// Bytes read per second.
+    pub read_bytes_per_s: Option<u64>,
+    /// Bytes written per second.
+    pub write_bytes_per_s: Option<u64>,
+    /// Reads per second.
+    pub read_ios_per_s: Option<u64>,
+    /// Writes per second.
+    pub write_ios_per_s: Option<u64>,
+}
+
+/// The counters of the group in a directory; `None` where the kernel does not count for it: the
+/// controller is not enabled for the group.
+pub(super) fn read_counters(directory: &Path, hierarchy: Hierarchy) -> Option<Vec<DeviceIo>> {
+    match hierarchy {
+        Hierarchy::V2 => Some(parse_io_stat(&read_file(&directory.join("io.stat"))?)),
+        Hierarchy::V1(_) => {
+            let read = |name: &str| read_file(&directory.join(name));
+            let bytes = read("blkio.throttle.io_service_bytes_recursive")?;
+            let requests = read("blkio.throttle.io_serviced_recursive").unwrap_or_default();
+            Some(parse_throttle_counters(&bytes, &requests))
+        }
+    }
+}
+
+/// The limits of the group in a directory, without those of its ancestors.
+pub(super) fn read_limits(directory: &Path, hierarchy: Hierarchy) -> Vec<IoLimit> {
+    let read = |name: &str| read_file(&directory.join(name)).unwrap_or_default();
+    if hierarchy == Hierarchy::V2 {
+        return parse_io_max(&read("io.max"));
+    }
+    let mut limits = Vec::new();
+    for (device, value) in device_lines(&read("blkio.throttle.read_bps_device")) {
+        let read_bytes_per_s = parse_number(value);
+        add_limit(
+            &mut limits,
+            &IoLimit {
+                device,
+                read_bytes_per_s,
+                ..IoLimit::default()
+            },
+        );
+    }
+    for (device, value) in device_lines(&read("blkio.throttle.write_bps_device")) {
+        let write_bytes_per_s = parse_number(value);
+        add_limit(
+            &mut limits,
+            &IoLimit {
+                device,
+                write_bytes_per_s,
+                ..IoLimit::default()
+            },
+        );
+    }
+    limits
+}
+
+/// Adds a limit: of two on one device the stricter values hold.
+pub(super) fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
+    let Some(known) = limits.iter_mut().find(|it| it.device == limit.device) else {
+        limits.push(*limit);
+        return;
+    };
+    let least = |own: Option<u64>, other: Option<u64>| own.into_iter().chain(other).min();
+    known.read_bytes_per_s = least(known.read_bytes_per_s, limit.read_bytes_per_s);
+    known.write_bytes_per_s = least(known.write_bytes_per_s, limit.write_bytes_per_s);
+    known.read_ios_per_s = least(known.read_ios_per_s, limit.read_ios_per_s);
+    known.write_ios_per_s = least(known.write_ios_per_s, limit.write_ios_per_s);
+}
+
+/// `io.stat`: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0`.
+#[must_use]
+pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
+    let line = |(device, values)| {
+        let mut io = DeviceIo {
+            device,
+            ..DeviceIo::default()
+        };
+        for (key, value) in keyed_values(values) {
+            match key {
+                b"rbytes" => io.read_bytes = value?,
+                b"wbytes" => io.written_bytes = value?,
+                b"rios" => io.read_ios = value?,
+                b"wios" => io.write_ios = value?,
+                _ => {}
+            }
+        }
+        Some(io)
+    };
+    device_lines(text).filter_map(line).collect()
+}
+
+/// `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
+#[must_use]
+pub fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
+    let line = |(device, values)| {
+        let mut limit = IoLimit {
+            device,
+            ..IoLimit::default()
+        };
+        for (key, value) in keyed_values(values) {
+            match key {
+                b"rbps" => limit.read_bytes_per_s = value,
+                b"wbps" => limit.write_bytes_per_s = value,
+                b"riops" => limit.read_ios_per_s = value,
+                b"wiops" => limit.write_ios_per_s = value,
+                _ => {}
+            }
+        }
+        limit
+    };
+    device_lines(text).map(line).collect()
+}
+
+/// Counters of the throttling policy of version 1: `8:16 Read 1459200`, a line per direction.
+#[must_use]
+pub fn parse_throttle_counters(bytes: &[u8], requests: &[u8]) -> Vec<DeviceIo> {
+    let values = |text: &[u8], device, direction: &[u8]| {
+        let line = |(of, values): ((u32, u32), &[u8])| {
+            let value = values.strip_prefix(direction).filter(|_| of == device)?;
+            parse_number(value.trim_ascii())
+        };
+        device_lines(text).find_map(line).unwrap_or(0)
+    };
+    let mut devices: Vec<(u32, u32)> = device_lines(bytes).map(|(device, _)| device).collect();
+    devices.dedup();
+    let counters = |device| DeviceIo {
+        device,
+        read_bytes: values(bytes, device, b"Read "),
+        written_bytes: values(bytes, device, b"Write "),
+        read_ios: values(requests, device, b"Read "),
+        write_ios: values(requests, device, b"Write "),
+    };
+    devices.into_iter().map(counters).collect()
+}
+
+/// The lines of a file that begin with a device number, and what follows it in each.
+fn device_lines(text: &[u8]) -> impl Iterator<Item = ((u32, u32), &[u8])> {
+    nonempty_lines(text).filter_map(|line| {
+        let end = line
+            .iter()
+            .position(|byte| *byte == b' ')
+            .unwrap_or(line.len());
+        let device = parse_device_number(&line[..end])?;
+        Some((device, line[end..].trim_ascii()))
+    })
+}
+
+/// The words `KEY=VALUE` of a line. The value of `max` is `None`.
+fn keyed_values(line: &[u8]) -> impl Iterator<Item = (&[u8], Option<u64>)> {
+    split_fields(line).filter_map(|word| {
+        let at = word.iter().position(|byte| *byte == b'=')?;
+        Some((&word[..at], parse_number(&word[at + 1..])))
+    })
+}
