@@ -17,7 +17,6 @@ mod axis;
 pub mod bench;
 pub mod benchmark_run;
 pub mod cli;
-pub mod condition;
 pub mod diagnosis;
 pub mod drive;
 pub mod engine;

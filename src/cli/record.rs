@@ -17,7 +17,7 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::time_option;
 use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
-use crate::condition::ConditionSet;
+use crate::alerts::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::probe::SampleCollector;
 use crate::recording::{AppendResult, FrameMark};

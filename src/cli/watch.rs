@@ -15,7 +15,7 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::print_status_line;
 use super::{config, pace, signals};
-use crate::condition::Trigger;
+use crate::alerts::Trigger;
 use crate::engine::CancellationToken;
 use crate::files::safe_text::SafeText;
 use crate::probe::{SampleCollector, SystemSample};

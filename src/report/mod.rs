@@ -20,6 +20,5 @@ pub mod repeated;
 pub mod requests;
 pub mod text;
 pub mod transfer_text;
-pub mod triggers;
 pub mod unplug;
 pub mod watch;

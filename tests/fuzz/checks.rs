@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::alerts::command::AlertCommand;
+use diskscope::alerts::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::app::replay::Frame;
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
-use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
+use crate::alerts::trigger_text;
+use crate::alerts::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
 use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
 use crate::cli::output::{converted, growing_destination, print_status_line};
-use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
-use crate::report::triggers;
 use crate::snapshot::Snapshot;
 use crate::units::format_wait;
 
@@ -201,8 +201,8 @@ impl TriggerWriter {
         let mut text = String::new();
         for trigger in triggers {
             text += &match self.is_json {
-                true => converted(triggers::trigger_json(trigger))?,
-                false => triggers::trigger_text(trigger),
+                true => converted(trigger_text::trigger_json(trigger))?,
+                false => trigger_text::trigger_text(trigger),
             };
             text.push('\n');
         }

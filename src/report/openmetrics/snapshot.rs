@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::exposition::{Exposition, Family, FamilyKind, Label};
-use crate::condition::Condition;
+use crate::alerts::Condition;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::sample::{

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use diskscope::condition::{METRICS, MetricInfo};
+use diskscope::alerts::{METRICS, MetricInfo};
 use diskscope::session::document::MetricUnit;
 
 /// Begin and end of the generated part.

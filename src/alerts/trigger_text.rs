@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::condition::{ConditionMetric, ScopeInstance, ScopeKind, Trigger};
+use crate::alerts::{ConditionMetric, ScopeInstance, ScopeKind, Trigger};
 use crate::session::document::MetricUnit;
 use crate::units::{format_count, format_percent, format_wait};
 
@@ -129,7 +129,7 @@ pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Condition;
+    use crate::alerts::Condition;
 
     fn trigger(condition: &str, name: &str, label: &str, pid: Option<u32>) -> Trigger {
         let condition = Condition::parse(condition).unwrap();

@@ -212,7 +212,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::condition::METRICS;
+    use crate::alerts::METRICS;
 
     #[test]
     fn condition_is_printed_in_its_shortest_form() {
