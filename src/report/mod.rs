@@ -15,7 +15,6 @@ pub mod hot_files;
 pub mod html;
 mod layout;
 pub mod openmetrics;
-pub mod processes;
 pub mod repeated;
 pub mod requests;
 pub mod text;

@@ -6,7 +6,7 @@ use super::columns::{
     DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known,
     format_megabytes_per_s,
 };
-use crate::report::processes::command_text;
+use crate::columns::command::command_text;
 use crate::snapshot::view::ProcessView;
 
 /// Maximum number of listed processes; the busiest are listed.

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::app::live::tree::tree_depths;
 use crate::app::live::{LiveList, LiveState};
 use crate::app::process::{ProcessColumn, transferred_bytes};
-use crate::report::processes::command_text;
+use crate::columns::command::command_text;
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
 use crate::ui::theme::{StyleRole, Theme};
