@@ -58,12 +58,12 @@ impl Unit {
     }
 
     /// The base unit of OpenMetrics, which ends the name of a gauge, and how many of this unit it is;
-    /// empty for numbers.
+    /// empty for numbers and rates.
     #[must_use]
     pub fn base(self) -> (&'static str, f64) {
         match self {
-            Self::Text | Self::Count | Self::PerSecond => ("", 1.0),
-            Self::BytesPerSecond | Self::Bytes | Self::RequestBytes => ("bytes", 1.0),
+            Self::Text | Self::Count | Self::PerSecond | Self::BytesPerSecond => ("", 1.0),
+            Self::Bytes | Self::RequestBytes => ("bytes", 1.0),
             Self::Nanoseconds => ("seconds", 1e9),
             Self::Ratio => ("ratio", 1.0),
         }

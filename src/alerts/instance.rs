@@ -3,12 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::language::Condition;
-use super::metric::MetricSource;
+use super::metric::metric_column;
 use super::scope::{Scope, ScopeKind};
+use crate::columns::Entity;
+use crate::columns::command::program_name;
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
 use crate::snapshot::Snapshot;
-use crate::snapshot::view::{DeviceView, MountView, UnitView};
+use crate::snapshot::view::{
+    BlockedTaskView, DeviceView, IoErrorsView, MountView, ProcessView, UnitView,
+};
 
 /// Types of file systems that are full by nature.
 const IMAGE_FILE_SYSTEMS: [&str; 5] = ["cramfs", "erofs", "iso9660", "romfs", "squashfs"];
@@ -29,36 +33,22 @@ pub struct ScopeInstance {
 }
 
 impl ScopeInstance {
-    fn new(kind: ScopeKind, name: &SafeText) -> Self {
+    fn new(kind: ScopeKind, name: &SafeText, label: &SafeText, pid: Option<u32>) -> Self {
         Self {
             kind,
             name: name.clone(),
-            label: SafeText::new(),
-            pid: None,
-        }
-    }
-
-    fn device(name: &SafeText, label: &SafeText) -> Self {
-        Self {
             label: label.clone(),
-            ..Self::new(ScopeKind::Device, name)
+            pid,
         }
     }
 
-    fn process(pid: u32, command: &SafeText) -> Self {
-        Self {
-            pid: Some(pid),
-            ..Self::new(ScopeKind::Process, command)
-        }
-    }
-
-    fn unit(unit: &UnitView) -> Self {
-        Self {
-            label: unit.name.clone(),
-            ..Self::new(ScopeKind::Unit, &unit.path)
-        }
+    fn device(device: &DeviceView) -> Self {
+        Self::new(ScopeKind::Device, &device.name, &device.label, None)
     }
 }
+
+/// Known values with what they belong to.
+type Values = Vec<(ScopeInstance, f64)>;
 
 impl Condition {
     /// Whether a snapshot that contains its kind has no device, unit or mount of the name in its
@@ -72,76 +62,99 @@ impl Condition {
         match kind {
             ScopeKind::System | ScopeKind::Process => false,
             ScopeKind::Device => !live.devices.iter().any(|it| matches_device(scope, it)),
-            ScopeKind::Unit => {
-                let mut units = live.units.iter().flatten();
-                !units.any(|it| matches_name(scope, &[&it.name, &it.path]))
-            }
-            ScopeKind::Mount => {
-                let mut mounts = live.mounts.iter().flatten();
-                !mounts.any(|it| matches_mount(scope, it))
-            }
+            ScopeKind::Unit => !live
+                .units
+                .iter()
+                .flatten()
+                .any(|it| matches_unit(scope, it)),
+            ScopeKind::Mount => !live
+                .mounts
+                .iter()
+                .flatten()
+                .any(|it| matches_mount(scope, it)),
         }
     }
 }
 
 /// The known values of the metric of a condition, in its scope. Unknown values are left out.
-pub(super) fn values(condition: &Condition, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
-    let scope = condition.scope();
-    let Some(source) = condition.metric().source(scope.kind()) else {
-        return Vec::new();
-    };
-    match source {
-        MetricSource::System(value) => value(live)
-            .map(|value| {
-                let name = SafeText::new();
-                (ScopeInstance::new(ScopeKind::System, &name), value)
-            })
-            .into_iter()
-            .collect(),
-        MetricSource::Device(value) => {
+pub(super) fn values(condition: &Condition, live: &Snapshot) -> Values {
+    let (scope, name) = (condition.scope(), condition.metric().name());
+    let nothing = SafeText::new();
+    match scope.kind() {
+        ScopeKind::System => {
+            let system = ScopeInstance::new(ScopeKind::System, &nothing, &nothing, None);
+            read(name, [live], |_| system.clone())
+        }
+        ScopeKind::Device => {
             let devices = live.devices.iter().filter(|it| matches_device(scope, it));
-            devices
-                .filter_map(|it| Some((ScopeInstance::device(&it.name, &it.label), value(it)?)))
-                .collect()
+            match metric_column::<IoErrorsView>(name) {
+                Some(_) => io_errors(name, scope, live),
+                None => read(name, devices, ScopeInstance::device),
+            }
         }
-        MetricSource::Process(value) => live
-            .processes
-            .iter()
-            .filter(|it| it.tid == it.pid && matches_process(scope, it.pid, &it.command))
-            .filter_map(|it| Some((ScopeInstance::process(it.pid, &it.command), value(it)?)))
-            .collect(),
-        MetricSource::Unit(value) => {
-            let units = live.units.iter().flatten();
-            let named = units.filter(|it| matches_name(scope, &[&it.name, &it.path]));
-            named
-                .filter_map(|it| Some((ScopeInstance::unit(it), value(it)?)))
-                .collect()
+        ScopeKind::Process => {
+            let processes = live.processes.iter();
+            let whole = processes
+                .filter(|it| it.tid == it.pid && matches_process(scope, it.pid, &it.command));
+            let process = |pid: u32, command: &SafeText| {
+                ScopeInstance::new(ScopeKind::Process, command, &nothing, Some(pid))
+            };
+            match metric_column::<BlockedTaskView>(name) {
+                Some(_) => longest(read(name, blocked(scope, live), |it| {
+                    process(it.pid, &it.command)
+                })),
+                None => read(name, whole, |it: &ProcessView| process(it.pid, &it.command)),
+            }
         }
-        MetricSource::Mount(value) => {
-            let mounts = live.mounts.iter().flatten();
-            mounts
-                .filter(|it| matches_mount(scope, it))
-                .filter_map(|it| {
-                    let instance = ScopeInstance::new(ScopeKind::Mount, &it.mount_point);
-                    Some((instance, value(it)?))
-                })
-                .collect()
+        ScopeKind::Unit => {
+            let units = live
+                .units
+                .iter()
+                .flatten()
+                .filter(|it| matches_unit(scope, it));
+            read(name, units, |it: &UnitView| {
+                ScopeInstance::new(ScopeKind::Unit, &it.path, &it.name, None)
+            })
         }
-        MetricSource::BlockedTasks => blocked_times(scope, live),
-        MetricSource::IoErrors => io_errors(scope, live),
+        ScopeKind::Mount => {
+            let mounts = live
+                .mounts
+                .iter()
+                .flatten()
+                .filter(|it| matches_mount(scope, it));
+            read(name, mounts, |it: &MountView| {
+                ScopeInstance::new(ScopeKind::Mount, &it.mount_point, &nothing, None)
+            })
+        }
     }
 }
 
-/// The longest sleep of each process. The views are sorted by it.
-fn blocked_times(scope: &Scope, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
-    let mut found: Vec<(ScopeInstance, f64)> = Vec::new();
-    for task in live.blocked.iter().flatten() {
-        let is_new = found
-            .iter()
-            .all(|(instance, _)| instance.pid != Some(task.pid));
-        if is_new && matches_process(scope, task.pid, &task.command) {
-            let instance = ScopeInstance::process(task.pid, &task.command);
-            found.push((instance, task.blocked_ns as f64));
+/// The values of one column.
+fn read<'s, E: Entity>(
+    name: &str,
+    rows: impl IntoIterator<Item = &'s E>,
+    instance: impl Fn(&E) -> ScopeInstance,
+) -> Values {
+    let Some(column) = metric_column::<E>(name) else {
+        return Vec::new();
+    };
+    let known = rows
+        .into_iter()
+        .filter_map(|row| Some((instance(row), column.number(row)?)));
+    known.collect()
+}
+
+fn blocked<'s>(scope: &Scope, live: &'s Snapshot) -> impl Iterator<Item = &'s BlockedTaskView> {
+    let tasks = live.blocked.iter().flatten();
+    tasks.filter(move |it| matches_process(scope, it.pid, &it.command))
+}
+
+/// Of each process the first, which is the thread that has been blocked longest.
+fn longest(values: Values) -> Values {
+    let mut found: Values = Vec::new();
+    for (instance, value) in values {
+        if found.iter().all(|(known, _)| known.pid != instance.pid) {
+            found.push((instance, value));
         }
     }
     found
@@ -149,7 +162,7 @@ fn blocked_times(scope: &Scope, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
 
 /// The errors of each device that had any, which may be gone by now, and 0 of the others in the
 /// scope.
-fn io_errors(scope: &Scope, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
+fn io_errors(name: &str, scope: &Scope, live: &Snapshot) -> Values {
     let Some(errors) = &live.io_errors else {
         return Vec::new();
     };
@@ -157,17 +170,15 @@ fn io_errors(scope: &Scope, live: &Snapshot) -> Vec<(ScopeInstance, f64)> {
         let device = live.devices.iter().find(|it| it.name == *name);
         device.map_or_else(SafeText::new, |it| it.label.clone())
     };
-    let mut found: Vec<(ScopeInstance, f64)> = errors
+    let in_scope = errors
         .iter()
-        .filter_map(|view| {
-            let label = label_of(&view.device);
-            let instance = ScopeInstance::device(&view.device, &label);
-            matches_name(scope, &[&view.device, &label]).then_some((instance, view.count()? as f64))
-        })
-        .collect();
+        .filter(|it| matches_name(scope, &[&it.device, &label_of(&it.device)]));
+    let mut found = read(name, in_scope, |it: &IoErrorsView| {
+        ScopeInstance::new(ScopeKind::Device, &it.device, &label_of(&it.device), None)
+    });
     for device in live.devices.iter().filter(|it| matches_device(scope, it)) {
         if errors.iter().all(|view| view.device != device.name) {
-            found.push((ScopeInstance::device(&device.name, &device.label), 0.0));
+            found.push((ScopeInstance::device(device), 0.0));
         }
     }
     found
@@ -189,6 +200,10 @@ fn matches_device(scope: &Scope, device: &DeviceView) -> bool {
         && !(is_partition && matches!(scope, Scope::Any(_)))
 }
 
+fn matches_unit(scope: &Scope, unit: &UnitView) -> bool {
+    matches_name(scope, &[&unit.name, &unit.path])
+}
+
 fn matches_mount(scope: &Scope, mount: &MountView) -> bool {
     let is_image = IMAGE_FILE_SYSTEMS.contains(&mount.file_system.as_str());
     matches_name(scope, &[&mount.mount_point]) && !(is_image && matches!(scope, Scope::Any(_)))
@@ -197,38 +212,8 @@ fn matches_mount(scope: &Scope, mount: &MountView) -> bool {
 fn matches_process(scope: &Scope, pid: u32, command: &str) -> bool {
     match scope {
         Scope::Any(_) => true,
-        Scope::Named(_, wanted) => program(command) == wanted.as_str(),
+        Scope::Named(_, wanted) => program_name(command) == wanted.as_str(),
         Scope::Process(wanted) => *wanted == pid,
         Scope::System => false,
-    }
-}
-
-/// The program of a command line: the last component of its first word, without the brackets of a
-/// process without arguments, and without the hyphen of a login shell.
-fn program(command: &str) -> &str {
-    if let Some(name) = command.strip_prefix('[') {
-        return name.strip_suffix(']').unwrap_or(name);
-    }
-    let word = command.split(' ').next().unwrap_or(command);
-    let base = word.rsplit('/').next().unwrap_or(word);
-    base.strip_prefix('-').unwrap_or(base).trim_end_matches(':')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn program_is_the_last_component_of_the_first_word() {
-        for (command, name) in [
-            ("/usr/bin/rsync -a /srv /backup", "rsync"),
-            ("dd if=/dev/sda of=/dev/null", "dd"),
-            ("[kworker/0:1]", "kworker/0:1"),
-            ("-bash", "bash"),
-            ("postgres: checkpointer", "postgres"),
-            ("", ""),
-        ] {
-            assert_eq!(program(command), name);
-        }
     }
 }

@@ -5,7 +5,6 @@
 //! [`command`]: the time comes from the caller.
 
 pub mod command;
-mod error;
 mod instance;
 mod language;
 mod metric;
@@ -15,10 +14,9 @@ mod set;
 pub mod trigger_text;
 mod value;
 
-pub use self::error::{ConditionError, ConditionProblem};
 pub use self::instance::ScopeInstance;
-pub use self::language::{Comparison, Condition};
-pub use self::metric::{ConditionMetric, METRICS, MetricInfo, MetricSource};
+pub use self::language::{Comparison, Condition, ConditionError};
+pub use self::metric::{ConditionMetric, metric_names};
 pub use self::monitor::{ConditionMonitor, Trigger};
 pub use self::scope::{Scope, ScopeKind};
 pub use self::set::{ConditionSet, SampleNeeds};

@@ -3,72 +3,81 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::error::ConditionProblem;
 use super::metric::ConditionMetric;
-use crate::session::document::MetricUnit;
-use crate::units;
+use crate::units::{self, Unit};
 
 /// A value in the unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ConditionValue {
     /// Percent for ratios, so that it can be printed as it was written; otherwise in the unit.
     amount: f64,
-    unit: MetricUnit,
+    unit: Unit,
 }
 
 impl ConditionValue {
     /// Parses `50ms`, `20%`, `70MB/s`, `1000/s`, `5GiB`, `3`, as the unit of the metric demands. A
     /// number without a unit is accepted for counts, rates and bytes, and 0 for everything.
-    pub(super) fn parse(text: &str, metric: ConditionMetric) -> Result<Self, ConditionProblem> {
+    ///
+    /// # Errors
+    /// If the text is none of the unit; the message says how to write one.
+    pub(super) fn parse(text: &str, metric: ConditionMetric) -> Result<Self, String> {
         let unit = metric.unit();
-        let invalid = || ConditionProblem::InvalidValue {
-            metric,
-            value: text.to_owned(),
+        let number = |text: &str| {
+            let number: f64 = text.parse().ok()?;
+            (number.is_finite() && number >= 0.0).then_some(number.abs())
+        };
+        let bytes = |text: &str| match units::parse_size(text) {
+            Ok(bytes) => Ok(Some(bytes as f64)),
+            Err(error) => Err(format!(
+                "the value {text:?} {error} ({metric} takes {})",
+                describe_values(unit)
+            )),
         };
         let amount = match (number(text), unit) {
-            (Some(0.0), _) => 0.0,
-            (Some(number), MetricUnit::Count | MetricUnit::PerSecond) => number,
-            (None, MetricUnit::PerSecond) => units::parse_rate(text).map_err(|_| invalid())?,
-            (None, MetricUnit::Ratio) => text
-                .strip_suffix('%')
-                .and_then(|number_text| number(number_text.trim()))
-                .ok_or_else(invalid)?,
-            (None, MetricUnit::Nanoseconds) => units::parse_duration(text)
-                .map(|duration| duration.as_nanos() as f64)
-                .map_err(|_| invalid())?,
-            (_, MetricUnit::Bytes) | (Some(_), MetricUnit::BytesPerSecond) => size(text, metric)?,
-            (None, MetricUnit::BytesPerSecond) => {
-                size(text.strip_suffix("/s").ok_or_else(invalid)?, metric)?
+            (Some(0.0), _) => Some(0.0),
+            (number, Unit::Count | Unit::Text) => number,
+            (Some(number), Unit::PerSecond) => Some(number),
+            (None, Unit::PerSecond) => units::parse_rate(text).ok(),
+            (_, Unit::Ratio) => text.strip_suffix('%').and_then(|text| number(text.trim())),
+            (None, Unit::Nanoseconds) => {
+                let duration = units::parse_duration(text).ok();
+                duration.map(|duration| duration.as_nanos() as f64)
             }
-            _ => return Err(invalid()),
+            (Some(_), Unit::Nanoseconds) => None,
+            (_, Unit::Bytes | Unit::RequestBytes) | (Some(_), Unit::BytesPerSecond) => bytes(text)?,
+            (None, Unit::BytesPerSecond) => match text.strip_suffix("/s") {
+                Some(size) => bytes(size)?,
+                None => None,
+            },
         };
-        Ok(Self { amount, unit })
+        let invalid = || {
+            let values = describe_values(unit);
+            format!("the value {text:?} is none of {metric}: write {values}")
+        };
+        Ok(Self {
+            amount: amount.ok_or_else(invalid)?,
+            unit,
+        })
     }
 
     /// The value in the unit of the metric.
     pub(super) fn in_unit(self) -> f64 {
         match self.unit {
-            MetricUnit::Ratio => self.amount / 100.0,
+            Unit::Ratio => self.amount / 100.0,
             _ => self.amount,
         }
     }
 }
 
-/// A number that is neither negative, infinite nor NaN.
-fn number(text: &str) -> Option<f64> {
-    let number: f64 = text.parse().ok()?;
-    (number.is_finite() && number >= 0.0).then_some(number.abs())
-}
-
-/// The message of a size says how to write an ambiguous unit.
-fn size(text: &str, metric: ConditionMetric) -> Result<f64, ConditionProblem> {
-    match units::parse_size(text) {
-        Ok(bytes) => Ok(bytes as f64),
-        Err(error) => Err(ConditionProblem::InvalidSize {
-            metric,
-            value: text.to_owned(),
-            error,
-        }),
+/// The values of a unit, with an example.
+fn describe_values(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "a rate such as 1000/s",
+        Unit::BytesPerSecond => "a throughput such as 70MB/s",
+        Unit::Nanoseconds => "a time such as 500us, 50ms or 30s",
+        Unit::Bytes | Unit::RequestBytes => "a size such as 500MB or 1GiB",
+        Unit::Ratio => "a percentage such as 20%",
+        Unit::Count | Unit::Text => "a number such as 10",
     }
 }
 
@@ -79,16 +88,16 @@ impl fmt::Display for ConditionValue {
         // Whole, and up to 2^64: the value of its unit that was parsed.
         let whole = amount as u64;
         match self.unit {
-            MetricUnit::Ratio => write!(formatter, "{amount}%"),
-            MetricUnit::PerSecond if amount > 0.0 => write!(formatter, "{amount}/s"),
-            MetricUnit::Nanoseconds => {
+            Unit::Ratio => write!(formatter, "{amount}%"),
+            Unit::PerSecond if amount > 0.0 => write!(formatter, "{amount}/s"),
+            Unit::Nanoseconds => {
                 let duration = Duration::from_nanos(whole);
                 formatter.write_str(&units::format_exact_duration(duration))
             }
-            MetricUnit::Bytes => formatter.write_str(&units::format_exact_size(whole)),
-            MetricUnit::BytesPerSecond => {
-                write!(formatter, "{}/s", units::format_exact_size(whole))
+            Unit::Bytes | Unit::RequestBytes => {
+                formatter.write_str(&units::format_exact_size(whole))
             }
+            Unit::BytesPerSecond => write!(formatter, "{}/s", units::format_exact_size(whole)),
             _ => write!(formatter, "{amount}"),
         }
     }

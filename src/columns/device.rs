@@ -17,12 +17,8 @@ impl Entity for DeviceView {
 }
 
 const COLUMNS: &[Device] = &[
-    Device::text(
-        "name",
-        "Device",
-        |it| it.display_name().to_owned().into(),
-        (9, 5, 0),
-    ),
+    Device::text("name", "name", |it| (&it.name).into(), (9, 5, NOT_IN_TABLES)),
+    Device::text("device", "Device", |it| it.display_name().to_owned().into(), (9, 5, 0)).derived(),
     Device::text("label", "", |it| (&it.label).into(), (15, 23, 9)),
     Device::new("read_ios_per_s", "r/s", Unit::PerSecond, |it| {
         it.read_ios_per_s.into()

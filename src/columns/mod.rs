@@ -165,6 +165,12 @@ impl<E: Entity> Column<E> {
         self.unit != Unit::Text
     }
 
+    /// Whether its end says more than its beginning.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        matches!(self.key, "path" | "mount_point")
+    }
+
     /// Whether it is in tables, at least in those of unlimited width.
     #[must_use]
     pub fn is_in_tables(&self) -> bool {
@@ -186,16 +192,16 @@ impl<E: Entity> Column<E> {
         }
     }
 
-    /// Name of the gauge in OpenMetrics; `None` where a counter says more.
+    /// Name of the gauge in OpenMetrics; `None` for rates and sums whose counter says more.
     #[must_use]
     pub fn gauge_name(&self) -> Option<String> {
-        let is_mean = self.unit == Unit::Nanoseconds;
+        let is_mean = matches!(self.unit, Unit::Nanoseconds | Unit::Ratio);
         if !self.is_number() || self.counter.is_some() && !is_mean {
             return None;
         }
         let (unit, _) = self.unit.base();
         let name = with_entity::<E>(self.metric_name());
-        let has_unit = unit.is_empty() || name.ends_with(unit) || name.ends_with("bytes_per_s");
+        let has_unit = unit.is_empty() || name.ends_with(unit);
         Some(match has_unit {
             true => name,
             false => format!("{name}_{unit}"),

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use super::command::program_name;
+use super::{Column, Entity, Value};
 use crate::files::safe_text::SafeText;
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::ProcessView;
+use crate::units::Unit;
 
 /// Processes that are told apart at most; the totals of later ones are unknown.
 const MAX_PROCESSES: usize = 100_000;
@@ -36,6 +38,40 @@ pub struct ProgramTotal {
     pub read_bytes: u64,
     /// Bytes written to devices, less cancelled ones.
     pub write_bytes: u64,
+}
+
+impl Entity for ProgramTotal {
+    const NAME: &'static str = "program";
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::new("read_bytes", "rMB", Unit::Bytes, |it: &Self| {
+            Value::Number(it.read_bytes as f64)
+        })
+        .help("bytes read from devices")
+        .shown(8, 0),
+        Column::new("write_bytes", "wMB", Unit::Bytes, |it: &Self| {
+            Value::Number(it.write_bytes as f64)
+        })
+        .help("bytes written to devices, less cancelled writes")
+        .shown(8, 0),
+        Column::new("processes", "processes", Unit::Count, |it: &Self| {
+            Value::Number(it.processes as f64)
+        })
+        .help("its processes with I/O")
+        .shown(9, 0),
+        Column::text(
+            "user",
+            "USER",
+            |it: &Self| it.user.clone().into(),
+            (8, 4, 1),
+        ),
+        Column::text(
+            "program",
+            "PROGRAM",
+            |it: &Self| (&it.program).into(),
+            (24, u16::MAX, 0),
+        ),
+    ];
+    type Counters = ();
 }
 
 /// Adds up processes over snapshots.

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::report::watch::{file_system_name, mount_error_text, no_values_text};
+use crate::columns::{file_system_name, mount_error_text, no_values_text};
 use crate::snapshot::view::{MountErrors, MountView, NoMountValues};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};

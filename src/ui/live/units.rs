@@ -9,7 +9,7 @@ use super::filter::draw_filter;
 use super::rows::{take_bottom, take_top};
 use crate::app::live::LiveState;
 use crate::app::live::unit_list::UnitColumn;
-use crate::report::watch::unit_label;
+use crate::columns::unit_label;
 use crate::snapshot::view::{Snapshot, UnitLimit, UnitView, is_units_notice};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
