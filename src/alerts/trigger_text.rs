@@ -110,7 +110,7 @@ pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alerts::Condition;
+    use crate::alerts::{Condition, ConditionMetric};
 
     fn trigger(condition: &str, name: &str, label: &str, pid: Option<u32>) -> Trigger {
         let condition = Condition::parse(condition).unwrap();
@@ -167,7 +167,7 @@ mod tests {
             ("available_bytes", 2e9, "2.00 GB"),
         ] {
             let metric = ConditionMetric::parse(metric).unwrap();
-            assert_eq!(value_text(metric, value), text);
+            assert_eq!(metric.unit().format(value), text);
         }
     }
 

@@ -142,10 +142,10 @@ const COLUMNS: &[Device] = &[
     Device::new("in_flight", "in_flight", Unit::Count, |it| count(it.in_flight))
         .help("requests in flight at the time of the sample")
         .shown(9, TEXT_ONLY),
-    Device::new("dirty_bytes", "dirty MB", Unit::Bytes, |it| count(it.dirty_bytes))
+    Device::new("dirty_bytes", "dirty", Unit::Bytes, |it| count(it.dirty_bytes))
         .help("bytes written for it that are only in memory; root and debugfs, and while the machine has much")
         .shown(8, NOT_IN_TABLES),
-    Device::new("writeback_bytes", "wb MB", Unit::Bytes, |it| count(it.writeback_bytes))
+    Device::new("writeback_bytes", "writeback", Unit::Bytes, |it| count(it.writeback_bytes))
         .help("bytes that are being written to it")
         .shown(8, NOT_IN_TABLES),
     Device::new("drain_ns", "drain", Unit::Nanoseconds, |it| it.time_to_flush.into())

@@ -67,16 +67,14 @@ impl Entity for FileView {
         })
         .help("file descriptor")
         .shown(4, 0),
-        OpenFile::new("position_bytes", "position MB", Unit::Bytes, |it| {
+        OpenFile::new("position_bytes", "position", Unit::Bytes, |it| {
             count(it.position_bytes)
         })
         .help("offset of the next read or write")
         .shown(11, 0),
-        OpenFile::new("size_bytes", "size MB", Unit::Bytes, |it| {
-            count(it.size_bytes)
-        })
-        .help("length of a regular file")
-        .shown(10, 0),
+        OpenFile::new("size_bytes", "size", Unit::Bytes, |it| count(it.size_bytes))
+            .help("length of a regular file")
+            .shown(10, 0),
         OpenFile::text("flags", "flags", |it| it.flags.clone().into(), (13, 0, 1)),
         OpenFile::text("path", "FILE", |it| (&it.path).into(), (20, u16::MAX, 0)),
     ];

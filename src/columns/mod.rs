@@ -159,6 +159,15 @@ impl<E: Entity> Column<E> {
         self
     }
 
+    /// Its heading with the unit, where the name does not contain it.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        match self.unit {
+            Unit::Bytes if !self.name.contains("MB") => format!("{} MB", self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+
     /// Whether its values are numbers.
     #[must_use]
     pub fn is_number(&self) -> bool {
@@ -169,6 +178,25 @@ impl<E: Entity> Column<E> {
     #[must_use]
     pub fn is_path(&self) -> bool {
         matches!(self.key, "path" | "mount_point")
+    }
+
+    /// Whether the tables of the screen have it.
+    #[must_use]
+    pub fn is_on_screen(&self) -> bool {
+        self.rank < TEXT_ONLY
+    }
+
+    /// Whether a list that is sorted by it begins with the largest value.
+    #[must_use]
+    pub fn sorts_descending(&self) -> bool {
+        self.is_number() && self.key != "pid"
+    }
+
+    /// Its place among the columns of its entity.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        let mut all = E::COLUMNS.iter();
+        all.position(|column| column == self).unwrap_or(0)
     }
 
     /// Whether it is in tables, at least in those of unlimited width.
@@ -215,16 +243,15 @@ impl<E: Entity> Column<E> {
         Some(with_entity::<E>(counter.name))
     }
 
-    /// Compares two rows: the largest number first, texts alphabetically, what is unknown last, in both
-    /// directions.
+    /// Compares two rows; what is unknown is last in both directions.
     #[must_use]
-    pub fn compare(&self, left: &E, right: &E, reversed: bool) -> Ordering {
+    pub fn compare(&self, left: &E, right: &E, descending: bool) -> Ordering {
         let ordering = match ((self.get)(left), (self.get)(right)) {
-            (Value::Number(left), Value::Number(right)) => right.total_cmp(&left),
+            (Value::Number(left), Value::Number(right)) => left.total_cmp(&right),
             (Value::Text(left), Value::Text(right)) => left.cmp(&right),
             (left, right) => return left.is_missing().cmp(&right.is_missing()),
         };
-        match reversed {
+        match descending {
             true => ordering.reverse(),
             false => ordering,
         }
@@ -236,6 +263,11 @@ fn with_entity<E: Entity>(name: &str) -> String {
         "" => name.to_owned(),
         entity => format!("{entity}_{name}"),
     }
+}
+
+/// The columns of the screen, from left to right.
+pub fn on_screen<E: Entity>() -> impl Iterator<Item = &'static Column<E>> {
+    E::COLUMNS.iter().filter(|column| column.is_on_screen())
 }
 
 /// The column with that key.

@@ -61,7 +61,8 @@ const COLUMNS: &[Mount] = &[
         .help("size; unknown where a server would have to be asked"),
     Mount::new("available_bytes", "free", Unit::Bytes, |it| count(it.available_bytes))
         .help("free space for unprivileged users")
-        .also(&["free_bytes"]),
+        .also(&["free_bytes"])
+    .shown(8, 3),
     Mount::new("available", "free%", Unit::Ratio, |it| available_share(it).into())
         .help("the same as a share of the size")
         .also(&["free"])

@@ -1,7 +1,7 @@
 //! Processes: iotop and pidstat -d.
 
 use super::command::command_text;
-use super::{Column, Entity, TEXT_ONLY, Value, count, sum};
+use super::{Column, Entity, NOT_IN_TABLES, TEXT_ONLY, Value, count, sum};
 use crate::snapshot::view::ProcessView;
 use crate::units::Unit;
 
@@ -98,11 +98,13 @@ const COLUMNS: &[Process] = &[
     Process::new("read_accumulated_bytes", "rMB", Unit::Bytes, |it| {
         count(it.read_accumulated_bytes)
     })
-    .help("bytes read from devices since the first sample"),
+    .help("bytes read from devices since the first sample")
+    .shown(6, NOT_IN_TABLES),
     Process::new("write_accumulated_bytes", "wMB", Unit::Bytes, |it| {
         count(it.write_accumulated_bytes)
     })
-    .help("bytes written to devices since the first sample"),
+    .help("bytes written to devices since the first sample")
+    .shown(6, NOT_IN_TABLES),
     Process::new("threads", "threads", Unit::Count, |it| {
         it.threads.map(f64::from).into()
     })

@@ -19,10 +19,10 @@ const COLUMNS: &[Transfer] = &[
         .help("share that is done, rounded down")
         .shown(3, 0)
         .derived(),
-    Transfer::new("position_bytes", "done MB", Unit::Bytes, |it| count(it.position_bytes))
+    Transfer::new("position_bytes", "done", Unit::Bytes, |it| count(it.position_bytes))
         .help("bytes done")
         .shown(7, 0),
-    Transfer::new("size_bytes", "of MB", Unit::Bytes, |it| count(it.size_bytes))
+    Transfer::new("size_bytes", "of", Unit::Bytes, |it| count(it.size_bytes))
         .help("all bytes")
         .shown(7, 2),
     Transfer::new("rate_bytes_per_s", "MB/s", Unit::BytesPerSecond, |it| {
@@ -46,7 +46,7 @@ const COLUMNS: &[Transfer] = &[
         .help("files that are copied completely, in a job of several"),
     Transfer::new("files_total", "of files", Unit::Count, |it| count(it.files_total))
         .help("files to copy, as far as they are counted"),
-    Transfer::new("not_on_disk_bytes", "in RAM MB", Unit::Bytes, |it| {
+    Transfer::new("not_on_disk_bytes", "in RAM", Unit::Bytes, |it| {
         count(it.not_on_disk_bytes)
     })
     .help("bytes of its destination that are in memory only; an upper limit unless `not_on_disk_exact`")
@@ -91,7 +91,7 @@ impl Entity for GrowingFile {
         })
         .help("growth")
         .shown(8, 0),
-        Growing::new("size_bytes", "size MB", Unit::Bytes, |it| {
+        Growing::new("size_bytes", "size", Unit::Bytes, |it| {
             Value::Number(it.size_bytes as f64)
         })
         .help("length")

@@ -36,7 +36,7 @@ pub(super) fn table_text<E: Entity>(
         .enumerate()
         .map(|(index, it)| match last_heading {
             Some(heading) if index == last => heading.to_owned(),
-            _ => it.column.name.to_owned(),
+            _ => it.column.heading(),
         });
     let mut text = line(&columns, heading, width);
     for cells in cells {
@@ -64,7 +64,7 @@ fn fitting_columns<E: Entity>(width: Option<usize>) -> Vec<Fitted<E>> {
         .filter(|column| width.is_none() || column.rank < TEXT_ONLY)
         .map(|column| Fitted {
             column,
-            width: usize::from(column.width).max(display_width(column.name)),
+            width: usize::from(column.width).max(display_width(&column.heading())),
         })
         .collect();
     let Some(width) = width else {

@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::app::text::EditableText;
 use crate::columns::command::without_program_directory;
-use crate::ui::theme::{StyleRole, Theme};
+use crate::tui::theme::{StyleRole, Theme};
 
 /// A text at the right end of a row. Only the text has the style: that of a line would also apply to
 /// what is on the rest of the row.
