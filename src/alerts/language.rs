@@ -310,7 +310,7 @@ mod tests {
             ("await(system)>50ms", "no such scope: write DEVICE or any"),
             ("await(unit:any)>50ms", "no such scope"),
             ("cpu_busy(sda)>5%", "write system"),
-            ("pressure_full(device:sda)>5%", "write system, UNIT or any"),
+            ("pressure_full(device:sda)>5%", "write UNIT or any, system"),
             ("await(sda)>50", "a time such as"),
             ("await(sda)>50MB/s", "a time such as"),
             ("busy(sda)>0.9", "a percentage such as 20%"),

@@ -108,7 +108,12 @@ fn found<E: Entity>(name: &str) -> Option<ConditionMetric> {
 
 fn names<E: Entity>() -> Vec<&'static str> {
     let numbers = E::COLUMNS.iter().filter(|column| column.is_number());
-    let all = numbers.flat_map(|it| it.aliases.iter().copied().chain([it.metric_name()]));
+    let all = numbers.flat_map(|it| {
+        it.aliases
+            .iter()
+            .copied()
+            .chain([it.metric_name(), it.name])
+    });
     all.collect()
 }
 

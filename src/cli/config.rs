@@ -358,10 +358,10 @@ mod unit_tests {
         let expected = Settings {
             interval: Some(Duration::from_secs(2)),
             theme: Some(ThemeName::Light),
-            sort: column("write_bytes_per_s"),
+            sort: crate::columns::column("write_bytes_per_s"),
             columns: Some(vec![
-                column("read_ios_per_s").unwrap(),
-                column("busy").unwrap(),
+                crate::columns::column("read_ios_per_s").unwrap(),
+                crate::columns::column("busy").unwrap(),
             ]),
             hidden_devices: Some(vec!["loop*".to_owned()]),
             default_target: Some("/srv".to_owned()),
@@ -385,7 +385,7 @@ mod unit_tests {
                 "theme: \"ligth\" is none of auto, dark, light",
             ),
             ("theme = \"ligth\"", ", did you mean light?"),
-            ("sort = \"writ\"", ", did you mean write?"),
+            ("sort = \"wMB\"", ", did you mean wMB/s?"),
             ("columns = [\"r/s\",\n\"await\"]", "is none of r/s"),
             ("columns = \"r/s\"", "expected a sequence"),
             ("hidden_devices = [1]", "expected a string"),

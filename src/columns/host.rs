@@ -73,7 +73,7 @@ const COLUMNS: &[Host] = &[
     }),
     Host::new("memory_bytes", "memory", Unit::Bytes, |it| count(it.host.memory_bytes))
         .help("memory that the kernel can use"),
-    Host::new("cached_bytes", "cached", Unit::Bytes, |it| count(it.host.cached_bytes))
+    Host::new("cached_bytes", "page cache", Unit::Bytes, |it| count(it.host.cached_bytes))
         .help("page cache of files and devices, with tmpfs and shared memory, which cannot be dropped"),
     Host::new("dirty_bytes", "dirty", Unit::Bytes, |it| count(it.host.dirty_bytes))
         .help("bytes written by programs and not yet under writeback"),

@@ -59,7 +59,7 @@ const COLUMNS: &[Mount] = &[
     .help("requests of NFS that were not answered in time"),
     Mount::new("size_bytes", "size", Unit::Bytes, |it| count(it.size_bytes))
         .help("size; unknown where a server would have to be asked"),
-    Mount::new("available_bytes", "free", Unit::Bytes, |it| count(it.available_bytes))
+    Mount::new("available_bytes", "avail", Unit::Bytes, |it| count(it.available_bytes))
         .help("free space for unprivileged users")
         .also(&["free_bytes"])
     .shown(8, 3),
