@@ -23,8 +23,7 @@ impl ConditionMetric {
     /// another one.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        let mut kinds = KINDS.iter();
-        kinds.find_map(|(_, find, _)| find(name))
+        SOURCES.iter().find_map(|source| (source.find)(name))
     }
 
     /// Its name.
@@ -41,10 +40,10 @@ impl ConditionMetric {
 
     /// The kinds of scopes that it has.
     pub fn kinds(self) -> impl Iterator<Item = ScopeKind> {
-        let own = KINDS
+        let own = SOURCES
             .iter()
-            .filter(move |(_, find, _)| find(self.name).is_some());
-        own.map(|(kind, ..)| *kind)
+            .filter(move |source| (source.find)(self.name).is_some());
+        own.map(|source| source.kind)
     }
 
     /// The kind of a name without one.
@@ -61,31 +60,32 @@ impl fmt::Display for ConditionMetric {
     }
 }
 
-/// Finds a metric among the columns of one entity.
-type Find = fn(&str) -> Option<ConditionMetric>;
+/// An entity with metrics.
+struct MetricSource {
+    kind: ScopeKind,
+    find: fn(&str) -> Option<ConditionMetric>,
+    names: fn() -> Vec<&'static str>,
+}
 
-/// What conditions are about, in the order in which a name without a kind is looked up: the kind, how a
-/// metric is found in it, and the names of all.
-const KINDS: [(ScopeKind, Find, fn() -> Vec<&'static str>); 7] = [
-    (ScopeKind::Device, found::<DeviceView>, names::<DeviceView>),
-    (
-        ScopeKind::Device,
-        found::<IoErrorsView>,
-        names::<IoErrorsView>,
-    ),
-    (
-        ScopeKind::Process,
-        found::<ProcessView>,
-        names::<ProcessView>,
-    ),
-    (
-        ScopeKind::Process,
-        found::<BlockedTaskView>,
-        names::<BlockedTaskView>,
-    ),
-    (ScopeKind::Unit, found::<UnitView>, names::<UnitView>),
-    (ScopeKind::Mount, found::<MountView>, names::<MountView>),
-    (ScopeKind::System, found::<Snapshot>, names::<Snapshot>),
+impl MetricSource {
+    const fn of<E: Entity>(kind: ScopeKind) -> Self {
+        Self {
+            kind,
+            find: found::<E>,
+            names: names::<E>,
+        }
+    }
+}
+
+/// What conditions are about, in the order in which a name without a kind is looked up.
+const SOURCES: [MetricSource; 7] = [
+    MetricSource::of::<DeviceView>(ScopeKind::Device),
+    MetricSource::of::<IoErrorsView>(ScopeKind::Device),
+    MetricSource::of::<ProcessView>(ScopeKind::Process),
+    MetricSource::of::<BlockedTaskView>(ScopeKind::Process),
+    MetricSource::of::<UnitView>(ScopeKind::Unit),
+    MetricSource::of::<MountView>(ScopeKind::Mount),
+    MetricSource::of::<Snapshot>(ScopeKind::System),
 ];
 
 /// The column of an entity that has a metric of that name.
@@ -120,7 +120,7 @@ fn names<E: Entity>() -> Vec<&'static str> {
 /// The names of all metrics, and their other names.
 #[must_use]
 pub fn metric_names() -> Vec<&'static str> {
-    KINDS.iter().flat_map(|(.., names)| names()).collect()
+    SOURCES.iter().flat_map(|source| (source.names)()).collect()
 }
 
 /// `, did you mean NAME?` if the name is similar to that of a metric.
@@ -136,7 +136,7 @@ mod tests {
     fn every_name_is_one_metric_with_one_unit() {
         for name in metric_names() {
             let metric = ConditionMetric::parse(name).unwrap();
-            let all = KINDS.iter().filter_map(|(_, find, _)| find(name));
+            let all = SOURCES.iter().filter_map(|source| (source.find)(name));
             for other in all {
                 assert_eq!(other, metric, "{name}");
             }
