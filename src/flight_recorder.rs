@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::condition::{Condition, ConditionMonitor, ConditionSet, Trigger};
+use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::diagnosis::requests::RequestEvidence;
 use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
 use crate::files::safe_text::SafeText;

@@ -17,7 +17,7 @@ mod axis;
 pub mod bench;
 pub mod benchmark_run;
 pub mod cli;
-pub mod condition;
+pub mod columns;
 pub mod diagnosis;
 pub mod drive;
 pub mod engine;

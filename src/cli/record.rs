@@ -15,7 +15,7 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::time_option;
 use super::output::{NO_ROOM, print_status_line};
 use super::{pace, signals};
-use crate::condition::ConditionSet;
+use crate::alerts::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::probe::{SampleCollector, Wanted};
 use crate::recording::{AppendResult, FileRecorder, Recorder, RecordingWriteError, RingRecorder};

@@ -24,12 +24,12 @@ use crate::report::diagnosis::{
     Entry, EntryKind, cause_entries, cause_sentence, conclusion, evidence_entries, headline,
     remainder_entries, verdict,
 };
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::{split_heading, with_side_margins};
+use crate::tui::widgets::command::command_lines;
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::ui::live::timeline;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::{split_heading, with_side_margins};
-use crate::ui::widgets::command::command_lines;
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::units;
 
 /// Columns before the values of an entry.

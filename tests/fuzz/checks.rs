@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::alerts::command::AlertCommand;
+use diskscope::alerts::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::app::replay::Frame;
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
-use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;
@@ -159,7 +159,7 @@ pub fn units_and_volumes(bytes: &[u8]) {
 
 /// What is printed of a sample.
 pub fn sampled(live: &Snapshot) {
-    assert!(!report::watch::watch_text(live, true).is_empty());
+    assert!(!report::watch::watch_text(live, report::watch::TextLayout::default()).is_empty());
     let line = report::watch::json_line(live).expect("a sample can be written");
     serde_json::from_str::<serde_json::Value>(&line).expect("one JSON value");
 }
@@ -433,7 +433,7 @@ fn diagnosed(window: &EvidenceWindow) {
 /// Everything that is made of a recorded view and its requests.
 fn recorded(live: Snapshot, requests: RequestsView) {
     let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
-    let text = report::watch::watch_text(&live, true);
+    let text = report::watch::watch_text(&live, report::watch::TextLayout::default());
     assert!(!text.contains(stray), "{text:?}");
     let line = report::watch::json_line(&live).expect("what was read can be written");
     assert!(!line.contains(stray), "{line:?}");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::alerts::ConditionSet;
 use crate::cli::output::print_status_line;
 use crate::cli::pace;
-use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVAL};
 use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};

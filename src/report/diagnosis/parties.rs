@@ -1,8 +1,8 @@
 //! Processes in sentences.
 
+use crate::columns::command::without_program_directory;
 use crate::diagnosis::Party;
 use crate::files::safe_text::SafeText;
-use crate::report::processes::without_program_directory;
 
 /// Characters of a command line in a sentence.
 const COMMAND_CHARACTERS: usize = 40;

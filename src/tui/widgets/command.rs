@@ -5,8 +5,8 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::files::shell::{ascii_command, quoted_parts};
-use crate::ui::theme::Theme;
-use crate::ui::widgets::text::wrap_text;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::text::wrap_text;
 
 /// Columns before each line of a command.
 const INDENT: &str = "  ";

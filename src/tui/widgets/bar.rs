@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::ui::theme::{StyleRole, Theme};
+use crate::tui::theme::{StyleRole, Theme};
 
 /// A bar filled to a fraction (0 to 1) of `width` columns, at a resolution of half a column.
 #[must_use]

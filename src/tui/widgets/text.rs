@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::app::text::EditableText;
-use crate::report::processes::without_program_directory;
-use crate::ui::theme::{StyleRole, Theme};
+use crate::columns::command::without_program_directory;
+use crate::tui::theme::{StyleRole, Theme};
 
 /// A text at the right end of a row. Only the text has the style: that of a line would also apply to
 /// what is on the rest of the row.
@@ -64,7 +64,7 @@ pub fn cut_command(command: &str, width: u16, theme: Theme) -> String {
     if command.width() <= usize::from(width) {
         return command.to_owned();
     }
-    cut_end(without_program_directory(command), width, theme)
+    cut_end(&without_program_directory(command), width, theme)
 }
 
 /// As many of these characters as fit, each measured alone.

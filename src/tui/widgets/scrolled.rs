@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::viewport::Viewport;
-use crate::ui::theme::{StyleRole, Theme};
+use crate::tui::theme::{StyleRole, Theme};
 
 /// Draws the visible lines; where some are left below, the last row shows how many. Returns the
 /// indices of the lines that are drawn.

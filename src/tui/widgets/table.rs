@@ -1,4 +1,7 @@
-//! Tables whose columns are dropped one after the other when space is short.
+//! Tables whose columns are dropped one after the other when space is short: of cells that a closure makes
+//! ([`TableWidget`]), and over the columns of an entity ([`EntityTable`]).
+
+use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -6,7 +9,10 @@ use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::theme::{StyleRole, Theme};
+use crate::columns::{Column, Entity, Value};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::{cut_end, cut_start, unknown_value};
+use crate::units::Unit;
 
 /// Rank of a column that is never drawn.
 const LEFT_OUT: u8 = u8::MAX;
@@ -18,6 +24,8 @@ pub struct TableColumn {
     pub heading: &'static str,
     /// The heading where space is short.
     pub short_heading: &'static str,
+    /// The unit that follows the heading where there is room for it.
+    pub unit: &'static str,
     /// Minimum width.
     pub min_width: u16,
     /// Additional width where there is room.
@@ -35,6 +43,7 @@ impl TableColumn {
         Self {
             heading,
             short_heading: short,
+            unit: "",
             min_width: width,
             extra_width: 0,
             right_aligned: true,
@@ -48,6 +57,7 @@ impl TableColumn {
         Self {
             heading,
             short_heading: heading,
+            unit: "",
             min_width: width,
             extra_width: grow,
             right_aligned: false,
@@ -64,9 +74,39 @@ impl TableColumn {
         }
     }
 
+    /// The column of an entity, as wide as it is there; one that is otherwise in no table stays.
+    fn of<E: Entity>(column: &Column<E>) -> Self {
+        let is_named = column.name.contains(' ');
+        let unit = match column.unit {
+            Unit::Nanoseconds | Unit::RequestBytes if !is_named => column.unit.cell_unit(),
+            _ => "",
+        };
+        Self {
+            heading: column.name,
+            short_heading: column.name,
+            unit,
+            min_width: column.width,
+            extra_width: column.grow,
+            right_aligned: column.is_number(),
+            drop_rank: match column.is_in_tables() {
+                true => column.rank,
+                false => 0,
+            },
+        }
+    }
+
+    /// The long heading.
+    fn long_heading(&self) -> Cow<'static, str> {
+        match self.unit {
+            "" => Cow::Borrowed(self.heading),
+            unit => Cow::Owned(format!("{} {unit}", self.heading)),
+        }
+    }
+
     fn max_width(&self) -> u16 {
+        let heading = self.long_heading().chars().count();
         self.min_width
-            .max(u16::try_from(self.heading.chars().count()).unwrap_or(u16::MAX))
+            .max(u16::try_from(heading).unwrap_or(u16::MAX))
     }
 }
 
@@ -241,9 +281,9 @@ impl TableWidget<'_> {
     fn heading(&self, index: usize, short: bool) -> Line<'static> {
         let column = &self.columns[index];
         let text = if short {
-            column.short_heading
+            Cow::Borrowed(column.short_heading)
         } else {
-            column.heading
+            column.long_heading()
         };
         let role = if index == 0 {
             StyleRole::Title
@@ -364,9 +404,119 @@ pub fn number_cell(
     theme: Theme,
 ) -> Line<'static> {
     match value {
-        None => Line::from(super::text::unknown_value(theme)),
+        None => Line::from(unknown_value(theme)),
         Some(0.0) => Line::styled(format(0.0), theme.role_style(StyleRole::Faint)),
         Some(value) => Line::from(Span::styled(format(value), theme.role_style(role))),
+    }
+}
+
+/// A cell that is drawn otherwise than its value: row, column, width; `None` draws the value.
+pub type CellOverride<'a, E> = &'a dyn Fn(usize, &'static Column<E>, u16) -> Option<Line<'static>>;
+
+/// A table over columns of an entity.
+pub struct EntityTable<'a, E: Entity> {
+    /// Heading of the first column.
+    pub title: &'static str,
+    /// The columns, from left to right: those of the entity that are not hidden, and own ones of the
+    /// screen.
+    pub columns: &'a [&'static Column<E>],
+    /// The rows, in order.
+    pub rows: &'a [&'a E],
+    /// Cells that are not drawn as values.
+    pub cell: CellOverride<'a, E>,
+    /// The row that is selected.
+    pub selected_row: Option<usize>,
+    /// Columns that it is sorted by; empty where the order has no mark.
+    pub sorted_by: &'a [&'static Column<E>],
+    /// Whether the largest value, or the last text, is first.
+    pub descending: bool,
+    /// Theme of the table.
+    pub theme: Theme,
+}
+
+impl<E: Entity> EntityTable<'_, E> {
+    /// Draws the table; returns the columns that had room.
+    pub fn draw(&self, area: Rect, buf: &mut Buffer) -> Vec<&'static Column<E>> {
+        let columns = self.table_columns();
+        let place = |wanted: &&'static Column<E>| self.columns.iter().position(|it| it == wanted);
+        let mut marks = self.sorted_by.iter().filter_map(place);
+        let sorted_by = marks.next().map(|column| SortMark {
+            column,
+            second_column: marks.next(),
+            descending: self.descending,
+        });
+        let cell = |row: usize, column: usize, width: u16| self.cell(row, column, width);
+        let table = TableWidget {
+            columns: &columns,
+            row_count: self.rows.len(),
+            cell: &cell,
+            selected_row: self.selected_row,
+            sorted_by,
+            theme: self.theme,
+        };
+        (&table).render(area, buf);
+        let drawn = fit_columns(&columns, area.width);
+        drawn.indices().map(|index| self.columns[index]).collect()
+    }
+
+    /// Draws one row below or above the table in its columns, such as totals: the values of `row` that
+    /// are known, after a word in the first column.
+    pub fn draw_row(&self, word: &'static str, row: &E, area: Rect, buf: &mut Buffer) {
+        let columns = self.table_columns();
+        let cell = |index: usize| {
+            let column = self.columns[index];
+            match (index, (column.get)(row)) {
+                (0, _) => Some(Line::styled(word, self.theme.role_style(StyleRole::Faint))),
+                (_, Value::Number(number)) => {
+                    Some(value_cell(column, &Value::Number(number), 0, self.theme))
+                }
+                _ => None,
+            }
+        };
+        fit_columns(&columns, area.width).draw_row(&columns, cell, area, buf);
+    }
+
+    fn table_columns(&self) -> Vec<TableColumn> {
+        let columns = self.columns.iter().map(|column| TableColumn::of(column));
+        let mut columns: Vec<TableColumn> = columns.collect();
+        if let Some(first) = columns.first_mut() {
+            (first.heading, first.short_heading) = (self.title, self.title);
+        }
+        columns
+    }
+
+    fn cell(&self, row: usize, index: usize, width: u16) -> Line<'static> {
+        let column = self.columns[index];
+        (self.cell)(row, column, width)
+            .unwrap_or_else(|| value_cell(column, &(column.get)(self.rows[row]), width, self.theme))
+    }
+}
+
+/// The value of a column: numbers in the colour of their direction, faint where they are 0, `n/a` where
+/// they are unknown, and `-` where there are none.
+#[must_use]
+pub fn value_cell<E: Entity>(
+    column: &Column<E>,
+    value: &Value,
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
+    let role = match column.key {
+        key if key.starts_with("read") => StyleRole::Read,
+        key if key.starts_with("writ") => StyleRole::Write,
+        _ => StyleRole::Plain,
+    };
+    match value {
+        Value::Unknown => Line::from(unknown_value(theme)),
+        Value::Absent => Line::styled("-", theme.role_style(StyleRole::Faint)),
+        Value::Number(number) => number_cell(
+            Some(*number),
+            |number| column.unit.cell(number),
+            role,
+            theme,
+        ),
+        Value::Text(text) if column.is_path() => Line::raw(cut_start(text, width, theme)),
+        Value::Text(text) => Line::raw(cut_end(text, width, theme)),
     }
 }
 

@@ -15,8 +15,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{align_to_cells, log_axis_ticks};
 use crate::session::document::MetricUnit;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::bar::level_glyph;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::bar::level_glyph;
 
 /// A latency distribution.
 #[derive(Debug, Clone)]

@@ -7,11 +7,23 @@ use std::time::Duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::error::{ConditionError, ConditionProblem};
-use super::metric::ConditionMetric;
+use super::metric::{ConditionMetric, similar_metric};
 use super::scope::{Scope, ScopeKind};
 use super::value::ConditionValue;
 use crate::units;
+
+/// The text is no condition; the message says what is wrong, and how to write it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?}: {problem}")]
+pub struct ConditionError {
+    text: String,
+    problem: String,
+}
+
+/// The form of a condition.
+const SYNTAX: &str = "write METRIC(SCOPE) OP VALUE [for DURATION], such as await(sda)>50ms for 3s";
+/// Its operators.
+const OPERATORS: &str = "write >, >=, < or <= after the scope, such as await(sda)>50ms";
 
 /// How the metric is compared with the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,17 +86,17 @@ impl Condition {
         })
     }
 
-    fn parse_parts(text: &str) -> Result<Self, ConditionProblem> {
-        let (name, rest) = text.split_once('(').ok_or(ConditionProblem::Syntax)?;
+    fn parse_parts(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_once('(').ok_or(SYNTAX)?;
         // The last one: a scope may contain parentheses, the rest may not.
-        let (scope, rest) = rest.rsplit_once(')').ok_or(ConditionProblem::Syntax)?;
+        let (scope, rest) = rest.rsplit_once(')').ok_or(SYNTAX)?;
         let metric = parse_metric(name.trim())?;
         let scope = parse_scope(scope, metric)?;
         let rest = rest.trim();
         let (comparison, rest) = Comparison::ALL
             .into_iter()
             .find_map(|comparison| Some((comparison, rest.strip_prefix(comparison.symbol())?)))
-            .ok_or(ConditionProblem::NoOperator)?;
+            .ok_or(OPERATORS)?;
         let (value, duration) = match rest.split_once(" for ") {
             Some((value, time)) => (value, Some(parse_duration(time.trim())?)),
             None => (rest, None),
@@ -135,7 +147,7 @@ impl Condition {
     }
 }
 
-fn parse_metric(name: &str) -> Result<ConditionMetric, ConditionProblem> {
+fn parse_metric(name: &str) -> Result<ConditionMetric, String> {
     if let Some(metric) = ConditionMetric::parse(name) {
         return Ok(metric);
     }
@@ -143,32 +155,63 @@ fn parse_metric(name: &str) -> Result<ConditionMetric, ConditionProblem> {
     let percentile = base
         .strip_prefix('p')
         .is_some_and(|rank| rank.parse::<f64>().is_ok());
-    Err(match percentile {
-        true => ConditionProblem::Percentile(name.to_owned()),
-        false if name.is_empty() => ConditionProblem::Syntax,
-        false => ConditionProblem::UnknownMetric(name.to_owned()),
+    if name.is_empty() {
+        return Err(SYNTAX.to_owned());
+    }
+    Err(if percentile {
+        format!(
+            "{name} cannot be watched: the counters of the kernel yield means only. Write await, or \
+             trace the requests with `diskscope trace`"
+        )
+    } else {
+        format!(
+            "there is no metric {name:?}{}: write one such as await, busy, pressure_full, dstate or \
+             io_errors",
+            similar_metric(name)
+        )
     })
 }
 
-fn parse_scope(text: &str, metric: ConditionMetric) -> Result<Scope, ConditionProblem> {
+fn parse_scope(text: &str, metric: ConditionMetric) -> Result<Scope, String> {
     if text.trim().is_empty() {
-        return Err(ConditionProblem::NoScope { metric });
+        let scopes = describe_scopes(metric);
+        return Err(format!("{metric}() has no scope: {scopes}"));
     }
     let scope = Scope::parse(text, metric.default_kind());
     // The system has no instances with names.
     let is_named_system = scope.kind() == ScopeKind::System && scope != Scope::System;
-    match metric.source(scope.kind()) {
-        Some(_) if !is_named_system => Ok(scope),
-        _ => Err(ConditionProblem::WrongScope { metric }),
+    if is_named_system || metric.kinds().all(|kind| kind != scope.kind()) {
+        let scopes = describe_scopes(metric);
+        return Err(format!("{metric} has no such scope: {scopes}"));
     }
+    Ok(scope)
+}
+
+/// The scopes that the metric has.
+fn describe_scopes(metric: ConditionMetric) -> String {
+    let default = metric.default_kind();
+    let choices: Vec<String> = metric
+        .kinds()
+        .map(|kind| {
+            let prefix = match kind == default {
+                true => String::new(),
+                false => format!("{kind}:"),
+            };
+            match kind {
+                ScopeKind::System => "system".to_owned(),
+                ScopeKind::Device => format!("{prefix}DEVICE or {prefix}any"),
+                ScopeKind::Process => format!("{prefix}PROGRAM, {prefix}PID or {prefix}any"),
+                ScopeKind::Unit => format!("{prefix}UNIT or {prefix}any"),
+                ScopeKind::Mount => format!("{prefix}MOUNTPOINT or {prefix}any"),
+            }
+        })
+        .collect();
+    format!("write {}", choices.join(", "))
 }
 
 /// A bare number is seconds, as in `--duration 10`.
-fn parse_duration(text: &str) -> Result<Duration, ConditionProblem> {
-    units::parse_time(text).map_err(|error| ConditionProblem::InvalidDuration {
-        time: text.to_owned(),
-        error,
-    })
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    units::parse_time(text).map_err(|error| format!("the time {text:?} after \"for\" {error}"))
 }
 
 impl fmt::Display for Condition {
@@ -212,7 +255,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::condition::METRICS;
+    use crate::alerts::metric_names;
 
     #[test]
     fn condition_is_printed_in_its_shortest_form() {
@@ -267,7 +310,7 @@ mod tests {
             ("await(system)>50ms", "no such scope: write DEVICE or any"),
             ("await(unit:any)>50ms", "no such scope"),
             ("cpu_busy(sda)>5%", "write system"),
-            ("pressure_full(device:sda)>5%", "write system, UNIT or any"),
+            ("pressure_full(device:sda)>5%", "write UNIT or any, system"),
             ("await(sda)>50", "a time such as"),
             ("await(sda)>50MB/s", "a time such as"),
             ("busy(sda)>0.9", "a percentage such as 20%"),
@@ -289,10 +332,7 @@ mod tests {
 
     /// Texts near to conditions.
     fn any_text() -> impl Strategy<Value = String> {
-        let names = METRICS
-            .iter()
-            .flat_map(|info| info.aliases.iter().chain([&info.name]));
-        let names: Vec<&str> = names.copied().collect();
+        let names = metric_names();
         let scope = prop_oneof![
             Just("any".to_owned()),
             Just("system".to_owned()),

@@ -2,12 +2,8 @@
 
 use serde::Serialize;
 
-use crate::condition::{ConditionMetric, ScopeInstance, ScopeKind, Trigger};
-use crate::session::document::MetricUnit;
-use crate::units::{format_count, format_percent, format_wait};
+use super::{ScopeInstance, ScopeKind, Trigger};
 
-/// Times of at least a second are printed as waits, such as `1m12s`.
-const SECOND_NS: f64 = 1e9;
 /// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
 /// (include/uapi/linux/binfmts.h, `MAX_ARG_STRLEN`).
 const MAX_LIST_BYTES: usize = 64 << 10;
@@ -19,7 +15,7 @@ pub fn trigger_text(trigger: &Trigger) -> String {
         ScopeKind::System => String::new(),
         _ => format!("{} ", instance_text(&trigger.instance)),
     };
-    let value = value_text(trigger.condition.metric(), trigger.value);
+    let value = trigger.condition.metric().unit().format(trigger.value);
     let mut text = format!(
         "{} {}: {instance}{value}",
         whole_seconds(&trigger.time),
@@ -39,19 +35,6 @@ fn instance_text(instance: &ScopeInstance) -> String {
             instance.name.to_string()
         }
         None => format!("{} ({})", instance.name, instance.label),
-    }
-}
-
-/// A value of a metric with its unit, such as `61.2 ms`, `20 %`, `512 MB/s`.
-#[must_use]
-pub fn value_text(metric: ConditionMetric, value: f64) -> String {
-    match metric.unit() {
-        MetricUnit::Ratio => format_percent(value),
-        MetricUnit::Count => format_count(value),
-        MetricUnit::Nanoseconds if value >= SECOND_NS => {
-            format_wait(std::time::Duration::from_nanos(value as u64))
-        }
-        unit => unit.format(value),
     }
 }
 
@@ -80,8 +63,6 @@ pub fn trigger_variables(triggers: &[Trigger], count: u64) -> Vec<(&'static str,
         list.push_str(&line);
         list.push('\n');
     }
-    let unit = serde_json::to_value(metric.unit()).unwrap_or_default();
-    let unit = unit.as_str().unwrap_or_default().to_owned();
     let mut facts = vec![
         ("DISKSCOPE_MESSAGE", trigger_text(first)),
         ("DISKSCOPE_CONDITION", condition.to_string()),
@@ -91,8 +72,8 @@ pub fn trigger_variables(triggers: &[Trigger], count: u64) -> Vec<(&'static str,
         ("DISKSCOPE_NAME", instance.name.to_string()),
         ("DISKSCOPE_LABEL", instance.label.to_string()),
         ("DISKSCOPE_VALUE", first.value.to_string()),
-        ("DISKSCOPE_VALUE_TEXT", value_text(metric, first.value)),
-        ("DISKSCOPE_UNIT", unit),
+        ("DISKSCOPE_VALUE_TEXT", metric.unit().format(first.value)),
+        ("DISKSCOPE_UNIT", metric.unit().symbol().to_owned()),
         ("DISKSCOPE_TIME", first.time.to_string()),
         ("DISKSCOPE_SINCE", first.since.to_string()),
         ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
@@ -108,7 +89,7 @@ struct TriggerLine<'a> {
     #[serde(flatten)]
     trigger: &'a Trigger,
     metric: &'static str,
-    unit: MetricUnit,
+    unit: &'static str,
     threshold: f64,
 }
 
@@ -121,7 +102,7 @@ pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
     crate::files::json::to_string(&TriggerLine {
         trigger,
         metric: metric.name(),
-        unit: metric.unit(),
+        unit: metric.unit().symbol(),
         threshold: trigger.condition.threshold(),
     })
 }
@@ -129,7 +110,7 @@ pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Condition;
+    use crate::alerts::{Condition, ConditionMetric};
 
     fn trigger(condition: &str, name: &str, label: &str, pid: Option<u32>) -> Trigger {
         let condition = Condition::parse(condition).unwrap();
@@ -186,7 +167,7 @@ mod tests {
             ("available_bytes", 2e9, "2.00 GB"),
         ] {
             let metric = ConditionMetric::parse(metric).unwrap();
-            assert_eq!(value_text(metric, value), text);
+            assert_eq!(metric.unit().format(value), text);
         }
     }
 

@@ -1,9 +1,10 @@
 //! Several conditions.
 
-use super::error::ConditionError;
-use super::language::Condition;
-use super::metric::MetricSource;
+use super::language::{Condition, ConditionError};
+use super::metric::metric_column;
 use super::scope::ScopeKind;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::{BlockedTaskView, IoErrorsView};
 
 /// Conditions, in the order in which they were given; each once.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,11 +61,10 @@ impl ConditionSet {
             let kind = condition.scope().kind();
             needs.units |= kind == ScopeKind::Unit;
             needs.mounts |= kind == ScopeKind::Mount;
-            match condition.metric().source(kind) {
-                Some(MetricSource::BlockedTasks) => needs.blocked = true,
-                Some(MetricSource::IoErrors) => needs.io_errors = true,
-                _ => {}
-            }
+            let name = condition.metric().name();
+            needs.blocked |= metric_column::<BlockedTaskView>(name).is_some()
+                || metric_column::<Snapshot>(name).is_some_and(|it| it.key.starts_with("blocked"));
+            needs.io_errors |= metric_column::<IoErrorsView>(name).is_some();
         }
         needs
     }

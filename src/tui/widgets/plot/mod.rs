@@ -25,9 +25,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::bench::ChartShape;
 use crate::session::document::ChartAxis;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::plot::paint::CurvePainter;
-use crate::ui::widgets::plot::scale::PlotScale;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::plot::paint::CurvePainter;
+use crate::tui::widgets::plot::scale::PlotScale;
 
 /// One curve of a chart.
 #[derive(Debug, Clone, Copy)]

@@ -6,11 +6,11 @@ use ratatui::text::Line as Text;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::ui::theme::StyleRole;
-use crate::ui::widgets::plot::{AxisMark, PlotArea, PlotWidget};
-use crate::ui::widgets::text::cut_end;
+use crate::tui::theme::StyleRole;
+use crate::tui::widgets::plot::{AxisMark, PlotArea, PlotWidget};
+use crate::tui::widgets::text::cut_end;
 
-pub(super) use crate::ui::widgets::plot::ticks::{max_horizontal_marks, max_vertical_marks};
+pub(super) use crate::tui::widgets::plot::ticks::{max_horizontal_marks, max_vertical_marks};
 
 impl PlotWidget<'_> {
     /// Draws line, ticks and labels of the vertical axis, to the left of the plot.
