@@ -18,7 +18,6 @@ pub mod bench;
 pub mod benchmark_run;
 pub mod cli;
 pub mod condition;
-pub mod diagnosis;
 pub mod drive;
 pub mod engine;
 pub mod files;
@@ -40,7 +39,7 @@ pub mod trace;
 pub mod tui;
 pub mod ui;
 pub mod units;
-mod window_recorder;
+pub mod why;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

@@ -10,15 +10,15 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
 use super::output::{pretty_json, whole_destination};
 use super::replay_triggers::read_failure;
-use crate::diagnosis::{EvidenceWindow, diagnose};
 use crate::files::input::{InputKind, open_input};
 use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
     TriggerMark,
 };
-use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::units::whole_milliseconds;
+use crate::why::{DiagnosisDocument, diagnosis_text};
+use crate::why::{EvidenceWindow, diagnose};
 
 /// Snapshots that are diagnosed at least, whatever the interval of the recording.
 const MIN_SNAPSHOTS: usize = 3;

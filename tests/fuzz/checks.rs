@@ -13,7 +13,6 @@ use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
 use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
-use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::{identity, mounts as drive_mounts};
@@ -31,7 +30,6 @@ use diskscope::probe::system::{diskstats, host, kernel_log, paging, reclaim, use
 use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{Recording, RecordingTimes, frame, ring};
 use diskscope::report;
-use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use diskscope::roots::SysPaths;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
@@ -47,6 +45,7 @@ use diskscope::trace::events::page::PageFormat;
 use diskscope::trace::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::ui::{self, Theme};
 use diskscope::units;
+use diskscope::why::{DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
