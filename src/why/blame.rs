@@ -2,7 +2,7 @@
 
 use super::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use super::cause::{Cause, Certainty, Party};
-use super::evidence::{Metric, TRAFFIC_SHARE, Unit};
+use super::evidence::{Metric, TRAFFIC_SHARE, fraction};
 use super::requests::RequestEvidence;
 use crate::stats::sorting::SortList as _;
 use crate::units;
@@ -16,10 +16,9 @@ const CULPRIT_SHARE: f64 = 0.1;
 /// A share of the requests ahead from which the blame is proven.
 const PROVEN_SHARE: f64 = 0.25;
 /// Share of the requests that completed while a request of the victim waited.
-const REQUESTS_AHEAD: Metric = Metric(
+const REQUESTS_AHEAD: Metric = fraction(
     "requests_ahead",
     "share of the requests ahead",
-    Unit::Fraction,
     "block requests (trace)",
 );
 /// Parties that are named at most.

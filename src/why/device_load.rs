@@ -50,8 +50,8 @@ fn has_bursts(device: &DeviceSummary) -> bool {
     let bursts = intervals.filter(|load| is_saturated_in(device, load));
     let (mut requests, mut time) = (0.0, 0.0);
     for load in bursts {
-        requests += load.completed;
-        time += load.completed * load.latency.unwrap_or(0.0);
+        requests += load.completed();
+        time += load.completed() * load.latency().unwrap_or(0.0);
     }
     saturated_time(device) >= MIN_BURSTS && time >= requests * BURST_LATENCY
 }
@@ -63,7 +63,7 @@ fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
     } else {
         load.queue >= PARALLEL_QUEUE
     };
-    is_full && is_risen(device, load.latency.unwrap_or(0.0))
+    is_full && is_risen(device, load.latency().unwrap_or(0.0))
 }
 
 /// Whether a latency in nanoseconds is far above that under light load.

@@ -57,66 +57,77 @@ pub struct Metric(
     pub &'static str,
 );
 
+/// Nanoseconds: name in the document, what stands before the value in a text, source.
+#[must_use]
+pub const fn ns(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::Nanoseconds, source)
+}
+
+/// Bytes, likewise.
+#[must_use]
+pub const fn bytes(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::Bytes, source)
+}
+
+/// Bytes per second, likewise.
+#[must_use]
+pub const fn rate(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::BytesPerSecond, source)
+}
+
+/// Events per second, likewise.
+#[must_use]
+pub const fn per_second(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::PerSecond, source)
+}
+
+/// A fraction, 0 to 1, likewise.
+#[must_use]
+pub const fn fraction(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::Fraction, source)
+}
+
+/// A number of things, likewise.
+#[must_use]
+pub const fn count(name: &'static str, label: &'static str, source: &'static str) -> Metric {
+    Metric(name, label, Unit::Count, source)
+}
+
+/// Source of the counters of devices.
 pub(super) const DISKSTATS: &str = "/proc/diskstats";
 
 /// Mean latency of reads.
-pub const READ_AWAIT: Metric = Metric("r_await", "r_await", Unit::Nanoseconds, DISKSTATS);
+pub const READ_AWAIT: Metric = ns("r_await", "r_await", DISKSTATS);
 /// Mean latency of writes.
-pub const WRITE_AWAIT: Metric = Metric("w_await", "w_await", Unit::Nanoseconds, DISKSTATS);
+pub const WRITE_AWAIT: Metric = ns("w_await", "w_await", DISKSTATS);
 /// Lowest mean latency in an interval with at most one request in flight.
-pub const LIGHT_LATENCY: Metric = Metric(
-    "light_load_latency",
-    "latency under light load",
-    Unit::Nanoseconds,
-    DISKSTATS,
-);
+pub const LIGHT_LATENCY: Metric = ns("light_load_latency", "latency under light load", DISKSTATS);
 /// Requests in flight, mean.
-pub const QUEUE: Metric = Metric("aqu-sz", "aqu-sz", Unit::Count, DISKSTATS);
+pub const QUEUE: Metric = count("aqu-sz", "aqu-sz", DISKSTATS);
 /// Fraction of the time with a request in flight.
-pub const UTILIZATION: Metric = Metric("util", "%util", Unit::Fraction, DISKSTATS);
+pub const UTILIZATION: Metric = fraction("util", "%util", DISKSTATS);
 /// Reads and writes completed per second.
-pub const IOPS: Metric = Metric("iops", "IOPS", Unit::PerSecond, DISKSTATS);
+pub const IOPS: Metric = per_second("iops", "IOPS", DISKSTATS);
 /// Bytes read and written per second.
-pub const THROUGHPUT: Metric = Metric("throughput", "throughput", Unit::BytesPerSecond, DISKSTATS);
+pub const THROUGHPUT: Metric = rate("throughput", "throughput", DISKSTATS);
 /// Fraction of the time in which the task was blocked.
-pub const BLOCKED: Metric = Metric("blocked", "blocked", Unit::Fraction, "/proc/PID/stat");
+pub const BLOCKED: Metric = fraction("blocked", "blocked", "/proc/PID/stat");
 /// Longest time without a context switch.
-pub const BLOCKED_FOR: Metric = Metric(
-    "blocked_for",
-    "longest sleep",
-    Unit::Nanoseconds,
-    "/proc/PID/status",
-);
+pub const BLOCKED_FOR: Metric = ns("blocked_for", "longest sleep", "/proc/PID/status");
 /// Tasks that wait in the same way.
-pub const WAITING_TASKS: Metric = Metric(
-    "waiting_tasks",
-    "waiting tasks",
-    Unit::Count,
-    "/proc/PID/wchan",
-);
+pub const WAITING_TASKS: Metric = count("waiting_tasks", "waiting tasks", "/proc/PID/wchan");
 /// Share of the traffic of the device.
-pub const TRAFFIC_SHARE: Metric = Metric(
-    "traffic_share",
-    "share of the traffic",
-    Unit::Fraction,
-    "/proc/PID/io",
-);
+pub const TRAFFIC_SHARE: Metric = fraction("traffic_share", "share of the traffic", "/proc/PID/io");
 /// Fraction of time in which at least one task waited for I/O.
-pub const IO_PRESSURE: Metric = Metric(
-    "io_pressure_some",
-    "PSI io some",
-    Unit::Fraction,
-    "/proc/pressure/io",
-);
+pub const IO_PRESSURE: Metric = fraction("io_pressure_some", "PSI io some", "/proc/pressure/io");
 /// Fraction of time in which at least one task waited for memory.
-pub const MEMORY_PRESSURE: Metric = Metric(
+pub const MEMORY_PRESSURE: Metric = fraction(
     "memory_pressure_some",
     "PSI memory some",
-    Unit::Fraction,
     "/proc/pressure/memory",
 );
 /// Fraction of processor time that was used.
-pub const CPU_BUSY: Metric = Metric("cpu_busy", "CPU", Unit::Fraction, "/proc/stat");
+pub const CPU_BUSY: Metric = fraction("cpu_busy", "CPU", "/proc/stat");
 
 /// A measured value, as the document has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -33,6 +33,6 @@ pub use self::document::DiagnosisDocument;
 pub use self::entries::{Entry, EntryKind, cause_entries, evidence_entries, remainder_entries};
 pub use self::evidence::{Evidence, Metric, Unit};
 pub use self::ranking::diagnose;
-pub use self::rules::{CODES, unmount_command};
+pub use self::rules::unmount_command;
 pub use self::text::diagnosis_text;
 pub use self::window::{EvidenceWindow, WINDOW};

@@ -186,7 +186,7 @@ fn quiet_machine_has_no_cause_and_its_values_are_known() {
     assert_eq!(diagnosis.causes, []);
     assert!(!diagnosis.is_problem() && !diagnosis.machine.is_empty());
     let examined = diagnosis.ruled_out.len() + diagnosis.not_examined.len();
-    assert_eq!(examined, CODES.len());
+    assert_eq!(examined, rules::RULES.len());
 }
 
 #[test]
@@ -367,7 +367,10 @@ fn bursts_of_writeback_that_delay_others_for_seconds_are_saturation() {
     assert_eq!(codes_of_bursts(&busy, 2), ["device-saturated"]);
     assert!(codes_of_bursts(&busy, 1).is_empty(), "too short to suffer");
     busy.devices = vec![device("sda", 4.0, 80.0, 50e6)];
-    assert!(codes_of_bursts(&busy, 3).is_empty(), "not noticed as a delay");
+    assert!(
+        codes_of_bursts(&busy, 3).is_empty(),
+        "not noticed as a delay"
+    );
     busy.devices = vec![device("sda", 22.0, 20.0, 1.1e9)];
     busy.blocked.clear();
     assert!(codes_of_bursts(&busy, 3).is_empty(), "nobody waits");

@@ -33,88 +33,37 @@ pub enum WaitKind {
 /// What a wait channel stands for (names since kernel 4.15).
 #[must_use]
 pub fn wait_kind(channel: Option<&str>) -> WaitKind {
-    const KINDS: [(WaitKind, &[&str]); 6] = [
+    /// Beginnings of the names of functions.
+    const KINDS: [(WaitKind, &str); 6] = [
         (
             WaitKind::NotIo,
-            &[
-                "wait_for_vfork_done",
-                "kernel_clone",
-                "_do_fork",
-                "__refrigerator",
-                "do_freezer_trap",
-                "ptrace_stop",
-                "do_exit",
-                "synchronize_rcu",
-                "__wait_rcu_gp",
-            ],
+            "wait_for_vfork_done kernel_clone _do_fork __refrigerator do_freezer_trap ptrace_stop \
+             do_exit synchronize_rcu __wait_rcu_gp",
         ),
         (
             WaitKind::Commit,
-            &[
-                "jbd2_log_wait_commit",
-                "jbd2_complete_transaction",
-                "wait_transaction_locked",
-                "add_transaction_credits",
-                "xfs_log_",
-                "xlog_",
-                "wait_current_trans",
-                "btrfs_sync_log",
-                "btrfs_wait_for_commit",
-                "wait_log_commit",
-            ],
+            "jbd2_log_wait_commit jbd2_complete_transaction wait_transaction_locked \
+             add_transaction_credits xfs_log_ xlog_ wait_current_trans btrfs_sync_log \
+             btrfs_wait_for_commit wait_log_commit",
         ),
         (
             WaitKind::Request,
-            &[
-                "blk_mq_get_tag",
-                "rq_qos_wait",
-                "wbt_wait",
-                "get_request",
-                "__bio_queue_enter",
-                "blk_queue_enter",
-            ],
+            "blk_mq_get_tag rq_qos_wait wbt_wait get_request __bio_queue_enter blk_queue_enter",
         ),
         (
             WaitKind::Memory,
-            &[
-                "do_swap_page",
-                "swap_read",
-                "__swap_",
-                "shrink_",
-                "reclaim_throttle",
-                "congestion_wait",
-                "wait_iff_congested",
-                "mem_cgroup_handle_over_high",
-            ],
+            "do_swap_page swap_read __swap_ shrink_ reclaim_throttle congestion_wait \
+             wait_iff_congested mem_cgroup_handle_over_high",
         ),
         (
             WaitKind::Lock,
-            &[
-                "rwsem_down",
-                "__rwsem",
-                "mutex_lock",
-                "__mutex_lock",
-                "down_",
-                "__down",
-                "inode_dio_wait",
-                "lock_page",
-                "__lock_page",
-                "folio_lock",
-            ],
+            "rwsem_down __rwsem mutex_lock __mutex_lock down_ __down inode_dio_wait lock_page \
+             __lock_page folio_lock",
         ),
         (
             WaitKind::Write,
-            &[
-                "bdev_",
-                "blkdev_",
-                "__blkdev_",
-                "__iomap_dio",
-                "iomap_dio",
-                "dio_",
-                "__sync_dirty_buffer",
-                "sync_inodes",
-                "wb_wait_for_completion",
-            ],
+            "bdev_ blkdev_ __blkdev_ __iomap_dio iomap_dio dio_ __sync_dirty_buffer sync_inodes \
+             wb_wait_for_completion",
         ),
     ];
     let Some(channel) = channel else {
@@ -125,7 +74,7 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
         Some(_) => return WaitKind::NetworkServer,
         None => {}
     }
-    let begins = |names: &&[&str]| names.iter().any(|name| channel.starts_with(name));
+    let begins = |names: &str| names.split_whitespace().any(|it| channel.starts_with(it));
     if let Some((kind, _)) = KINDS.iter().find(|(_, names)| begins(names)) {
         return *kind;
     }

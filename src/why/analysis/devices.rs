@@ -86,18 +86,78 @@ pub struct DeviceSummary {
 /// A device in one interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IntervalLoad {
-    /// Requests completed.
-    pub completed: f64,
+    seconds: f64,
+    reads: f64,
+    writes: f64,
+    read_bytes: f64,
+    write_bytes: f64,
+    /// Time of all reads together in nanoseconds, of all writes, and so on.
+    read_time: f64,
+    write_time: f64,
+    flushes: Option<f64>,
+    flush_time: f64,
+    discards: f64,
+    discard_time: f64,
     /// Requests in flight, mean.
     pub queue: f64,
     /// Fraction of the time with a request in flight.
     pub busy: f64,
-    /// Latency of reads and writes in nanoseconds, mean; `None` without requests.
-    pub latency: Option<f64>,
-    /// Bytes per second.
-    pub throughput: f64,
     /// Requests in flight at its end.
     pub in_flight: u64,
+}
+
+impl IntervalLoad {
+    /// Reads and writes completed.
+    #[must_use]
+    pub fn completed(&self) -> f64 {
+        self.reads + self.writes
+    }
+
+    /// Latency of reads and writes in nanoseconds, mean; `None` without requests.
+    #[must_use]
+    pub fn latency(&self) -> Option<f64> {
+        mean(self.read_time + self.write_time, self.completed())
+    }
+
+    /// Bytes per second.
+    #[must_use]
+    pub fn throughput(&self) -> f64 {
+        (self.read_bytes + self.write_bytes) / self.seconds.max(1e-9)
+    }
+
+    /// The interval of a snapshot; `None` where it has no rates of the device.
+    fn of(snapshot: &Snapshot, name: &SafeText) -> Option<Self> {
+        let view = snapshot.devices.iter().find(|view| view.name == *name)?;
+        let seconds = snapshot.interval?.as_secs_f64();
+        let count = |rate: Option<f64>| rate.unwrap_or(0.0) * seconds;
+        let time = |latency: Option<f64>, count: f64| latency.unwrap_or(0.0) * count;
+        let (reads, writes) = (
+            view.read_ios_per_s? * seconds,
+            view.write_ios_per_s? * seconds,
+        );
+        let flushes = view.flush_ios_per_s.map(|rate| rate * seconds);
+        let discards = count(view.discard_ios_per_s);
+        Some(Self {
+            seconds,
+            reads,
+            writes,
+            read_bytes: count(view.read_bytes_per_s),
+            write_bytes: count(view.write_bytes_per_s),
+            read_time: time(view.read_await_ns, reads),
+            write_time: time(view.write_await_ns, writes),
+            flushes,
+            flush_time: time(view.flush_await_ns, flushes.unwrap_or(0.0)),
+            discards,
+            discard_time: time(view.discard_await_ns, discards),
+            queue: view.queue_size.unwrap_or(0.0),
+            busy: view.busy.unwrap_or(0.0),
+            in_flight: view.in_flight.unwrap_or(0),
+        })
+    }
+}
+
+fn mean(sum: f64, count: f64) -> Option<f64> {
+    (count > 0.0).then(|| sum / count)
 }
 
 impl DeviceSummary {
@@ -125,7 +185,11 @@ impl DeviceSummary {
     /// Spread of the throughput: standard deviation relative to the mean; `None` without traffic.
     #[must_use]
     pub fn throughput_spread(&self) -> Option<f64> {
-        let values: Vec<f64> = self.intervals.iter().map(|it| it.throughput).collect();
+        let values: Vec<f64> = self
+            .intervals
+            .iter()
+            .map(IntervalLoad::throughput)
+            .collect();
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / count;
@@ -139,17 +203,64 @@ pub(super) fn summarize(window: &EvidenceWindow) -> Vec<DeviceSummary> {
         return Vec::new();
     };
     let summary = |view: &DeviceView| {
-        let drive = last
-            .drives
-            .iter()
-            .find(|drive| drive.name == view.name.as_str());
-        let mut sums = Sums::default();
-        for snapshot in &window.snapshots {
-            sums.add(snapshot, &view.name);
-        }
-        sums.finish(view, drive)
+        let mut drives = last.drives.iter();
+        let drive = drives.find(|drive| drive.name == view.name.as_str());
+        let snapshots = window.snapshots.iter();
+        let intervals = snapshots.filter_map(|it| IntervalLoad::of(it, &view.name));
+        sum_up(view, drive, intervals.collect())
     };
     last.devices.iter().map(summary).collect()
+}
+
+fn sum_up(
+    view: &DeviceView,
+    drive: Option<&BlockDevice>,
+    intervals: Vec<IntervalLoad>,
+) -> DeviceSummary {
+    let sum = |value: fn(&IntervalLoad) -> f64| intervals.iter().map(value).sum::<f64>();
+    let duration = sum(|it| it.seconds);
+    let seconds = duration.max(1e-9);
+    let (reads, writes) = (sum(|it| it.reads), sum(|it| it.writes));
+    let (read_time, write_time) = (sum(|it| it.read_time), sum(|it| it.write_time));
+    let (read_bytes, write_bytes) = (sum(|it| it.read_bytes), sum(|it| it.write_bytes));
+    let flushes = intervals.iter().filter_map(|it| it.flushes);
+    let flushes = flushes.reduce(|sum, count| sum + count);
+    let (discards, discard_time) = (sum(|it| it.discards), sum(|it| it.discard_time));
+    let light = intervals.iter().filter(|it| it.queue <= LIGHT_QUEUE);
+    let light = light.filter(|it| it.completed() >= MIN_REQUESTS);
+    let light = light.filter_map(IntervalLoad::latency).reduce(f64::min);
+    DeviceSummary {
+        name: view.name.clone(),
+        kind: view.kind,
+        serial: view.serves_serially,
+        is_virtual: drive.is_some_and(is_virtual),
+        rotates: drive.is_some_and(|drive| drive.rotational == Some(true)),
+        is_flash: drive.is_some_and(|drive| drive.rotational == Some(false)),
+        scheduler: drive.and_then(|it| it.scheduler.as_ref().map(Into::into)),
+        underlying: view.underlying.clone(),
+        iops: (reads + writes) / seconds,
+        read_iops: reads / seconds,
+        write_iops: writes / seconds,
+        throughput: (read_bytes + write_bytes) / seconds,
+        read_bytes: read_bytes / seconds,
+        write_bytes: write_bytes / seconds,
+        read_await: mean(read_time, reads),
+        write_await: mean(write_time, writes),
+        flushes: flushes.map(|count| count / seconds),
+        flush_await: mean(sum(|it| it.flush_time), flushes.unwrap_or(0.0)),
+        discard_share: mean(discard_time, read_time + write_time + discard_time).unwrap_or(0.0),
+        discard_await: mean(discard_time, discards),
+        write_size: mean(write_bytes, writes),
+        queue: sum(|it| it.queue * it.seconds) / seconds,
+        busy: sum(|it| it.busy * it.seconds) / seconds,
+        min_in_flight: intervals.iter().map(|it| it.in_flight).min().unwrap_or(0),
+        light_latency: light
+            .unwrap_or(f64::INFINITY)
+            .min(usual_latency(view, drive)),
+        measured_light_latency: light,
+        seconds,
+        intervals,
+    }
 }
 
 /// Whether `upper` is `lower` or lies on it.
@@ -166,124 +277,6 @@ pub(super) fn lies_on(devices: &[DeviceSummary], upper: &SafeText, lower: &SafeT
             .collect();
     }
     false
-}
-
-/// Sums over the intervals.
-#[derive(Default)]
-struct Sums {
-    seconds: f64,
-    reads: f64,
-    writes: f64,
-    read_bytes: f64,
-    write_bytes: f64,
-    read_time: f64,
-    write_time: f64,
-    flushes: Option<f64>,
-    flush_time: f64,
-    discards: f64,
-    discard_time: f64,
-    queue: f64,
-    busy: f64,
-    min_in_flight: Option<u64>,
-    light_latency: Option<f64>,
-    intervals: Vec<IntervalLoad>,
-}
-
-impl Sums {
-    fn add(&mut self, snapshot: &Snapshot, name: &SafeText) {
-        let view = snapshot.devices.iter().find(|view| view.name == *name);
-        let (Some(view), Some(interval)) = (view, snapshot.interval) else {
-            return;
-        };
-        let (Some(read_rate), Some(write_rate)) = (view.read_ios_per_s, view.write_ios_per_s)
-        else {
-            return;
-        };
-        let seconds = interval.as_secs_f64();
-        let (reads, writes) = (read_rate * seconds, write_rate * seconds);
-        let read_time = view.read_await_ns.unwrap_or(0.0) * reads;
-        let write_time = view.write_await_ns.unwrap_or(0.0) * writes;
-        let (read_bytes, write_bytes) = (
-            view.read_bytes_per_s.unwrap_or(0.0),
-            view.write_bytes_per_s.unwrap_or(0.0),
-        );
-        let load = IntervalLoad {
-            completed: reads + writes,
-            queue: view.queue_size.unwrap_or(0.0),
-            busy: view.busy.unwrap_or(0.0),
-            latency: (reads + writes > 0.0).then(|| (read_time + write_time) / (reads + writes)),
-            throughput: read_bytes + write_bytes,
-            in_flight: view.in_flight.unwrap_or(0),
-        };
-        self.seconds += seconds;
-        self.reads += reads;
-        self.writes += writes;
-        self.read_time += read_time;
-        self.write_time += write_time;
-        self.read_bytes += read_bytes * seconds;
-        self.write_bytes += write_bytes * seconds;
-        if let Some(rate) = view.flush_ios_per_s {
-            *self.flushes.get_or_insert(0.0) += rate * seconds;
-            self.flush_time += view.flush_await_ns.unwrap_or(0.0) * rate * seconds;
-        }
-        let discards = view.discard_ios_per_s.unwrap_or(0.0) * seconds;
-        self.discards += discards;
-        self.discard_time += view.discard_await_ns.unwrap_or(0.0) * discards;
-        self.queue += load.queue * seconds;
-        self.busy += load.busy * seconds;
-        let least = self.min_in_flight.get_or_insert(load.in_flight);
-        *least = (*least).min(load.in_flight);
-        if load.queue <= LIGHT_QUEUE && load.completed >= MIN_REQUESTS {
-            let latency = load.latency.into_iter().chain(self.light_latency);
-            self.light_latency = latency.reduce(f64::min);
-        }
-        self.intervals.push(load);
-    }
-
-    fn finish(self, view: &DeviceView, drive: Option<&BlockDevice>) -> DeviceSummary {
-        let seconds = self.seconds.max(1e-9);
-        let mean = |sum: f64, count: f64| (count > 0.0).then(|| sum / count);
-        let flushes = self.flushes.unwrap_or(0.0);
-        DeviceSummary {
-            name: view.name.clone(),
-            kind: view.kind,
-            serial: view.serves_serially,
-            is_virtual: drive.is_some_and(is_virtual),
-            rotates: drive.is_some_and(|drive| drive.rotational == Some(true)),
-            is_flash: drive.is_some_and(|drive| drive.rotational == Some(false)),
-            scheduler: drive
-                .and_then(|drive| drive.scheduler.as_ref())
-                .map(Into::into),
-            underlying: view.underlying.clone(),
-            iops: (self.reads + self.writes) / seconds,
-            read_iops: self.reads / seconds,
-            write_iops: self.writes / seconds,
-            throughput: (self.read_bytes + self.write_bytes) / seconds,
-            read_bytes: self.read_bytes / seconds,
-            write_bytes: self.write_bytes / seconds,
-            read_await: mean(self.read_time, self.reads),
-            write_await: mean(self.write_time, self.writes),
-            flushes: self.flushes.map(|count| count / seconds),
-            flush_await: mean(self.flush_time, flushes),
-            discard_share: mean(
-                self.discard_time,
-                self.read_time + self.write_time + self.discard_time,
-            )
-            .unwrap_or(0.0),
-            discard_await: mean(self.discard_time, self.discards),
-            write_size: mean(self.write_bytes, self.writes),
-            queue: self.queue / seconds,
-            busy: self.busy / seconds,
-            min_in_flight: self.min_in_flight.unwrap_or(0),
-            light_latency: self
-                .light_latency
-                .unwrap_or(f64::INFINITY)
-                .min(usual_latency(view, drive)),
-            measured_light_latency: self.light_latency,
-            seconds,
-            intervals: self.intervals,
-        }
-    }
 }
 
 fn is_virtual(drive: &BlockDevice) -> bool {

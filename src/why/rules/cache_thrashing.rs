@@ -9,7 +9,7 @@ use crate::stats::sorting::SortList as _;
 use crate::units;
 use crate::why::analysis::Analysis;
 use crate::why::cause::{NotExamined, Party, Severity};
-use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, Unit};
+use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, rate};
 use crate::why::parties::{names, who_waits};
 use crate::why::remedies::memory_users;
 use crate::why::rule::{Examination, Rule};
@@ -38,12 +38,7 @@ const HEAVY_IO_PRESSURE: f64 = 0.05;
 const MAX_READERS: usize = 2;
 
 /// Bytes of files per second that were read again shortly after they had been dropped.
-const REFAULTS: Metric = Metric(
-    "refaults",
-    "refaults of files",
-    Unit::BytesPerSecond,
-    "/proc/vmstat",
-);
+const REFAULTS: Metric = rate("refaults", "refaults of files", "/proc/vmstat");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;

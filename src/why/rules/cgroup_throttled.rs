@@ -8,7 +8,9 @@ use crate::units;
 use crate::why::analysis::{Analysis, Waiter};
 use crate::why::blame::{SUFFERING, parties};
 use crate::why::cause::{Cause, NotExamined, Remedy, Severity};
-use crate::why::evidence::{BLOCKED, BLOCKED_FOR, Evidence, Metric, Unit};
+use crate::why::evidence::{
+    BLOCKED, BLOCKED_FOR, Evidence, Metric, Unit, fraction, per_second, rate,
+};
 use crate::why::parties::{victim, who_waits};
 use crate::why::rule::{Examination, Rule};
 use crate::why::wait_kind::WaitKind;
@@ -40,22 +42,12 @@ const HELD_BACK: Duration = Duration::from_secs(3);
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
 /// Use of an I/O limit, 1 at the limit.
-const LIMIT_USAGE: Metric = Metric(
-    "limit_usage",
-    "use of the limit",
-    Unit::Fraction,
-    "io.max, io.stat",
-);
+const LIMIT_USAGE: Metric = fraction("limit_usage", "use of the limit", "io.max, io.stat");
 /// I/O limit of a control group in bytes, and in requests.
-const LIMIT_BYTES: Metric = Metric("limit_bytes", "limit", Unit::BytesPerSecond, "io.max");
-const LIMIT_IOPS: Metric = Metric("limit_iops", "limit", Unit::PerSecond, "io.max");
+const LIMIT_BYTES: Metric = rate("limit_bytes", "limit", "io.max");
+const LIMIT_IOPS: Metric = per_second("limit_iops", "limit", "io.max");
 /// Fraction of time in which at least one task of the group waited for I/O.
-const GROUP_PRESSURE: Metric = Metric(
-    "io_pressure_some",
-    "PSI io some",
-    Unit::Fraction,
-    "io.pressure",
-);
+const GROUP_PRESSURE: Metric = fraction("io_pressure_some", "PSI io some", "io.pressure");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some(units) = &analysis.last().units else {

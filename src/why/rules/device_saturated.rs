@@ -8,7 +8,7 @@ use crate::why::cause::{Cause, Certainty, Severity};
 use crate::why::device_load::{
     SATURATED_TIME, busiest_evidence, is_overloaded, latency_text, prove_load, saturated_time,
 };
-use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, Unit, WAITING_TASKS};
+use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, WAITING_TASKS, fraction};
 use crate::why::parties::{by_whom, culprit, names, victim, who_waits};
 use crate::why::remedies::{against, trace_requests};
 use crate::why::rule::{Examination, Rule};
@@ -24,7 +24,7 @@ const MIN_COMPETITORS: usize = 4;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 500e6;
 /// Fraction of the time in which the device had more requests than it serves.
-const SATURATED: Metric = Metric("saturated", "saturated", Unit::Fraction, DISKSTATS);
+const SATURATED: Metric = fraction("saturated", "saturated", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();

@@ -6,7 +6,7 @@ use crate::why::analysis::{Analysis, DeviceSummary};
 use crate::why::blame::{SUFFERING, blame, parties};
 use crate::why::cause::{Cause, Severity};
 use crate::why::device_load::{busiest_evidence, is_saturated, latency_text, prove_load};
-use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, THROUGHPUT, Unit};
+use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, THROUGHPUT, Unit, fraction};
 use crate::why::parties::{victim, who_waits};
 use crate::why::remedies::{health_of, kernel_log, trace_requests};
 use crate::why::rule::{Examination, Rule};
@@ -33,12 +33,7 @@ const FIXED_RATE_SPREAD: f64 = 0.05;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 1e9;
 /// Spread of the throughput over the intervals, relative to its mean.
-const SPREAD: Metric = Metric(
-    "throughput_spread",
-    "spread of the throughput",
-    Unit::Fraction,
-    DISKSTATS,
-);
+const SPREAD: Metric = fraction("throughput_spread", "spread of the throughput", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
@@ -50,17 +45,17 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
 
 fn is_slow(device: &DeviceSummary) -> bool {
     let slow = if device.serial { SLOW_DISK } else { SLOW_OTHER };
-    let with_requests = device.fraction_of_intervals(|load| load.completed > 0.0);
+    let with_requests = device.fraction_of_intervals(|load| load.completed() > 0.0);
     // The kernel adds the whole time of a request when it completes: the queue of an interval that is
     // shorter than its requests is too high, that of the window is not.
     let slow_intervals = device.fraction_of_intervals(|load| {
         load.queue.min(device.queue) <= FEW_REQUESTS
-            && load.latency.is_some_and(|latency| latency >= slow)
+            && load.latency().is_some_and(|latency| latency >= slow)
     });
     let (mut requests, mut time) = (0.0, 0.0);
     for load in &device.intervals {
-        requests += load.completed;
-        time += load.completed * load.latency.unwrap_or(0.0) / 1e9;
+        requests += load.completed();
+        time += load.completed() * load.latency().unwrap_or(0.0) / 1e9;
     }
     let enough = requests >= MIN_REQUESTS || time >= device.seconds * MIN_TIME;
     enough && slow_intervals >= with_requests * MIN_FRACTION && slow_intervals > 0.0

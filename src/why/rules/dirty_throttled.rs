@@ -9,7 +9,7 @@ use crate::units;
 use crate::why::analysis::{Analysis, ProcessSummary, Waiter};
 use crate::why::blame::parties;
 use crate::why::cause::{Cause, Remedy, Severity};
-use crate::why::evidence::{BLOCKED, Evidence, Metric, THROUGHPUT, TRAFFIC_SHARE, Unit};
+use crate::why::evidence::{BLOCKED, Evidence, Metric, THROUGHPUT, TRAFFIC_SHARE, bytes};
 use crate::why::parties::{by_whom, culprit, victim, who_waits};
 use crate::why::remedies::pause_of;
 use crate::why::rule::{Examination, Rule};
@@ -40,8 +40,8 @@ const MIB: u64 = 1 << 20;
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
 /// Bytes dirty or under writeback, and those above which writers are throttled.
-const DIRTY: Metric = Metric("dirty", "dirty and writeback", Unit::Bytes, "/proc/meminfo");
-const DIRTY_LIMIT: Metric = Metric("dirty_limit", "throttled from", Unit::Bytes, "/proc/vmstat");
+const DIRTY: Metric = bytes("dirty", "dirty and writeback", "/proc/meminfo");
+const DIRTY_LIMIT: Metric = bytes("dirty_limit", "throttled from", "/proc/vmstat");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let waiters = analysis.waiters.iter();

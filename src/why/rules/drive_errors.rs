@@ -8,7 +8,7 @@ use crate::probe::system::kernel_log::NewErrors;
 use crate::why::analysis::Analysis;
 use crate::why::blame::{SUFFERING, parties};
 use crate::why::cause::{Cause, NotExamined, Severity};
-use crate::why::evidence::{Evidence, Metric, READ_AWAIT, Unit, WRITE_AWAIT};
+use crate::why::evidence::{Evidence, Metric, READ_AWAIT, WRITE_AWAIT, count};
 use crate::why::remedies::{health_of, kernel_log};
 use crate::why::rule::{Examination, Rule};
 
@@ -26,17 +26,11 @@ pub(super) const RULE: Rule = Rule {
 /// Characters of a message that are told.
 const MESSAGE_CHARACTERS: usize = 160;
 /// I/O errors in the kernel log.
-const LOGGED_ERRORS: Metric = Metric(
-    "logged_errors",
-    "errors in the kernel log",
-    Unit::Count,
-    "/dev/kmsg",
-);
+const LOGGED_ERRORS: Metric = count("logged_errors", "errors in the kernel log", "/dev/kmsg");
 /// Commands that ended with an error.
-const COMMAND_ERRORS: Metric = Metric(
+const COMMAND_ERRORS: Metric = count(
     "command_errors",
     "failed commands",
-    Unit::Count,
     "/sys/block/*/device/ioerr_cnt",
 );
 

@@ -6,7 +6,7 @@ use crate::snapshot::view::MountView;
 use crate::units;
 use crate::why::analysis::Analysis;
 use crate::why::cause::{Cause, NotExamined, Remedy, Severity};
-use crate::why::evidence::{Evidence, Metric, Unit};
+use crate::why::evidence::{Evidence, Metric, bytes, fraction};
 use crate::why::remedies::exact_path;
 use crate::why::rule::{Examination, Rule};
 
@@ -32,9 +32,9 @@ const IMAGES: [&str; 4] = ["squashfs", "iso9660", "udf", "erofs"];
 /// would take for commands.
 const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
 /// Bytes available to users without root's rights.
-const AVAILABLE: Metric = Metric("available", "available", Unit::Bytes, "statvfs");
+const AVAILABLE: Metric = bytes("available", "available", "statvfs");
 /// Fraction of the space or of the inodes in use.
-const USED: Metric = Metric("used", "used", Unit::Fraction, "statvfs");
+const USED: Metric = fraction("used", "used", "statvfs");
 
 /// How much of a file system is in use.
 struct FileSystemUse {

@@ -12,7 +12,7 @@ use crate::why::blame::parties;
 use crate::why::cause::{Cause, NotExamined, Remedy, Severity};
 use crate::why::device_load::latency_text;
 use crate::why::evidence::{
-    BLOCKED, DISKSTATS, Evidence, Metric, READ_AWAIT, THROUGHPUT, UTILIZATION, Unit,
+    BLOCKED, DISKSTATS, Evidence, Metric, READ_AWAIT, THROUGHPUT, UTILIZATION, bytes, count,
 };
 use crate::why::parties::{victim, who_waits};
 use crate::why::remedies::exact_path;
@@ -44,10 +44,10 @@ const MIN_BLOCKED: f64 = 0.5;
 const MIN_SHARE: f64 = 0.5;
 
 /// Pieces in which a file lies on its device: extents that do not continue each other; and their mean size.
-const PIECES: Metric = Metric("pieces", "pieces", Unit::Count, "FIEMAP");
-const PIECE_SIZE: Metric = Metric("piece_size", "mean size of a piece", Unit::Bytes, "FIEMAP");
+const PIECES: Metric = count("pieces", "pieces", "FIEMAP");
+const PIECE_SIZE: Metric = bytes("piece_size", "mean size of a piece", "FIEMAP");
 /// Mean size of the reads.
-const READ_SIZE: Metric = Metric("rareq-sz", "rareq-sz", Unit::Bytes, DISKSTATS);
+const READ_SIZE: Metric = bytes("rareq-sz", "rareq-sz", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     if analysis.window.facts.is_none() {

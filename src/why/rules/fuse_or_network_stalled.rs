@@ -7,7 +7,7 @@ use crate::units;
 use crate::why::analysis::{Analysis, Waiter};
 use crate::why::blame::parties;
 use crate::why::cause::{Cause, NotExamined, Severity};
-use crate::why::evidence::{BLOCKED, BLOCKED_FOR, Evidence, Metric, Unit, WAITING_TASKS};
+use crate::why::evidence::{BLOCKED, BLOCKED_FOR, Evidence, Metric, WAITING_TASKS, count};
 use crate::why::parties::{names, who_waits};
 use crate::why::rule::{Examination, Rule};
 
@@ -23,10 +23,9 @@ const STALLED: Duration = Duration::from_secs(4);
 const WHOLE_WINDOW: f64 = 0.7;
 const LEAST: Duration = Duration::from_secs(2);
 /// Requests that wait for a FUSE server.
-const FUSE_WAITING: Metric = Metric(
+const FUSE_WAITING: Metric = count(
     "fuse_waiting",
     "requests to FUSE servers waiting",
-    Unit::Count,
     "/sys/fs/fuse/connections",
 );
 

@@ -7,7 +7,7 @@ use crate::units;
 use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
 use crate::why::blame::parties;
 use crate::why::cause::{Cause, NotExamined, Severity};
-use crate::why::evidence::{BLOCKED_FOR, DISKSTATS, Evidence, Metric, Unit, WAITING_TASKS};
+use crate::why::evidence::{BLOCKED_FOR, DISKSTATS, Evidence, Metric, WAITING_TASKS, count};
 use crate::why::parties::{names, program};
 use crate::why::remedies::{health_of, kernel_log};
 use crate::why::rule::{Examination, Rule};
@@ -28,12 +28,7 @@ const WHOLE_WINDOW: f64 = 0.85;
 /// Kernel functions of a stack that are kept.
 const MAX_STACK: usize = 6;
 /// Requests in flight that do not complete.
-const STUCK_REQUESTS: Metric = Metric(
-    "requests_stuck",
-    "requests that do not complete",
-    Unit::Count,
-    DISKSTATS,
-);
+const STUCK_REQUESTS: Metric = count("requests_stuck", "requests that do not complete", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let limit = HUNG.min(Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW));
@@ -78,7 +73,7 @@ fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
 fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let long_enough = analysis.seconds >= LEAST.as_secs_f64();
     analysis.whole_devices().find(|device| {
-        let completed: f64 = device.intervals.iter().map(|load| load.completed).sum();
+        let completed: f64 = device.intervals.iter().map(|load| load.completed()).sum();
         long_enough && device.min_in_flight > 0 && completed == 0.0 && device.intervals.len() > 1
     })
 }

@@ -4,7 +4,7 @@ use crate::files::safe_text::SafeText;
 use crate::units;
 use crate::why::analysis::Analysis;
 use crate::why::cause::{NotExamined, Severity};
-use crate::why::evidence::{Evidence, Metric, THROUGHPUT, Unit};
+use crate::why::evidence::{Evidence, Metric, THROUGHPUT, rate};
 use crate::why::remedies::kernel_log;
 use crate::why::rule::{Examination, Rule};
 
@@ -21,13 +21,8 @@ const LIMITING: f64 = 0.7;
 /// Links that are listed where none is degraded.
 const MAX_LISTED: usize = 3;
 /// Negotiated throughput of the link, and what the drive supports.
-const LINK: Metric = Metric("link", "link", Unit::BytesPerSecond, "/sys/block/*/device");
-const SUPPORTED: Metric = Metric(
-    "link_supported",
-    "supported",
-    Unit::BytesPerSecond,
-    "/sys/block/*/device",
-);
+const LINK: Metric = rate("link", "link", "/sys/block/*/device");
+const SUPPORTED: Metric = rate("link_supported", "supported", "/sys/block/*/device");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some((_, facts)) = &analysis.window.facts else {

@@ -5,7 +5,7 @@ use crate::why::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use crate::why::blame::{SUFFERING, blame, parties, uses};
 use crate::why::cause::{Cause, Party, Severity};
 use crate::why::device_load::{is_overloaded, is_risen, latency_text, prove_load};
-use crate::why::evidence::{DISKSTATS, Metric, Unit};
+use crate::why::evidence::{DISKSTATS, Metric, fraction, ns};
 use crate::why::parties::{by_whom, culprit, victim, who_waits};
 use crate::why::remedies::against;
 use crate::why::rule::{Examination, Rule};
@@ -17,46 +17,22 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Programs whose purpose is maintenance of a file system or a device: names of their executables.
-const PROGRAMS: [&str; 20] = [
-    "fsck",
-    "e2fsck",
-    "fsck.ext2",
-    "fsck.ext3",
-    "fsck.ext4",
-    "fsck.xfs",
-    "fsck.vfat",
-    "fsck.fat",
-    "xfs_repair",
-    "xfs_scrub",
-    "xfs_fsr",
-    "btrfs",
-    "btrfsck",
-    "badblocks",
-    "updatedb",
-    "updatedb.mlocate",
-    "updatedb.plocate",
-    "e4defrag",
-    "duperemove",
-    "mdadm",
-];
+const PROGRAMS: &str = "fsck e2fsck fsck.ext2 fsck.ext3 fsck.ext4 fsck.xfs fsck.vfat fsck.fat \
+    xfs_repair xfs_scrub xfs_fsr btrfs btrfsck badblocks updatedb updatedb.mlocate updatedb.plocate \
+    e4defrag duperemove mdadm";
 /// Those that discard.
-const DISCARDING: [&str; 2] = ["fstrim", "blkdiscard"];
+const DISCARDING: &str = "fstrim blkdiscard";
 /// Share of the device's traffic, or of the discards in the time of its requests, from which the
 /// program matters.
 const MIN_SHARE: f64 = 0.3;
 /// Share of the discards in the time that all requests take together, and their mean latency.
-const DISCARD_SHARE: Metric = Metric(
-    "discard_share",
-    "share of the discards",
-    Unit::Fraction,
-    DISKSTATS,
-);
-const DISCARD_AWAIT: Metric = Metric("d_await", "d_await", Unit::Nanoseconds, DISKSTATS);
+const DISCARD_SHARE: Metric = fraction("discard_share", "share of the discards", DISKSTATS);
+const DISCARD_AWAIT: Metric = ns("d_await", "d_await", DISKSTATS);
 
-fn names_one_of(process: &ProcessSummary, programs: &[&str]) -> bool {
+fn names_one_of(process: &ProcessSummary, programs: &str) -> bool {
     let program = process.command.split(' ').next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
-    programs.contains(&name)
+    programs.split_whitespace().any(|it| it == name)
 }
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
@@ -78,7 +54,7 @@ fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> 
     let program = culprits.find(|party| {
         analysis
             .process(party.pid)
-            .is_some_and(|it| names_one_of(it, &PROGRAMS) || names_one_of(it, &DISCARDING))
+            .is_some_and(|it| names_one_of(it, PROGRAMS) || names_one_of(it, DISCARDING))
     })?;
     let mut victims = blame.victims.clone();
     victims.retain(|it| it.pid != program.pid);
@@ -102,7 +78,7 @@ fn by_discards(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause>
         waits || uses(analysis, process, device)
     };
     let mut programs = analysis.processes.iter();
-    let program = programs.find(|it| names_one_of(it, &DISCARDING) && uses_it(it))?;
+    let program = programs.find(|it| names_one_of(it, DISCARDING) && uses_it(it))?;
     let others = on_device.iter().copied();
     let others: Vec<&Waiter> = others.filter(|it| it.pid != program.pid).collect();
     let share = device.discard_share;

@@ -49,14 +49,3 @@ pub(super) const RULES: [Rule; 18] = [
     setup_unfit::RULE,
     not_io::RULE,
 ];
-
-/// The codes of all causes, in the same order.
-pub const CODES: [&str; RULES.len()] = {
-    let mut codes = [""; RULES.len()];
-    let mut index = 0;
-    while index < codes.len() {
-        codes[index] = RULES[index].code;
-        index += 1;
-    }
-    codes
-};

@@ -7,7 +7,7 @@ use crate::stats::sorting::SortList as _;
 use crate::units;
 use crate::why::analysis::Analysis;
 use crate::why::cause::{NotExamined, Party, Remedy, Severity};
-use crate::why::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE, Metric, Unit};
+use crate::why::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE, Metric, fraction};
 use crate::why::parties::name;
 use crate::why::remedies::memory_users;
 use crate::why::rule::{Examination, Rule};
@@ -32,12 +32,7 @@ const MIN_SHARE: f64 = 0.1;
 const MAX_PARTIES: usize = 3;
 
 /// Fraction of time in which at least one task waited for a processor.
-const CPU_PRESSURE: Metric = Metric(
-    "cpu_pressure_some",
-    "PSI cpu some",
-    Unit::Fraction,
-    "/proc/pressure/cpu",
-);
+const CPU_PRESSURE: Metric = fraction("cpu_pressure_some", "PSI cpu some", "/proc/pressure/cpu");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some(busy) = analysis.mean(|host| host.cpu_busy) else {

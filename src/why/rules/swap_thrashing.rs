@@ -5,7 +5,7 @@ use crate::units;
 use crate::why::analysis::{Analysis, Waiter};
 use crate::why::blame::{SUFFERING, parties};
 use crate::why::cause::{NotExamined, Severity};
-use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, Unit};
+use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, rate};
 use crate::why::parties::{victim, who_waits};
 use crate::why::remedies::memory_users;
 use crate::why::rule::{Examination, Rule};
@@ -30,8 +30,8 @@ const ROUND_TRIP: f64 = 5e6;
 /// but not a smaller one than this. Compressed swap in memory makes nobody wait.
 const ROUND_TRIP_PRESSURE: f64 = 0.015;
 /// Bytes read from swap per second, and written to it.
-const SWAP_IN: Metric = Metric("swap_in", "swap-in", Unit::BytesPerSecond, "/proc/vmstat");
-const SWAP_OUT: Metric = Metric("swap_out", "swap-out", Unit::BytesPerSecond, "/proc/vmstat");
+const SWAP_IN: Metric = rate("swap_in", "swap-in", "/proc/vmstat");
+const SWAP_OUT: Metric = rate("swap_out", "swap-out", "/proc/vmstat");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let swap_in = |host: &HostView| host.swap_in_bytes_per_s;

@@ -6,7 +6,7 @@ use crate::why::blame::{SUFFERING, parties};
 use crate::why::cause::{Cause, Remedy, Severity};
 use crate::why::device_load::latency_text;
 use crate::why::evidence::{
-    BLOCKED, DISKSTATS, Evidence, Metric, Unit, WAITING_TASKS, WRITE_AWAIT,
+    BLOCKED, DISKSTATS, Evidence, Metric, WAITING_TASKS, WRITE_AWAIT, bytes, ns, per_second,
 };
 use crate::why::parties::{names, who_waits};
 use crate::why::rule::{Examination, Rule};
@@ -30,9 +30,9 @@ const MIN_WAITING: usize = 2;
 /// the cause.
 const PROVEN_COMMIT: f64 = 0.2;
 /// Flushes per second, their mean latency, and the mean size of the writes.
-const FLUSHES: Metric = Metric("flushes", "flushes", Unit::PerSecond, DISKSTATS);
-const FLUSH_AWAIT: Metric = Metric("f_await", "f_await", Unit::Nanoseconds, DISKSTATS);
-const WRITE_SIZE: Metric = Metric("wareq-sz", "wareq-sz", Unit::Bytes, DISKSTATS);
+const FLUSHES: Metric = per_second("flushes", "flushes", DISKSTATS);
+const FLUSH_AWAIT: Metric = ns("f_await", "f_await", DISKSTATS);
+const WRITE_SIZE: Metric = bytes("wareq-sz", "wareq-sz", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
