@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
-use crate::diagnosis::requests::RequestEvidence;
-use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
     BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, TriggerRecord,
 };
-use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::trace::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
-use crate::window_recorder::{WindowRecorder, process_of};
+use crate::why::recorder::{WindowRecorder, process_of};
+use crate::why::requests::RequestEvidence;
+use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
 
 /// A condition does not trigger again before this time has passed.
 pub const TRIGGER_PAUSE: Duration = Duration::from_secs(300);
@@ -303,7 +302,7 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
     diagnosis.keep_lasting_remedies();
     RecordedDiagnosis {
-        sentence: conclusion(&diagnosis).into(),
+        sentence: diagnosis.conclusion().into(),
         text: diagnosis_text(&diagnosis)
             .lines()
             .map(SafeText::from)
@@ -319,10 +318,9 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
-    use crate::diagnosis::{Cause, CauseDetail, Severity};
-    use crate::probe::process::blocked_task::ThreadSleep;
     use crate::snapshot::ViewBuilder;
+    use crate::why::remedies::{ProcessInstance, kernel_log, pause};
+    use crate::why::{Cause, Remedy, RemedyReach, Severity};
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
     fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {
@@ -337,7 +335,7 @@ mod tests {
     /// A diagnosis with these measures.
     fn diagnosis(remedies: &[Remedy]) -> Diagnosis {
         let mut cause = Cause::new(
-            CauseDetail::DirtyThrottled,
+            "dirty-throttled",
             Severity::Warning,
             &"2026-01-01T00:00:01Z".into(),
         );
@@ -350,7 +348,7 @@ mod tests {
 
     #[test]
     fn diagnosis_of_a_trigger_is_read_back_as_it_was_printed() {
-        let diagnosis = diagnosis(&[Remedy::ShowKernelLog]);
+        let diagnosis = diagnosis(&[kernel_log()]);
         let printed = diagnosis_text(&diagnosis);
         let command = "\n  do           messages of the kernel:\n                 dmesg ";
         assert!(printed.contains(command), "{printed}");
@@ -365,36 +363,18 @@ mod tests {
             pid: 4711,
             start_ticks: 1,
         };
-        let scheduler = "bfq".into();
-        let remedies = [
-            Remedy::IdleClass { process, scheduler },
-            Remedy::ShowKernelLog,
-            Remedy::Pause { process },
-        ];
+        let remedies = [kernel_log(), pause(process)];
         assert_eq!(
             recorded_diagnosis(diagnosis(&remedies)),
-            recorded_diagnosis(diagnosis(&[Remedy::ShowKernelLog]))
+            recorded_diagnosis(diagnosis(&[kernel_log()]))
         );
     }
 
     #[test]
     fn diagnosis_of_a_trigger_has_no_command_for_a_mount() {
-        let unmount = |mount| Remedy::LazyUnmount {
-            mount_point: "/mnt/a".into(),
-            mount,
-        };
-        let awaited = AwaitedMount {
-            id: 66,
-            parent: 44,
-            device_id: (0, 41),
-            waiter: ThreadSleep {
-                pid: 20,
-                tid: 20,
-                run_times: [1, 2, 3],
-            },
-        };
-        let recorded = recorded_diagnosis(diagnosis(&[unmount(Some(awaited))]));
-        assert_eq!(recorded, recorded_diagnosis(diagnosis(&[unmount(None)])));
+        let mut unmount = Remedy::command("umount -f -l -- /mnt/a", "ends the waiting");
+        unmount.reach = RemedyReach::Mount;
+        let recorded = recorded_diagnosis(diagnosis(&[unmount]));
         assert!(
             !recorded
                 .text

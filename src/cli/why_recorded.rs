@@ -10,14 +10,14 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
 use super::output::{pretty_json, whole_destination};
 use super::replay::{read_failure, wanted_time};
-use crate::diagnosis::{EvidenceWindow, diagnose};
 use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
     TriggerMark,
 };
-use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::units::whole_milliseconds;
+use crate::why::{DiagnosisDocument, diagnosis_text};
+use crate::why::{EvidenceWindow, diagnose};
 
 /// Snapshots that are diagnosed at least, whatever the interval of the recording.
 const MIN_SNAPSHOTS: usize = 3;

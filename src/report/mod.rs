@@ -5,7 +5,6 @@ pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod devices;
-pub mod diagnosis;
 pub mod evidence;
 pub mod files;
 pub mod fio;

@@ -13,12 +13,12 @@ use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
-use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::files::output;
 use crate::files::safe_text::SafeText;
 use crate::recording::{RecordingCursor, RecordingReadError, SampleMark, TriggerMark};
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::trace::requests::{RequestAggregator, RequestLine, RequestsView};
+use crate::why::{EvidenceWindow, WINDOW, diagnose};
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);

@@ -11,7 +11,7 @@ use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVA
 use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
-use crate::window_recorder::SCAN_INTERVAL;
+use crate::why::recorder::SCAN_INTERVAL;
 
 /// The time after a trigger.
 #[derive(Debug, Clone, Copy)]
