@@ -209,81 +209,56 @@ pub fn submounts<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
     use super::*;
     use crate::drive::mounts::mounts_of;
 
-    const USAGE: FileSystemUsage = FileSystemUsage {
-        size_bytes: 1000,
-        free_bytes: 300,
-        available_bytes: 250,
-        inodes: 100,
-        free_inodes: 75,
-    };
-
     #[test]
     fn used_fraction_matches_df() {
-        // 700 used of 950 available to unprivileged users.
-        assert!((USAGE.used_fraction().unwrap() - 700.0 / 950.0).abs() < 1e-12);
-        assert!((USAGE.reserved_fraction().unwrap() - 0.05).abs() < 1e-12);
-        assert!((USAGE.used_inode_fraction().unwrap() - 0.25).abs() < 1e-12);
-        let empty = FileSystemUsage {
-            inodes: 0,
-            size_bytes: 0,
-            free_bytes: 0,
-            available_bytes: 0,
-            free_inodes: 0,
+        let usage = FileSystemUsage {
+            size_bytes: 1000,
+            free_bytes: 300,
+            available_bytes: 250,
+            inodes: 100,
+            free_inodes: 75,
         };
-        assert_eq!(
-            (empty.used_fraction(), empty.used_inode_fraction()),
-            (None, None)
-        );
-    }
-
-    #[test]
-    fn file_systems_are_listed_from_mountinfo() {
-        let root = tempfile::tempdir().unwrap();
-        let proc = root.path().join("proc/self");
-        std::fs::create_dir_all(&proc).unwrap();
-        let device = root.path().join("sys/dev/block/8:1");
-        std::fs::create_dir_all(device).unwrap();
-        let table = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n\
-                     22 1 0:21 / /proc rw,nosuid - proc proc rw\n\
-                     23 1 8:1 /home /home rw,noatime - ext4 /dev/sda1 rw,errors=remount-ro\n";
-        std::fs::write(proc.join("mountinfo"), table).unwrap();
-        let found = list_file_systems(&SysPaths::under_root(root.path()));
-        assert_eq!(found.len(), 1, "a second place is no second file system");
-        assert_eq!(
-            (found[0].mount_point.as_str(), found[0].kind.as_str()),
-            ("/", "ext4")
-        );
-        assert_eq!(found[0].options, ["rw", "relatime", "errors=remount-ro"]);
-        assert!(!found[0].has_strictatime());
+        // 700 used of 950 available to unprivileged users.
+        assert_eq!(usage.used_fraction(), Some(700.0 / 950.0));
+        assert_eq!(usage.reserved_fraction(), Some(0.05));
+        assert_eq!(usage.used_inode_fraction(), Some(0.25));
+        let whole = FileSystemUsage { inodes: 0, ..usage };
+        assert_eq!(whole.used_inode_fraction(), None);
     }
 
     /// Lists the file systems of a mount table, with this directory where the first one is mounted.
-    fn listed(table: &str, directory: &std::ffi::OsStr) -> Vec<MountedFileSystem> {
-        let root = tempfile::tempdir().unwrap();
-        let proc = root.path().join("proc/self");
-        std::fs::create_dir_all(proc.join("root").join(directory)).unwrap();
-        for number in ["8:1", "8:2"] {
-            let device = root.path().join("sys/dev/block").join(number);
-            std::fs::create_dir_all(device).unwrap();
-        }
-        std::fs::write(proc.join("mountinfo"), table).unwrap();
-        list_file_systems(&SysPaths::under_root(root.path()))
+    fn listed(table: &str, directory: &OsStr) -> Vec<MountedFileSystem> {
+        let (root, roots) = SysPaths::with_files(&[
+            ("proc/self/mountinfo", table),
+            ("sys/dev/block/8:1/dev", ""),
+            ("sys/dev/block/8:2/dev", ""),
+        ]);
+        std::fs::create_dir_all(root.path().join("proc/self/root").join(directory)).unwrap();
+        list_file_systems(&roots)
     }
 
     #[test]
-    fn usage_is_that_of_the_exact_mount_point() {
-        use std::os::unix::ffi::OsStrExt;
-        let name = std::ffi::OsStr::from_bytes(b"a\tb ");
-        let found = listed("21 1 8:1 / /a\\011b\\040 rw - ext4 /dev/sda1 rw\n", name);
-        assert_eq!(found[0].mount_point, "/a?b");
-        assert_eq!(found[0].path.as_deref(), Some(&*Path::new("/").join(name)));
-        assert!(found[0].usage.is_some());
-        assert!(found[0].is_at(b"/a\tb ") && !found[0].is_at(b"/a?b"));
+    fn file_systems_are_listed_once_with_the_usage_of_their_mount_point() {
+        let table = "21 1 8:1 / /a\\011b\\040 rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n\
+                     22 1 0:21 / /proc rw,nosuid - proc proc rw\n\
+                     23 1 8:1 /home /home rw,noatime - ext4 /dev/sda1 rw\n";
+        let name = OsStr::from_bytes(b"a\tb ");
+        let found = listed(table, name);
+        let [system] = found.as_slice() else {
+            panic!("a second place is no second file system: {found:?}")
+        };
+        assert_eq!((&*system.mount_point, &*system.kind), ("/a?b", "ext4"));
+        assert_eq!(system.options, ["rw", "relatime", "errors=remount-ro"]);
+        assert_eq!(system.path.as_deref(), Some(&*Path::new("/").join(name)));
+        assert!(system.usage.is_some() && !system.has_strictatime());
+        assert!(system.is_at(b"/a\tb ") && !system.is_at(b"/a?b"));
     }
 
     #[test]
@@ -300,25 +275,21 @@ mod tests {
         assert_eq!((found[0].mount_point.as_str(), found.len()), ("/n", 2));
     }
 
-    fn entry_of(line: &str) -> MountEntry {
-        let (root, roots) = SysPaths::with_files(&[("table", line)]);
-        let mut found = mounts_of(&roots, &root.path().join("table")).unwrap();
-        found.remove(0)
+    fn table_of(rows: &[(u64, u64, &str)]) -> Vec<MountEntry> {
+        let line = |(id, parent, at): &(u64, u64, &str)| {
+            format!("{id} {parent} 8:1 / {at} rw - ext4 /dev/sda1 rw\n")
+        };
+        let text: String = rows.iter().map(line).collect();
+        let (root, roots) = SysPaths::with_files(&[("table", &text)]);
+        mounts_of(&roots, &root.path().join("table")).unwrap()
     }
 
     #[test]
     fn mount_below_another_one_is_not_reachable_by_its_path() {
-        let table = |rows: &[(u64, u64, &str)]| -> Vec<MountEntry> {
-            let line = |(id, parent, at): &(u64, u64, &str)| {
-                let line = format!("{id} {parent} 8:1 / {at} rw - ext4 /dev/sda1 rw");
-                entry_of(&line)
-            };
-            rows.iter().map(line).collect()
-        };
-        for (rows, hidden) in [
+        let cases: [(&[_], &[u64]); 6] = [
             (
-                &[(1, 0, "/"), (2, 1, "/m"), (3, 2, "/m/a"), (4, 1, "/mb")][..],
-                &[][..],
+                &[(1, 0, "/"), (2, 1, "/m"), (3, 2, "/m/a"), (4, 1, "/mb")],
+                &[],
             ),
             (&[(1, 0, "/"), (2, 1, "/m"), (3, 2, "/m")], &[2]),
             (
@@ -336,8 +307,9 @@ mod tests {
                 &[1, 2],
             ),
             (&[(1, 2, "/a"), (2, 1, "/b")], &[]),
-        ] {
-            let table = table(rows);
+        ];
+        for (rows, hidden) in cases {
+            let table = table_of(rows);
             let found = table.iter().filter(|it| !is_reachable(&table, it));
             assert_eq!(
                 found.map(|it| it.id).collect::<Vec<_>>(),
@@ -349,24 +321,19 @@ mod tests {
 
     #[test]
     fn submounts_are_on_a_mount_or_on_one_that_is() {
-        let rows = [
+        let table = table_of(&[
             (5, 3, "/m/a/b"),
             (1, 1, "/"),
             (2, 1, "/m"),
             (3, 2, "/m/a"),
             (4, 1, "/mb"),
-        ];
-        let entry = |(id, parent, at): (u64, u64, &str)| {
-            let line = format!("{id} {parent} 8:1 / {at} rw - ext4 /dev/sda1 rw");
-            entry_of(&line)
+        ]);
+        let of = |index: usize| {
+            submounts(&table, &table[index])
+                .map(|it| it.id)
+                .collect::<Vec<_>>()
         };
-        let table = rows.map(entry);
-        let of = |index: usize| -> Vec<u64> {
-            submounts(&table, &table[index]).map(|it| it.id).collect()
-        };
-        assert_eq!(of(2), [5, 3]);
-        assert_eq!(of(3), [5]);
-        assert!(of(0).is_empty() && of(4).is_empty());
-        assert_eq!(of(1), [5, 2, 3, 4]);
+        let expected: [&[u64]; 5] = [&[], &[5, 2, 3, 4], &[5, 3], &[5], &[]];
+        assert_eq!(std::array::from_fn(of), expected.map(<[u64]>::to_vec));
     }
 }

@@ -219,10 +219,6 @@ pub struct PressureStall {
 pub struct PressureLine {
     /// Average over the last 10 seconds, in percent.
     pub average_10_s: f64,
-    /// Average over the last 60 seconds, in percent.
-    pub average_60_s: f64,
-    /// Average over the last 300 seconds, in percent.
-    pub average_300_s: f64,
     /// Total since boot.
     pub total: Duration,
 }

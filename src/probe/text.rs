@@ -75,11 +75,11 @@ pub fn read_start(path: &Path, limit: u64) -> Option<Vec<u8>> {
 /// The content of a small file that ends with the first read, in half the system calls of
 /// [`read_file`]; `None` where it cannot be read. The name is relative to the directory.
 #[must_use]
-pub fn read_small_file<'b>(
+pub fn read_small_file(
     directory: impl AsFd,
     name: impl rustix::path::Arg,
-    buffer: &'b mut [u8],
-) -> Option<&'b [u8]> {
+    buffer: &mut [u8],
+) -> Option<&[u8]> {
     let file = open_relative(directory, name).ok()?;
     pread_once(file.as_fd(), buffer).ok()
 }

@@ -89,6 +89,13 @@ impl HostPoint {
     }
 }
 
+fn push<T>(ring: &mut VecDeque<T>, point: T) {
+    if ring.len() == MAX_SAMPLES {
+        ring.pop_front();
+    }
+    ring.push_back(point);
+}
+
 /// Ring buffers of points, per device and for the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampleHistory {
@@ -103,27 +110,18 @@ impl SampleHistory {
     /// left.
     pub fn record(&mut self, live: &Snapshot) {
         self.recorded_samples += 1;
-        if self.host_points.len() == MAX_SAMPLES {
-            self.host_points.pop_front();
-        }
-        self.host_points.push_back(HostPoint::from_host(&live.host));
+        push(&mut self.host_points, HostPoint::from_host(&live.host));
         let views: HashMap<&str, &DeviceView> = live
             .devices
             .iter()
             .map(|view| (&*view.name, view))
             .collect();
         for view in &live.devices {
-            if !self.device_points.contains_key(&view.name) {
-                self.device_points
-                    .insert(view.name.clone(), VecDeque::new());
-            }
+            self.device_points.entry(view.name.clone()).or_default();
         }
         self.device_points.retain(|name, ring| {
             let view = views.get(&**name).copied();
-            if ring.len() == MAX_SAMPLES {
-                ring.pop_front();
-            }
-            ring.push_back(view.map(DevicePoint::from_view).unwrap_or_default());
+            push(ring, view.map(DevicePoint::from_view).unwrap_or_default());
             view.is_some() || ring.iter().any(|point| *point != DevicePoint::default())
         });
         self.record_transfers(live);
@@ -135,12 +133,12 @@ impl SampleHistory {
         for view in &live.transfers {
             let key = view.key();
             let mut ring = known.remove(&key).unwrap_or_default();
-            if ring.len() == MAX_SAMPLES {
-                ring.pop_front();
-            }
             // A transfer that is over has no rate any more: its curve ends.
             if !view.state.is_over() {
-                ring.push_back(view.interval_rate_bytes_per_s.map(|rate| rate as f32));
+                push(
+                    &mut ring,
+                    view.interval_rate_bytes_per_s.map(|rate| rate as f32),
+                );
             }
             self.transfer_rates.insert(key, ring);
         }

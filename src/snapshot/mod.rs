@@ -2,17 +2,15 @@
 //! raw samples in, one view out.
 
 pub mod advice;
-mod blocked;
 pub mod device_folding;
 pub mod devices;
 mod dirty_memory;
+mod faults;
 pub mod files;
 mod flush_order;
 mod growing;
 pub mod history;
-mod io_errors;
 mod json;
-mod memory;
 mod mounts;
 pub mod processes;
 pub mod stack;

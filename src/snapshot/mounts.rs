@@ -132,6 +132,8 @@ fn set_rates(view: &mut MountView, before: &MountCounters, now: &MountCounters, 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn operation(name: &str, [requests, sent, ms]: [u64; 3]) -> NfsOperation {

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::blocked::BlockedTasks;
-use super::dirty_memory::{DirtyMemory, Writeback};
+use super::dirty_memory::{self, DirtyMemory, Writeback};
+use super::faults::{self, BlockedTasks};
 use super::flush_order::FlushOrder;
 use super::processes::ProcessBaselines;
 use super::processes::by_device;
 use super::processes::ended::{EndedChildren, EndedInInterval};
 use super::view::{DeviceView, HostView, Snapshot, TotalRates};
-use super::{devices, growing, io_errors, memory, mounts, processes, units};
+use super::{devices, growing, mounts, processes, units};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
-use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
+use crate::probe::sample::{CpuTicks, FollowedFile, PressureStall, ReclaimCounters};
 use crate::trace::requests::TracedIo;
 use crate::transfers::TransferTracker;
 use crate::transfers::context::{TransferContext, TransferDevice};
@@ -130,8 +130,8 @@ impl ViewBuilder {
             units: None,
             mounts: None,
             blocked: self.blocked.update(&now),
-            io_errors: io_errors::io_error_views(before, &now),
-            notices: notice_texts(&now.notices),
+            io_errors: faults::io_error_views(before, &now),
+            notices: now.notices.iter().map(|it| it.message().into()).collect(),
             drives: Arc::clone(&now.drives),
             temperatures: Arc::clone(&now.temperatures),
             file_systems: Arc::clone(&now.file_systems),
@@ -153,8 +153,8 @@ impl ViewBuilder {
             sample: &now,
             previous: before,
             devices: &devices,
-            is_dirty_limit_reached: memory::is_throttled(&now.host.memory),
-            unwritten_bytes: memory::unwritten_bytes(&now.host.memory),
+            is_dirty_limit_reached: dirty_memory::is_throttled(&now.host.memory),
+            unwritten_bytes: dirty_memory::unwritten_bytes(&now.host.memory),
             writeback: &Writeback {
                 dirty_memory: &self.dirty_memory,
                 memory: &now.host.memory,
@@ -205,13 +205,6 @@ fn total_rates(
     }
 }
 
-fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
-    notices
-        .iter()
-        .map(|notice| notice.message().into())
-        .collect()
-}
-
 fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
     let now = &sample.host;
     let elapsed = before
@@ -224,7 +217,8 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
     };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
-    let share = |stall: f64| stall / 100.0;
+    let some = |stall: Option<PressureStall>| Some(stall?.some.average_10_s / 100.0);
+    let full = |stall: Option<PressureStall>| Some(stall?.full.average_10_s / 100.0);
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
     HostView {
         name: word(&now.name),
@@ -233,21 +227,11 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         load_averages: now.load_averages,
         cpu_busy: cpu.map(|(busy, _)| busy),
         cpu_iowait: cpu.map(|(_, waiting)| waiting),
-        pressure_some: now
-            .pressure
-            .map(|pressure| share(pressure.some.average_10_s)),
-        pressure_full: now
-            .pressure
-            .map(|pressure| share(pressure.full.average_10_s)),
-        memory_pressure_some: now
-            .memory_pressure
-            .map(|pressure| share(pressure.some.average_10_s)),
-        memory_pressure_full: now
-            .memory_pressure
-            .map(|pressure| share(pressure.full.average_10_s)),
-        cpu_pressure_some: now
-            .cpu_pressure
-            .map(|pressure| share(pressure.average_10_s)),
+        pressure_some: some(now.pressure),
+        pressure_full: full(now.pressure),
+        memory_pressure_some: some(now.memory_pressure),
+        memory_pressure_full: full(now.memory_pressure),
+        cpu_pressure_some: now.cpu_pressure.map(|line| line.average_10_s / 100.0),
         swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
         swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
         refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),
@@ -262,7 +246,7 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         writeback_bytes: now.memory.writeback,
         time_to_flush: None,
         background_threshold_bytes: now.memory.background_threshold,
-        throttle_threshold_bytes: memory::throttle_threshold(&now.memory),
+        throttle_threshold_bytes: dirty_memory::throttle_threshold(&now.memory),
         time_to_throttle: None,
         cache_hit_fraction: None,
     }
@@ -282,6 +266,7 @@ fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use crate::probe::sample::ProbeNotice;
     use std::time::Duration;
 
     use super::*;

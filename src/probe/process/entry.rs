@@ -1,7 +1,6 @@
 //! State that is kept per process between samples.
 
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
 use super::descriptors::ProcessDescriptors;
 use super::own_io::OwnIo;
@@ -122,7 +121,7 @@ impl ProcessEntry {
             .descriptors
             .as_ref()
             .map(ProcessDescriptors::open_files);
-        self.process.files = open.unwrap_or_else(Arc::<[OpenFile]>::default);
+        self.process.files = open.unwrap_or_default();
     }
 
     /// Whether it transferred something in this sample and has a pipe open.

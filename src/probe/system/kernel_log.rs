@@ -115,28 +115,8 @@ const LEVELS: u32 = 8;
 
 /// What older kernels write before the message of a failed request: the name of a function.
 const FUNCTIONS: [&str; 3] = ["blk_update_request: ", "print_req_error: ", "end_request: "];
-/// What failed, in the message of a failed request (block/blk-core.c, `blk_errors`). `critical target`
-/// and `operation not supported` are not among them: requests that a drive does not support fail in
-/// normal use.
-const FAILURES: [&str; 17] = [
-    "I/O",
-    "timeout",
-    "recoverable transport",
-    "critical nexus",
-    "reservation conflict",
-    "critical medium",
-    "critical space allocation",
-    "protection",
-    "kernel resource",
-    "device resource",
-    "nonblocking retry",
-    "dm internal retry",
-    "device offline",
-    "open zones exceeded",
-    "active zones exceeded",
-    "duration limit exceeded",
-    "invalid",
-];
+/// What failed, in messages of failed requests that are normal: of requests that a drive does not support.
+const NORMAL_FAILURES: [&str; 2] = ["critical target", "operation not supported"];
 /// Other messages: what precedes the name of the device, what follows it, and what the message contains
 /// besides (fs/buffer.c, `buffer_io_error`; fs/ext4/super.c; fs/xfs/xfs_message.c; fs/btrfs/volumes.c).
 const PATTERNS: [(&str, &[char], &str); 5] = [
@@ -173,7 +153,10 @@ fn failed_request(message: &str) -> Option<&str> {
         .unwrap_or(message);
     let (failure, rest) = message.split_once(" error, dev ")?;
     let (device, rest) = device_name(rest)?;
-    (FAILURES.contains(&failure) && rest.starts_with(", sector ")).then_some(device)
+    // What others write stands behind a colon: "usb 1-1: Product: I/O error, dev sda".
+    let is_failure = !failure.is_empty() && !failure.contains(':');
+    let is_normal = NORMAL_FAILURES.contains(&failure);
+    (is_failure && !is_normal && rest.starts_with(", sector ")).then_some(device)
 }
 
 /// The name at the beginning of a text, and what follows it.
