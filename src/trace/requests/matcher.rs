@@ -120,9 +120,14 @@ impl RequestMatcher {
 
     /// A request of which nothing but this event is known.
     fn new_request(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
-        let (drive, kind) = range.lane;
-        let bytes = u64::from(event.bytes);
-        TracedRequest::new(drive, kind.operation(), event.flags, range.sector, bytes)
+        TracedRequest {
+            device: range.lane.0,
+            operation: range.lane.1.operation(),
+            flags: event.flags,
+            sector: range.sector,
+            bytes: u64::from(event.bytes),
+            ..TracedRequest::default()
+        }
     }
 
     fn on_remap(&mut self, event: &Event) {
