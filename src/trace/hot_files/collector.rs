@@ -1,13 +1,16 @@
 //! Joins the events of files with the bios of the same thread.
 
-use foldhash::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::piece::{Access, CompletedPiece, FileHint, QueuedBio, SyncRecord, Transfer};
+use foldhash::HashSet;
+
+use super::piece::{Access, FileBio, FileHint, SyncRecord};
 use super::threads::{OpenCall, ThreadStates};
-use crate::trace::events::event::{
-    DeviceNumber, Event, EventKind, FileKey, FixedText, RwbsFlags, SyncCall,
+use crate::trace::events::event::{DeviceNumber, Event, EventKind, FileKey, FixedText, SyncCall};
+use crate::trace::requests::{
+    Lane, RangeMap, RequestActor, RequestOperation, WritebackAttribution, queued_bio,
+    range_of_event,
 };
-use crate::trace::requests::{RangeMap, RequestActor, SectorRange, WritebackAttribution};
 
 /// A thread and a file are announced again after this long: the thread may have opened other files.
 const SIGHTING_INTERVAL_NS: u64 = 1_000_000_000;
@@ -33,7 +36,7 @@ pub(super) enum Sighting {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CollectedBatch {
     /// Completed bios, in order of completion.
-    pub(super) pieces: Vec<CompletedPiece>,
+    pub(super) pieces: Vec<FileBio>,
     /// What has to be looked up.
     pub(super) sightings: Vec<Sighting>,
     /// Finished system calls.
@@ -100,7 +103,7 @@ impl CollectorSettings {
 #[derive(Debug, Default)]
 pub(super) struct FileTraceCollector {
     settings: CollectorSettings,
-    bios: RangeMap<(DeviceNumber, Transfer), QueuedBio>,
+    bios: RangeMap<Lane, FileBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
     commits: HashMap<DeviceNumber, CommitClock>,
@@ -165,12 +168,10 @@ impl FileTraceCollector {
                 self.attribution.clear_writeback();
                 self.commits.clear();
             }
-            EventKind::PageAdded => {
-                if self.settings.is_file(file) {
-                    // Older kernels have no order: one page.
-                    let bytes = self.settings.page_bytes << amount.min(MAX_ORDER);
-                    thread.pages_added(file, bytes);
-                }
+            EventKind::PageAdded if self.settings.is_file(file) => {
+                // Older kernels have no order: one page.
+                let bytes = self.settings.page_bytes << amount.min(MAX_ORDER);
+                thread.pages_added(file, bytes);
             }
             EventKind::PageFault => thread.fault = Some(file),
             EventKind::Executed => self.output.sightings.push(Sighting::Executed(event.pid)),
@@ -244,41 +245,32 @@ impl FileTraceCollector {
         });
     }
 
-    fn range_of(&self, event: &Event) -> Option<SectorRange<(DeviceNumber, Transfer)>> {
-        let drive = self.settings.drive_of(event.device);
-        Some(SectorRange {
-            lane: (drive, transfer_of(event.flags)?),
-            sector: event.sector,
-            sectors: u64::from(event.sectors),
-        })
-    }
-
     fn on_queue(&mut self, event: &Event) {
-        let Some(range) = self.range_of(event).filter(|range| range.sectors > 0) else {
-            return;
+        let range = range_of_event(event, &self.settings.drive_by_device);
+        let mut bio = FileBio {
+            request: queued_bio(range, event),
+            is_journal: false,
+            file: None,
+            completion: 0,
         };
-        let transfer = range.lane.1;
+        let is_write = match bio.request.operation {
+            RequestOperation::Read => false,
+            RequestOperation::Write => true,
+            _ => return,
+        };
         let thread = self.threads.of(event.pid);
-        let is_metadata = event.flags.as_bytes().contains(&b'M');
-        let is_journal = is_metadata && thread.in_commit;
-        let file = match is_metadata {
-            true => None,
-            false => thread.submit(transfer, u64::from(event.bytes)),
-        };
-        let dirtied_by = match (transfer, file) {
-            (Transfer::Read, _) | (_, Some((_, Access::Direct))) => None,
-            (Transfer::Write, file) => self.dirtier(event.pid, file.map(|(hint, _)| hint)),
-        };
-        let bio = QueuedBio {
-            queued_ns: event.at,
-            transfer,
-            is_metadata,
-            is_journal,
-            actor: dirtied_by.unwrap_or(RequestActor::of_event(event)),
-            file,
-        };
+        if bio.is_metadata() {
+            bio.is_journal = thread.in_commit;
+        } else {
+            bio.file = thread.submit(is_write, u64::from(event.bytes));
+        }
+        let hint = bio.file.map(|(hint, _)| hint);
+        let is_direct = bio.file.is_some_and(|(_, access)| access == Access::Direct);
+        if is_write && !is_direct {
+            bio.request.dirtied_by = self.dirtier(event.pid, hint);
+        }
         self.bios.begin(range, bio);
-        self.announce_submission(event.pid, file.map(|(hint, _)| hint));
+        self.announce_submission(event.pid, hint);
     }
 
     /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
@@ -310,35 +302,25 @@ impl FileTraceCollector {
     }
 
     fn on_complete(&mut self, event: &Event) {
-        let Some(range) = self.range_of(event) else {
+        let range = range_of_event(event, &self.settings.drive_by_device);
+        let operation = range.lane.1.operation();
+        if !matches!(operation, RequestOperation::Read | RequestOperation::Write) {
             return;
-        };
+        }
         self.completions += 1;
-        let (request, pieces) = (self.completions, &mut self.output.pieces);
+        let (completion, pieces) = (self.completions, &mut self.output.pieces);
         let missing = self.bios.take(range, |begun| {
-            pieces.push(CompletedPiece {
-                drive: range.lane.0,
-                offset: begun.range.sector.saturating_mul(512),
-                bytes: begun.range.sectors * 512,
-                latency_ns: event.at.saturating_sub(begun.value.queued_ns),
-                request,
-                bio: begun.value,
-            });
+            let mut piece = begun.value;
+            piece.completion = completion;
+            piece.request.sector = begun.range.sector;
+            piece.request.bytes = begun.range.sectors * 512;
+            piece.request.timestamps.completed = event.at;
+            pieces.push(piece);
         });
         // A request of a bio-based device was completed below already.
         if event.kind == EventKind::Completed {
             self.output.unmatched_bytes += missing * 512;
         }
-    }
-}
-
-/// The direction of a request (kernel `blk_fill_rwbs`); `None` where it transfers no data. A leading
-/// F requests a flush first.
-fn transfer_of(flags: RwbsFlags) -> Option<Transfer> {
-    match flags.as_bytes() {
-        [b'R', ..] | [b'F', b'R', ..] => Some(Transfer::Read),
-        [b'W', ..] | [b'F', b'W', ..] => Some(Transfer::Write),
-        _ => None,
     }
 }
 

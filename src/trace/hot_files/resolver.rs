@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::collector::{CollectedBatch, CollectorSettings, Sighting};
 use super::index::FileIndex;
-use super::piece::{Access, CompletedPiece, SyncRecord};
+use super::piece::{Access, FileBio, SyncRecord};
 use super::processes::Processes;
 use super::totals::{FileId, HotFileTable, SyncKey, SyncTable};
 use super::view::UnknownReason;
@@ -113,22 +113,23 @@ impl Resolver {
         }
     }
 
-    fn place(&mut self, piece: &CompletedPiece) {
-        let (drive, offset) = (piece.drive, piece.offset);
+    fn place(&mut self, piece: &FileBio) {
+        let (drive, bytes) = (piece.request.device, piece.request.bytes);
+        let offset = piece.request.sector.saturating_mul(512);
         let Some(volume) = self.volumes.at(drive, offset) else {
             if !self.volumes.is_below_another_device(drive, offset) {
-                self.table.raw_bytes += piece.bytes;
+                self.table.raw_bytes += bytes;
             }
             return;
         };
-        if piece.bio.is_journal {
-            self.table.journal_bytes += piece.bytes;
-        } else if piece.bio.is_metadata {
-            self.table.metadata_bytes += piece.bytes;
+        if piece.is_journal {
+            self.table.journal_bytes += bytes;
+        } else if piece.is_metadata() {
+            self.table.metadata_bytes += bytes;
         } else {
             match self.file_of_piece(piece, volume) {
                 Ok((file, access)) => self.table.record(file, piece, access),
-                Err(reason) => self.table.add_unknown(reason, piece.bytes),
+                Err(reason) => self.table.add_unknown(reason, bytes),
             }
         }
     }
@@ -136,17 +137,18 @@ impl Resolver {
     /// The file that the thread's events name, if it is on this file system, and how it is accessed.
     fn file_of_piece(
         &mut self,
-        piece: &CompletedPiece,
+        piece: &FileBio,
         volume: usize,
     ) -> Result<(FileId, Access), UnknownReason> {
-        let (hint, access) = piece.bio.file.ok_or(UnknownReason::NoEvent)?;
+        let (hint, access) = piece.file.ok_or(UnknownReason::NoEvent)?;
         if hint
             .device
             .is_some_and(|device| self.volumes.by_device_id(device) != Some(volume))
         {
             return Err(UnknownReason::NoEvent);
         }
-        let process = self.processes.process_id(piece.bio.actor.pid);
+        let thread = piece.request.charged_actor().map_or(0, |actor| actor.pid);
+        let process = self.processes.process_id(thread);
         let place = (volume, hint);
         let reason = match self.volumes.all[volume].has_subvolumes() {
             true => UnknownReason::Subvolumes,

@@ -42,7 +42,7 @@ impl RequestOperation {
 
 /// Kinds of events that can match, in addition to device and sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum MatchKind {
+pub(crate) enum MatchKind {
     /// An operation on sectors.
     DataOperation(RequestOperation),
     /// A requested flush. It is FWS when queued and WS when complete, and is never issued itself.
@@ -73,7 +73,7 @@ impl MatchKind {
         }
     }
 
-    pub(super) fn operation(self) -> RequestOperation {
+    pub(crate) fn operation(self) -> RequestOperation {
         match self {
             Self::DataOperation(operation) => operation,
             Self::FlushRequest | Self::FlushCommand => RequestOperation::Flush,
