@@ -12,8 +12,6 @@ use crate::trace::requests::{
     range_of_event,
 };
 
-/// A thread and a file are announced again after this long: the thread may have opened other files.
-const SIGHTING_INTERVAL_NS: u64 = 1_000_000_000;
 /// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
 const BTRFS_METADATA_INODE: u64 = 1;
 /// Largest order of a folio that is believed.
@@ -37,7 +35,7 @@ pub(super) enum Sighting {
 pub(super) struct CollectedBatch {
     /// Completed bios, in order of completion.
     pub(super) pieces: Vec<FileBio>,
-    /// What has to be looked up.
+    /// What has to be looked up; the same may be seen often.
     pub(super) sightings: Vec<Sighting>,
     /// Finished system calls.
     pub(super) syncs: Vec<SyncRecord>,
@@ -107,9 +105,6 @@ pub(super) struct FileTraceCollector {
     threads: ThreadStates,
     attribution: WritebackAttribution,
     commits: HashMap<DeviceNumber, CommitClock>,
-    announced: HashSet<Sighting>,
-    announced_since: u64,
-    announced_round: u32,
     completions: u64,
     output: CollectedBatch,
 }
@@ -119,8 +114,6 @@ impl FileTraceCollector {
     pub(super) fn new(settings: CollectorSettings) -> Self {
         Self {
             settings,
-            // No thread was announced in this round.
-            announced_round: 1,
             ..Self::default()
         }
     }
@@ -128,20 +121,9 @@ impl FileTraceCollector {
     /// Processes a batch of events in order of time.
     pub(super) fn add_batch(&mut self, events: &[Event]) -> CollectedBatch {
         for event in events {
-            if event.at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
-                self.announced.clear();
-                self.announced_since = event.at;
-                self.announced_round = self.announced_round.wrapping_add(1);
-            }
             self.add_event(event);
         }
         std::mem::take(&mut self.output)
-    }
-
-    fn announce(&mut self, sighting: Sighting) {
-        if self.announced.insert(sighting) {
-            self.output.sightings.push(sighting);
-        }
     }
 
     fn add_event(&mut self, event: &Event) {
@@ -153,9 +135,9 @@ impl FileTraceCollector {
             EventKind::Completed | EventKind::BioCompleted => self.on_complete(event),
             EventKind::Dirtied => {
                 self.attribution.record_event(event);
-                self.announce(Sighting::Thread(event.pid));
+                self.output.sightings.push(Sighting::Thread(event.pid));
                 // It may be written back when the process has closed it.
-                self.announce(Sighting::File(file, event.pid));
+                self.output.sightings.push(Sighting::File(file, event.pid));
             }
             EventKind::WritebackStarted | EventKind::WritebackFinished => {
                 let is_start = event.kind == EventKind::WritebackStarted;
@@ -198,7 +180,7 @@ impl FileTraceCollector {
             EventKind::JournalChanged => {
                 let change = (event.device, event.pid, amount);
                 self.output.journal_changes.push(change);
-                self.announce(Sighting::Thread(event.pid));
+                self.output.sightings.push(Sighting::Thread(event.pid));
             }
             _ => {}
         }
@@ -213,9 +195,11 @@ impl FileTraceCollector {
             file: None,
             journal: None,
         });
-        self.announce(Sighting::Thread(event.pid));
+        self.output.sightings.push(Sighting::Thread(event.pid));
         if let Some(descriptor) = descriptor {
-            self.announce(Sighting::Descriptor(event.pid, descriptor));
+            self.output
+                .sightings
+                .push(Sighting::Descriptor(event.pid, descriptor));
         }
     }
 
@@ -226,7 +210,7 @@ impl FileTraceCollector {
             let commit = self.commits.get(&device).copied().unwrap_or_default();
             open.journal = Some((device, commit.elapsed(event.at)));
         }
-        self.announce(Sighting::File(file, event.pid));
+        self.output.sightings.push(Sighting::File(file, event.pid));
     }
 
     fn finish_call(&mut self, event: &Event, open: OpenCall) {
@@ -270,19 +254,10 @@ impl FileTraceCollector {
             bio.request.dirtied_by = self.dirtier(event.pid, hint);
         }
         self.bios.begin(range, bio);
-        self.announce_submission(event.pid, hint);
-    }
-
-    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
-    fn announce_submission(&mut self, pid: u32, file: Option<FileHint>) {
-        let announced = (self.announced_round, file);
-        if std::mem::replace(&mut self.threads.of(pid).announced, announced) == announced {
-            return;
-        }
-        self.announce(Sighting::Thread(pid));
-        // What is written back was announced when it was dirtied.
-        if let Some(file) = file.filter(|file| file.device.is_some()) {
-            self.announce(Sighting::File(file, pid));
+        self.output.sightings.push(Sighting::Thread(event.pid));
+        // What is written back was seen when it was dirtied.
+        if let Some(hint) = hint.filter(|hint| hint.device.is_some()) {
+            self.output.sightings.push(Sighting::File(hint, event.pid));
         }
     }
 

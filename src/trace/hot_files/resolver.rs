@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::collector::{CollectedBatch, CollectorSettings, Sighting};
 use super::index::FileIndex;
@@ -14,7 +14,8 @@ use super::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
 
-/// Interval at which what is looked up early is limited.
+/// Interval after which a file is looked up again for a thread, which may have opened others, and at which what is
+/// looked up early is limited.
 const ROUND: Duration = Duration::from_secs(1);
 /// Files that are looked up per round when they are first seen. Others are looked up at the end, if they
 /// are listed.
@@ -34,6 +35,8 @@ pub(super) struct Resolver {
     pub(super) unmatched_bytes: u64,
     /// Files by thread and descriptor.
     descriptors: HashMap<(u32, u32), FileId>,
+    /// What was looked up in this round.
+    seen: HashSet<Sighting>,
     round_started: Instant,
     early_paths: u32,
 }
@@ -50,6 +53,7 @@ impl Resolver {
             journal_blocks: HashMap::default(),
             unmatched_bytes: 0,
             descriptors: HashMap::default(),
+            seen: HashSet::default(),
             round_started: Instant::now(),
             early_paths: 0,
         }
@@ -67,7 +71,10 @@ impl Resolver {
 
     pub(super) fn add_batch(&mut self, batch: &CollectedBatch) {
         for sighting in &batch.sightings {
-            self.look_up(*sighting);
+            // A process may run several programs in a round.
+            if self.seen.insert(*sighting) || matches!(sighting, Sighting::Executed(_)) {
+                self.look_up(*sighting);
+            }
         }
         for piece in &batch.pieces {
             self.place(piece);
@@ -83,6 +90,7 @@ impl Resolver {
         if self.round_started.elapsed() >= ROUND {
             self.round_started = Instant::now();
             self.early_paths = 0;
+            self.seen.clear();
             self.index.start_round();
             self.volumes.refresh();
         }

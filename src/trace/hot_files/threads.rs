@@ -35,8 +35,6 @@ pub(super) struct ThreadState {
     synced: Option<FileHint>,
     pub(super) call: Option<OpenCall>,
     pub(super) in_commit: bool,
-    /// The round of announcements in which it was announced, and the file that it last used then.
-    pub(super) announced: (u32, Option<FileHint>),
 }
 
 impl ThreadState {

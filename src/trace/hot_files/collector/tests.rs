@@ -94,8 +94,8 @@ fn buffered_read_of_partition_is_joined_with_its_file() {
     assert_eq!(place, (DRIVE, 2048, 8192));
     assert_eq!(request.timestamps.stages().q2c, Some(70));
     assert_eq!(piece.file, Some((hint(77), Access::Buffered)));
-    let announced = [Sighting::Thread(100), Sighting::File(hint(77), 100)];
-    assert_eq!(batch.sightings, announced);
+    let seen = [Sighting::Thread(100), Sighting::File(hint(77), 100)];
+    assert_eq!(batch.sightings, seen);
 }
 
 /// What a thread reads after these events, and how.
@@ -263,16 +263,4 @@ fn flushes_and_discards_are_not_counted() {
     let events = [pair("FF", 0), pair("DS", 800), pair("N", 8)].concat();
     let batch = collector().add_batch(&events);
     assert_eq!((batch.pieces.len(), batch.unmatched_bytes), (0, 0));
-}
-
-#[test]
-fn thread_is_announced_once_per_interval_and_what_it_executes_each_time() {
-    let mut collector = collector();
-    let queued = |at| queued(at, 100, "R", (at, 8));
-    let executed = |at| used(EventKind::Executed, at, 100, 0, 0);
-    let first = collector.add_batch(&[queued(1), queued(2), executed(3), executed(4)]);
-    let [thread, program] = [Sighting::Thread(100), Sighting::Executed(100)];
-    assert_eq!(first.sightings, [thread, program, program]);
-    let later = collector.add_batch(&[queued(SIGHTING_INTERVAL_NS + 10)]);
-    assert_eq!(later.sightings, [thread]);
 }
