@@ -10,7 +10,6 @@ use super::piece::{Access, FileBio, SyncRecord};
 use super::processes::Processes;
 use super::totals::{FileId, HotFileTable, SyncKey, SyncTable};
 use super::view::UnknownReason;
-use super::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
 
@@ -25,7 +24,6 @@ const EARLY_PATHS_PER_ROUND: u32 = 500;
 #[derive(Debug)]
 pub(super) struct Resolver {
     roots: SysPaths,
-    pub(super) volumes: Volumes,
     pub(super) processes: Processes,
     pub(super) index: FileIndex,
     pub(super) table: HotFileTable,
@@ -45,9 +43,8 @@ impl Resolver {
     pub(super) fn new(roots: &SysPaths) -> Self {
         Self {
             roots: roots.clone(),
-            volumes: Volumes::find(roots),
             processes: Processes::new(roots),
-            index: FileIndex::default(),
+            index: FileIndex::new(roots),
             table: HotFileTable::default(),
             syncs: SyncTable::default(),
             journal_blocks: HashMap::default(),
@@ -61,9 +58,9 @@ impl Resolver {
 
     /// What the collector has to know.
     pub(super) fn collector_settings(&self) -> CollectorSettings {
-        let systems = self.volumes.all.iter();
+        let systems = self.index.volumes.all.iter();
         CollectorSettings {
-            drive_by_device: self.volumes.drives.clone(),
+            drive_by_device: self.index.volumes.drives.clone(),
             file_systems: systems.map(|volume| volume.device_id).collect(),
             page_bytes: rustix::param::page_size() as u64,
         }
@@ -92,7 +89,7 @@ impl Resolver {
             self.early_paths = 0;
             self.seen.clear();
             self.index.start_round();
-            self.volumes.refresh();
+            self.index.volumes.refresh();
         }
     }
 
@@ -104,16 +101,13 @@ impl Resolver {
                 if self.early_paths < EARLY_PATHS_PER_ROUND {
                     self.early_paths += 1;
                     let process = self.processes.process_id(thread);
-                    self.index
-                        .note_used(&self.roots, &self.volumes, hint, process);
+                    self.index.note_used(hint, process);
                 }
             }
             Sighting::Descriptor(pid, descriptor) => {
                 let process = self.processes.process_id(pid);
                 let link = self.roots.proc.join(format!("{pid}/fd/{descriptor}"));
-                let found = self
-                    .index
-                    .note_descriptor(&self.volumes, process, &link, None);
+                let found = self.index.note_descriptor(process, &link, None);
                 if let Some(file) = found {
                     self.descriptors.insert((pid, descriptor), file);
                 }
@@ -124,8 +118,8 @@ impl Resolver {
     fn place(&mut self, piece: &FileBio) {
         let (drive, bytes) = (piece.request.device, piece.request.bytes);
         let offset = piece.request.sector.saturating_mul(512);
-        let Some(volume) = self.volumes.at(drive, offset) else {
-            if !self.volumes.is_below_another_device(drive, offset) {
+        let Some(volume) = self.index.volumes.at(drive, offset) else {
+            if !self.index.volumes.is_below_another_device(drive, offset) {
                 self.table.raw_bytes += bytes;
             }
             return;
@@ -151,26 +145,26 @@ impl Resolver {
         let (hint, access) = piece.file.ok_or(UnknownReason::NoEvent)?;
         if hint
             .device
-            .is_some_and(|device| self.volumes.by_device_id(device) != Some(volume))
+            .is_some_and(|device| self.index.volumes.by_device_id(device) != Some(volume))
         {
             return Err(UnknownReason::NoEvent);
         }
         let thread = piece.request.charged_actor().map_or(0, |actor| actor.pid);
         let process = self.processes.process_id(thread);
         let place = (volume, hint);
-        let reason = match self.volumes.all[volume].has_subvolumes() {
+        let reason = match self.index.volumes.all[volume].has_subvolumes() {
             true => UnknownReason::Subvolumes,
             false => UnknownReason::TooManyFiles,
         };
-        let file = self.index.file_of_hint(&self.volumes, place, process);
+        let file = self.index.file_of_hint(place, process);
         Ok((file.ok_or(reason)?, access))
     }
 
     fn add_sync(&mut self, record: &SyncRecord) {
         let pid = self.processes.process_id(record.pid);
         let hinted = record.file.and_then(|hint| {
-            let volume = self.volumes.by_device_id(hint.device?)?;
-            self.index.file_of_hint(&self.volumes, (volume, hint), pid)
+            let volume = self.index.volumes.by_device_id(hint.device?)?;
+            self.index.file_of_hint((volume, hint), pid)
         });
         let descriptor = record.descriptor.map(|descriptor| (record.pid, descriptor));
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());
