@@ -88,7 +88,7 @@ impl RingReader {
             return Ok(true);
         };
         if page.lost() > 0 {
-            self.missed_events += page.lost();
+            self.missed_events = self.missed_events.saturating_add(page.lost());
             let marker = Event::new(EventKind::EventsLost, page.start_time());
             self.events.push(marker);
         }
