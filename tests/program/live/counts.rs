@@ -97,14 +97,14 @@ fn files_that_are_read_one_after_the_other_are_one_job() {
     for name in ["a", "b", "c", "d"] {
         // Of holes: they are read at the speed of memory.
         let file = fs::File::create(directory.path().join(name)).unwrap();
-        file.set_len(1024 * MIB).unwrap();
+        file.set_len(256 * MIB).unwrap();
     }
     let mut sampler = LiveSampler::start();
     let child = start(directory.path(), "exec sha256sum a b c d");
     let is_job = |it: &TransferView| it.pid == Some(child.0.id()) && it.files_total == Some(4);
     let job = sampler.find_transfer(|it| is_job(it) && it.eta.is_some());
-    assert_eq!(job.size_bytes, Some(4096 * MIB));
-    let second = sampler.find_transfer(|it| is_job(it) && it.position_bytes > Some(1100 * MIB));
+    assert_eq!(job.size_bytes, Some(1024 * MIB));
+    let second = sampler.find_transfer(|it| is_job(it) && it.position_bytes > Some(300 * MIB));
     assert_eq!(second.state, TransferState::Moving);
     let over = sampler.find_transfer(|it| is_job(it) && it.state.is_over());
     assert_ne!(over.state, TransferState::Ended, "{over:?}");
