@@ -117,6 +117,7 @@ fn mount_view(
             NoMountCounters::BlockDevice => NoMountValues::BlockDevice,
             NoMountCounters::FileSystem => NoMountValues::FileSystem,
             NoMountCounters::Unreadable => NoMountValues::Unreadable,
+            NoMountCounters::NoFusectl => NoMountValues::NoFusectl,
         }),
     }
 }

@@ -17,7 +17,7 @@ use crate::foreign_tree::ForeignTree;
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::btrfs::{self, BtrfsErrors};
 use crate::probe::file_systems::MountedFileSystem;
-use crate::probe::system::fuse::waiting_requests;
+use crate::probe::system::fuse::{has_connections, waiting_requests};
 use crate::probe::text::{parse_number, read_file};
 use crate::roots::SysPaths;
 
@@ -74,6 +74,8 @@ pub enum NoMountCounters {
     FileSystem,
     /// They cannot be read: another kernel, or root only.
     Unreadable,
+    /// Those of FUSE are behind fusectl, which is not mounted.
+    NoFusectl,
 }
 
 /// Reads the mounts.
@@ -235,7 +237,11 @@ impl StatisticSources {
                 return;
             }
         };
-        sample.no_counters = (!known).then_some(NoMountCounters::Unreadable);
+        let reason = match family {
+            Family::Fuse if !has_connections(roots) => NoMountCounters::NoFusectl,
+            _ => NoMountCounters::Unreadable,
+        };
+        sample.no_counters = (!known).then_some(reason);
     }
 
     fn add_nfs(&mut self, sample: &mut MountSample, roots: &SysPaths) -> bool {
@@ -387,7 +393,7 @@ mod tests {
         let lacks = |point| at(&found, point).no_counters;
         assert_eq!(lacks("/"), Some(NoMountCounters::BlockDevice));
         assert_eq!(lacks("/media"), Some(NoMountCounters::Unreadable));
-        assert_eq!(lacks("/mnt/ssh"), Some(NoMountCounters::Unreadable));
+        assert_eq!(lacks("/mnt/ssh"), Some(NoMountCounters::NoFusectl));
         assert_eq!(lacks("/host"), Some(NoMountCounters::FileSystem));
         assert_eq!(at(&found, "/").device, Some((8, 1)));
         assert_eq!(at(&found, "/merged").device, Some((8, 17)), "of /data");
