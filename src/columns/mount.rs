@@ -121,6 +121,9 @@ pub fn no_values_text(mount: &MountView, reason: NoMountValues) -> String {
         (NoMountValues::BlockDevice, None) => "on a device that is not visible".to_owned(),
         (NoMountValues::FileSystem, _) => "the kernel has no counters for it".to_owned(),
         (NoMountValues::Unreadable, _) => "its counters cannot be read".to_owned(),
+        (NoMountValues::NoFusectl, _) => {
+            "no counters: fusectl is not mounted at /sys/fs/fuse/connections".to_owned()
+        }
     }
 }
 
