@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-use super::member::{HEADER_BYTES, Header, MemberIndex, SampleMark, VERSION, decode, find_header};
+use super::member::{
+    HEADER_BYTES, Header, MAX_SAMPLES, MemberIndex, SampleMark, VERSION, decode, find_header,
+};
 use super::stream::{MAX_LINE_BYTES, is_request, mark_of_line};
 use crate::files::error::FileError;
 use crate::files::file_id::FileId;
@@ -317,7 +319,7 @@ fn read_header(file: &File, offset: u64) -> io::Result<Option<Header>> {
 fn read_unindexed(file: &File, offset: u64, size: u64) -> io::Result<Member> {
     let content = decompress(file, offset, size - offset)?;
     let samples = content.lines().filter(|line| !is_request(line));
-    let marks: Vec<SampleMark> = samples.map(mark_of_line).collect();
+    let marks = samples.take(MAX_SAMPLES).map(mark_of_line).collect();
     Ok(Member {
         offset,
         bytes: content.consumed.unwrap_or(size - offset),

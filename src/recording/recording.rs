@@ -103,7 +103,7 @@ impl Recording {
         if samples.is_empty() && triggers.is_empty() {
             return Err(RecordingReadError::NotARecording {
                 path: path.to_owned(),
-                reason: "the directory holds no file of a ring",
+                reason: "it is a directory without a file of a ring",
             });
         }
         Ok(Self {

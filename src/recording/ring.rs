@@ -18,18 +18,13 @@ use super::stream::{MemberStream, line_chunks};
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
 use super::writer::{
-    AppendResult, REQUEST_CHUNK_BYTES, Recorder, RecordingWriteError, io_failure, is_no_space,
-    line_of,
+    AppendResult, MAX_RING_BYTES, MIN_RING_BYTES, REQUEST_CHUNK_BYTES, Recorder,
+    RecordingWriteError, io_failure, is_no_space, line_of,
 };
 use crate::files::error::FileError;
 use crate::files::json;
 use crate::files::output;
 use crate::files::state::PrivateDirectory;
-
-/// The smallest ring in bytes: a file of it has room for the largest snapshots of a busy machine.
-pub const MIN_RING_BYTES: u64 = 4_000_000;
-/// The largest ring in bytes.
-pub const MAX_RING_BYTES: u64 = 64_000_000_000;
 
 /// A file of samples takes 1 in this many of the ring's bytes.
 const FILE_SHARE: u64 = 32;

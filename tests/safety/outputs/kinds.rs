@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, chown};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 
 use crate::loop_device::LoopDevice;
@@ -238,23 +238,37 @@ fn kernel_files_as_output_are_refused() {
 }
 
 #[test]
-fn file_that_is_no_ring_or_of_another_user_is_not_made_a_ring() {
+fn file_or_directory_of_others_is_not_made_a_ring() {
     let sandbox = OutputSandbox::new();
-    // The size of the file of `--ring 4MB`.
-    let mut image = vec![0; 3_936_256];
-    image[1024..].fill(0x5a);
-    fs::write(sandbox.join("image"), &image).unwrap();
-    fs::write(sandbox.join("foreign"), "").unwrap();
-    let mut cases = vec![("image", "does not begin with DSKSRING")];
+    fs::write(sandbox.join("image"), "precious").unwrap();
+    symlink(sandbox.path(), sandbox.join("link")).unwrap();
+    let directory = |name: &str, mode| {
+        fs::create_dir(sandbox.join(name)).unwrap();
+        fs::set_permissions(sandbox.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    directory("shared", 0o777);
+    directory("foreign", 0o755);
+    let mut cases = vec![
+        ("image", "a symbolic link, or no directory"),
+        ("link", "a symbolic link, or no directory"),
+        ("shared", "writable by other users"),
+        (".", "is no ring: it holds other files"),
+    ];
     if is_root() {
         chown(sandbox.join("foreign"), Some(ORDINARY_USER), None).unwrap();
-        cases.push(("foreign", "belongs to user 1000"));
+        cases.push(("foreign", "belongs to another user"));
     }
     for (name, why) in cases {
         let options = ["--ring", "4MB", "--duration", "100ms"];
-        let words = [&["record", name][..], &options].concat();
+        let path = sandbox.join(name);
+        let words = [&["record", path.to_str().unwrap()][..], &options].concat();
         assert_refused(&sandbox, &sandbox.command(&words).output().unwrap(), why);
     }
-    assert!(fs::read(sandbox.join("image")).unwrap() == image);
-    assert_eq!(fs::metadata(sandbox.join("foreign")).unwrap().len(), 0);
+    assert_eq!(
+        fs::read_to_string(sandbox.join("image")).unwrap(),
+        "precious"
+    );
+    for name in ["shared", "foreign"] {
+        assert_eq!(fs::read_dir(sandbox.join(name)).unwrap().count(), 0);
+    }
 }
