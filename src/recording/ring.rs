@@ -30,8 +30,10 @@ use crate::files::state::PrivateDirectory;
 const FILE_SHARE: u64 = 32;
 /// Triggers take at most 1 in this many of the ring's bytes.
 const TRIGGER_SHARE: u64 = 4;
-/// Triggers that are kept at most, however small they are.
-const MAX_TRIGGERS: usize = 1000;
+/// Files at most, however small they are: a reader has all of them open.
+const MAX_FILES: usize = 500;
+/// Triggers that are kept at most.
+const MAX_TRIGGERS: usize = 250;
 /// Compressed size of a request in bytes, about.
 const REQUEST_BYTES: u64 = 48;
 /// Requests of a trigger at most.
@@ -155,6 +157,9 @@ impl RingRecorder {
             is_trigger,
         };
         self.next_number = self.next_number.saturating_add(1);
+        while self.files.len() >= MAX_FILES {
+            self.delete_oldest()?;
+        }
         loop {
             match self.directory.create_new(name.to_string().as_ref()) {
                 Err(FileError::Io { source, .. })
@@ -262,7 +267,7 @@ impl RingRecorder {
     ) -> Result<AppendResult, RecordingWriteError> {
         let line = line_of(json::to_string(trigger))?;
         let mark = SampleMark {
-            time_ms: trigger.time_ms,
+            time_ms: trigger.first.time_ms,
             bytes_per_s: None,
         };
         let (name, mut stream) = self.begin(true)?;
