@@ -358,9 +358,18 @@ impl Recording {
             return Ok(None);
         };
         let content = file.read(0)?;
-        parse_line(content.lines().next())
-            .map(Some)
-            .map_err(|reason| file.invalid_line(0, &reason))
+        let mut record: TriggerRecord =
+            parse_line(content.lines().next()).map_err(|reason| file.invalid_line(0, &reason))?;
+        if !file.is_complete() {
+            // The recorder was killed before it had written all requests.
+            let mut count = 0;
+            self.for_each_trigger_request(trigger, &mut |_| {
+                count += 1;
+                true
+            })?;
+            record.requests.kept = count;
+        }
+        Ok(Some(record))
     }
 
     /// Whether it contains single requests.

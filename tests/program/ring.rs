@@ -233,6 +233,9 @@ fn record_trigger(device: &LoopDevice, file: &Path, condition: &str) -> (Recordi
         assert!(running.try_wait().unwrap().is_none(), "it has ended");
         std::thread::sleep(Duration::from_millis(100));
     }
+    // The next sample comes after all of the trigger.
+    let views = view_count(file);
+    wait_for_views(file, &mut running, views + 1);
     running.kill().unwrap();
     running.wait().unwrap();
     (Recording::open(file).unwrap(), until_condition)
