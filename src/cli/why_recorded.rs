@@ -87,7 +87,7 @@ fn answer_of_trigger(
     let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };
-    let heading = format!("trigger {} {}\n\n", record.time, record.summary());
+    let heading = format!("trigger {} {}\n\n", record.first.time, record.summary());
     let Some(RecordedDiagnosis { text, document, .. }) = record.diagnosis else {
         return Ok(None);
     };

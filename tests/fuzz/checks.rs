@@ -393,7 +393,7 @@ fn opened(path: &Path) {
     }
     for trigger in 0..recording.trigger_marks().count().min(VIEWS) {
         if let Ok(Some(record)) = recording.read_trigger(trigger) {
-            assert!(record.end_ms() >= record.time_ms);
+            assert!(record.end_ms() >= record.first.time_ms);
             let shown = record.summary();
             assert!(shown.chars().all(printable::is_printable), "{shown:?}");
         }
