@@ -4,22 +4,20 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::condition::{Condition, ConditionMonitor, ConditionSet, Trigger};
-use crate::diagnosis::requests::RequestEvidence;
-use crate::diagnosis::{Diagnosis, EvidenceWindow, diagnose};
+use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
-    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, RequestLines,
-    TriggerRecord,
+    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, TriggerRecord,
 };
-use crate::report::diagnosis::{DiagnosisDocument, conclusion, diagnosis_text};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::trace::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
-use crate::window_recorder::{WindowRecorder, process_of};
+use crate::why::recorder::{WindowRecorder, process_of};
+use crate::why::requests::RequestEvidence;
+use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
 
 /// A condition does not trigger again before this time has passed.
 pub const TRIGGER_PAUSE: Duration = Duration::from_secs(300);
@@ -31,8 +29,6 @@ const MIN_SNAPSHOTS: usize = 3;
 const MAX_BLOCKED: usize = 64;
 /// Conditions that are kept at most beside the first one of a trigger.
 const MAX_FURTHER: usize = 64;
-/// Requests in one frame of the recording.
-const REQUESTS_PER_FRAME: usize = 500;
 
 /// Watches for triggers.
 #[derive(Debug)]
@@ -65,8 +61,8 @@ struct PendingTrigger {
 pub struct KeptTrigger {
     /// The trigger.
     pub record: TriggerRecord,
-    /// The requests around it.
-    pub requests: Vec<RequestLines>,
+    /// The requests around it, as lines of JSON.
+    pub requests: Vec<u8>,
 }
 
 impl FlightRecorder {
@@ -181,6 +177,7 @@ impl FlightRecorder {
             Ok(taken) => {
                 window.requests = request_evidence(&self.roots, &window, &taken);
                 pending.record.requests = KeptRequests {
+                    kept: taken.requests.len() as u64,
                     left_out: taken.left_out,
                     reach_ns: Some(at.saturating_sub(taken.complete_since.max(from))),
                     lost_events: taken.dropped_events,
@@ -288,32 +285,24 @@ fn request_evidence(
 }
 
 /// The requests as lines of JSON, whose times count from `begin`.
-fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<RequestLines> {
-    let frames = taken.requests.chunks(REQUESTS_PER_FRAME);
-    frames
-        .map(|requests| {
-            let mut frame = RequestLines::default();
-            for request in requests {
-                let number = request.device;
-                let unnamed = || format!("{}:{}", number.0, number.1);
-                let name = taken.drive_names.get(&number).cloned();
-                let name = name.unwrap_or_else(unnamed);
-                let line = RequestLine::new(request, &name, begin);
-                if let Ok(text) = serde_json::to_vec(&line) {
-                    frame.lines.extend(text);
-                    frame.lines.push(b'\n');
-                    frame.count += 1;
-                }
-            }
-            frame
-        })
-        .collect()
+fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for request in &taken.requests {
+        let number = request.device;
+        let name = taken.drive_names.get(&number).cloned();
+        let name = name.unwrap_or_else(|| format!("{}:{}", number.0, number.1));
+        let line = RequestLine::new(request, &name, begin);
+        // A request has no value without a form in JSON.
+        lines.extend(serde_json::to_vec(&line).unwrap_or_default());
+        lines.push(b'\n');
+    }
+    lines
 }
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
     diagnosis.keep_lasting_remedies();
     RecordedDiagnosis {
-        sentence: conclusion(&diagnosis).into(),
+        sentence: diagnosis.conclusion().into(),
         text: diagnosis_text(&diagnosis)
             .lines()
             .map(SafeText::from)
@@ -329,10 +318,9 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
-    use crate::diagnosis::{Cause, CauseDetail, Severity};
-    use crate::probe::process::blocked_task::ThreadSleep;
     use crate::snapshot::ViewBuilder;
+    use crate::why::remedies::{ProcessInstance, kernel_log, pause};
+    use crate::why::{Cause, Remedy, RemedyReach, Severity};
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
     fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {
@@ -347,7 +335,7 @@ mod tests {
     /// A diagnosis with these measures.
     fn diagnosis(remedies: &[Remedy]) -> Diagnosis {
         let mut cause = Cause::new(
-            CauseDetail::DirtyThrottled,
+            "dirty-throttled",
             Severity::Warning,
             &"2026-01-01T00:00:01Z".into(),
         );
@@ -360,7 +348,7 @@ mod tests {
 
     #[test]
     fn diagnosis_of_a_trigger_is_read_back_as_it_was_printed() {
-        let diagnosis = diagnosis(&[Remedy::ShowKernelLog]);
+        let diagnosis = diagnosis(&[kernel_log()]);
         let printed = diagnosis_text(&diagnosis);
         let command = "\n  do           messages of the kernel:\n                 dmesg ";
         assert!(printed.contains(command), "{printed}");
@@ -375,36 +363,18 @@ mod tests {
             pid: 4711,
             start_ticks: 1,
         };
-        let scheduler = "bfq".into();
-        let remedies = [
-            Remedy::IdleClass { process, scheduler },
-            Remedy::ShowKernelLog,
-            Remedy::Pause { process },
-        ];
+        let remedies = [kernel_log(), pause(process)];
         assert_eq!(
             recorded_diagnosis(diagnosis(&remedies)),
-            recorded_diagnosis(diagnosis(&[Remedy::ShowKernelLog]))
+            recorded_diagnosis(diagnosis(&[kernel_log()]))
         );
     }
 
     #[test]
     fn diagnosis_of_a_trigger_has_no_command_for_a_mount() {
-        let unmount = |mount| Remedy::LazyUnmount {
-            mount_point: "/mnt/a".into(),
-            mount,
-        };
-        let awaited = AwaitedMount {
-            id: 66,
-            parent: 44,
-            device_id: (0, 41),
-            waiter: ThreadSleep {
-                pid: 20,
-                tid: 20,
-                run_times: [1, 2, 3],
-            },
-        };
-        let recorded = recorded_diagnosis(diagnosis(&[unmount(Some(awaited))]));
-        assert_eq!(recorded, recorded_diagnosis(diagnosis(&[unmount(None)])));
+        let mut unmount = Remedy::command("umount -f -l -- /mnt/a", "ends the waiting");
+        unmount.reach = RemedyReach::Mount;
+        let recorded = recorded_diagnosis(diagnosis(&[unmount]));
         assert!(
             !recorded
                 .text

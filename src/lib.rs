@@ -17,8 +17,7 @@ mod axis;
 pub mod bench;
 pub mod benchmark_run;
 pub mod cli;
-pub mod condition;
-pub mod diagnosis;
+pub mod columns;
 pub mod drive;
 pub mod engine;
 pub mod files;
@@ -41,7 +40,7 @@ pub mod transfers;
 pub mod tui;
 pub mod ui;
 pub mod units;
-mod window_recorder;
+pub mod why;
 
 #[cfg(test)]
 #[path = "../tests/support/requirement.rs"]

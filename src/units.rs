@@ -23,6 +23,104 @@ const UNITS: [(&str, u64); 10] = [
     ("kB", 1_000),
 ];
 
+/// Unit of a metric of the running machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// No number.
+    Text,
+    /// A number of things.
+    Count,
+    /// Events per second.
+    PerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// An amount of data.
+    Bytes,
+    /// Size of a request.
+    RequestBytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A fraction: 1 is the whole.
+    Ratio,
+}
+
+impl Unit {
+    /// Its symbol in JSON, in which values are unrounded; empty for texts.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Text => "",
+            Self::Count => "1",
+            Self::PerSecond => "1/s",
+            Self::BytesPerSecond => "B/s",
+            Self::Bytes | Self::RequestBytes => "B",
+            Self::Nanoseconds => "ns",
+            Self::Ratio => "ratio",
+        }
+    }
+
+    /// The base unit of OpenMetrics, which ends the name of a gauge, and how many of this unit it is;
+    /// empty for numbers and rates.
+    #[must_use]
+    pub fn base(self) -> (&'static str, f64) {
+        match self {
+            Self::Text | Self::Count | Self::PerSecond | Self::BytesPerSecond => ("", 1.0),
+            Self::Bytes | Self::RequestBytes => ("bytes", 1.0),
+            Self::Nanoseconds => ("seconds", 1e9),
+            Self::Ratio => ("ratio", 1.0),
+        }
+    }
+
+    /// The unit of [`cell`](Self::cell); empty for numbers.
+    #[must_use]
+    pub fn cell_unit(self) -> &'static str {
+        match self {
+            Self::Text | Self::Count => "",
+            Self::PerSecond => "1/s",
+            Self::BytesPerSecond => "MB/s",
+            Self::Bytes => "MB",
+            Self::RequestBytes => "KiB",
+            Self::Nanoseconds => "ms",
+            Self::Ratio => "%",
+        }
+    }
+
+    /// Formats a value for a column of a table, in the same unit for all values.
+    #[must_use]
+    pub fn cell(self, value: f64) -> String {
+        match self {
+            Self::BytesPerSecond | Self::Bytes => small_number(value / 1e6),
+            Self::RequestBytes => small_number(value / 1024.0),
+            Self::Nanoseconds => small_number(value / 1e6),
+            Self::Ratio => format!("{:.0}", value * 100.0),
+            Self::Text | Self::Count | Self::PerSecond => small_number(value),
+        }
+    }
+
+    /// Formats a value with the unit that suits it: `61.2 ms`, `20 %`, `512 MB/s`.
+    #[must_use]
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::Text | Self::Count => format_count(value),
+            Self::PerSecond => format!("{} /s", format_count(value)),
+            Self::BytesPerSecond => format_throughput(value),
+            Self::Bytes | Self::RequestBytes => format_capacity(value),
+            Self::Nanoseconds if value >= 1e9 => format_wait(Duration::from_nanos(value as u64)),
+            Self::Nanoseconds => format_latency(value),
+            Self::Ratio => format_percent(value),
+        }
+    }
+}
+
+/// Three digits; what is not 0 is not rounded to 0.
+fn small_number(value: f64) -> String {
+    if value > 0.0 && value < 0.005 {
+        "<0.01".to_owned()
+    } else {
+        format_three_digits(value)
+    }
+}
+
 /// A hundred years; its nanoseconds fit into 64 bits.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 

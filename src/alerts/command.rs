@@ -20,10 +20,10 @@ use std::{env, fs};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process_group, setsid};
 
-use crate::condition::{Condition, Trigger};
+use super::trigger_text::trigger_variables;
+use crate::alerts::{Condition, Trigger};
 use crate::files::error::FileError;
 use crate::files::path::check_controlled;
-use crate::report::triggers::trigger_variables;
 
 /// Where root looks for programs, whatever its `PATH` is.
 const ROOT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -361,7 +361,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
-    use crate::condition::{ScopeInstance, ScopeKind};
+    use crate::alerts::{ScopeInstance, ScopeKind};
 
     /// Far beyond what any of the commands takes.
     const PATIENCE: Duration = Duration::from_secs(60);

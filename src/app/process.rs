@@ -3,83 +3,38 @@
 use std::cmp::Ordering;
 
 use crate::app::column_step::VisibleColumns;
+use crate::columns::{self, Column};
 use crate::snapshot::view::ProcessView;
+use crate::units::Unit;
 
 /// A column of the process list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ProcessColumn {
-    /// Process id.
-    Pid,
-    /// Owner.
-    User,
-    /// Bytes read from devices per second.
-    Read,
-    /// Bytes written to devices per second.
-    Write,
-    /// Fraction of the bytes read that came from the page cache.
-    CacheFraction,
-    /// Fraction of time spent waiting for block I/O.
-    IoWait,
-    /// Fraction of time spent waiting for swap-in.
-    SwapIn,
-    /// I/O class and level.
-    IoClass,
-    /// Devices that it uses.
-    Device,
-    /// State, as the kernel reports it.
-    KernelState,
-    /// Command line.
-    Command,
+pub type ProcessColumn = &'static Column<ProcessView>;
+
+/// Keys of the columns of bytes, and of those that have them as totals.
+const BYTES: [(&str, &str); 2] = [
+    ("read_bytes_per_s", "read_accumulated_bytes"),
+    ("write_bytes_per_s", "write_accumulated_bytes"),
+];
+
+/// The columns, from left to right.
+#[must_use]
+pub fn process_columns() -> Vec<ProcessColumn> {
+    columns::on_screen().collect()
 }
 
-impl ProcessColumn {
-    /// Every column, from left to right.
-    pub const ALL: [Self; 11] = [
-        Self::Pid,
-        Self::User,
-        Self::Read,
-        Self::Write,
-        Self::CacheFraction,
-        Self::IoWait,
-        Self::SwapIn,
-        Self::IoClass,
-        Self::Device,
-        Self::KernelState,
-        Self::Command,
-    ];
+/// The columns of bytes read and written, by which the list is sorted without a choice.
+#[must_use]
+pub fn byte_columns() -> Vec<ProcessColumn> {
+    let keys = BYTES.iter();
+    keys.filter_map(|(rate, _)| columns::column(rate)).collect()
+}
 
-    /// Its name in the configuration.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pid => "pid",
-            Self::User => "user",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::CacheFraction => "cache",
-            Self::IoWait => "io-wait",
-            Self::SwapIn => "swap-in",
-            Self::IoClass => "class",
-            Self::Device => "device",
-            Self::KernelState => "state",
-            Self::Command => "command",
-        }
-    }
-
-    /// Its index in [`Self::ALL`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        let mut all = Self::ALL.iter();
-        all.position(|column| *column == self).unwrap_or(0)
-    }
-
-    /// Whether the column initially sorts in descending order.
-    pub(super) fn sorts_descending(self) -> bool {
-        matches!(
-            self,
-            Self::Read | Self::Write | Self::CacheFraction | Self::IoWait | Self::SwapIn
-        )
-    }
+/// What a column shows: with `totals`, bytes since the first sample instead of rates.
+#[must_use]
+pub fn shown_column(column: ProcessColumn, totals: bool) -> ProcessColumn {
+    let total = BYTES.iter().find(|(rate, _)| totals && *rate == column.key);
+    let total = total.and_then(|(_, total)| columns::column(total));
+    total.unwrap_or(column)
 }
 
 /// The order of the process list.
@@ -104,41 +59,37 @@ impl ProcessOrder {
     /// Moves the sort to the next visible column to the right or left, and from the last one to the
     /// first.
     pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(ProcessColumn) -> bool) {
-        let visible = VisibleColumns::new(&ProcessColumn::ALL, self.column, is_visible);
+        let visible = VisibleColumns::new(&process_columns(), self.column, is_visible);
         let columns = visible.columns;
         let count = columns.len();
+        let place = |key| columns.iter().position(|it| it.key == key);
         let next = match (visible.current_index, forward) {
             // From the default order, which is by both together, to one of them.
-            (None, true) => columns.iter().position(|it| *it == ProcessColumn::Read),
-            (None, false) => columns.iter().position(|it| *it == ProcessColumn::Write),
+            (None, true) => place(BYTES[0].0),
+            (None, false) => place(BYTES[1].0),
             (Some(index), true) => Some((index + 1) % count),
             (Some(index), false) => Some((index + count - 1) % count),
         };
         self.column = next.map(|index| columns[index]);
-        self.descending = self.column.is_none_or(ProcessColumn::sorts_descending);
+        self.descending = self.column.is_none_or(Column::sorts_descending);
     }
 
-    /// The number that it sorts by; `None` for columns of text.
+    /// The number that it sorts by; `None` for columns of text and process ids.
     #[must_use]
     pub fn number(&self, process: &ProcessView, totals: bool) -> Option<Option<f64>> {
-        Some(match self.column {
-            None => total_bytes(process, totals),
-            Some(ProcessColumn::Read) => transferred_bytes(process, totals).0,
-            Some(ProcessColumn::Write) => transferred_bytes(process, totals).1,
-            Some(ProcessColumn::CacheFraction) => process.cache_fraction,
-            Some(ProcessColumn::IoWait) => process.io_wait,
-            Some(ProcessColumn::SwapIn) => process.swap_in,
-            Some(_) => return None,
-        })
+        match self.column {
+            None => Some(total_bytes(process, totals)),
+            Some(column) => column
+                .sorts_descending()
+                .then(|| shown_column(column, totals).number(process)),
+        }
     }
 
     /// A difference that never changes the order: in bytes, or as a fraction.
     #[must_use]
     pub fn negligible_difference(&self) -> f64 {
         match self.column {
-            Some(ProcessColumn::CacheFraction | ProcessColumn::IoWait | ProcessColumn::SwapIn) => {
-                0.02
-            }
+            Some(column) if column.unit == Unit::Ratio => 0.02,
             _ => 50e3,
         }
     }
@@ -148,33 +99,17 @@ impl ProcessOrder {
     #[must_use]
     pub fn compare(&self, left: &ProcessView, right: &ProcessView, totals: bool) -> Ordering {
         let by = match self.column {
-            Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
-            Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
-            Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
-            Some(ProcessColumn::Device) => {
-                self.with_direction(left.device_names().cmp(right.device_names()))
+            Some(column) => {
+                let column = shown_column(column, totals);
+                column.compare(left, right, self.descending)
             }
-            Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
-            Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
-            _ => {
-                let of = |process| self.number(process, totals).flatten();
-                match (of(left), of(right)) {
-                    (Some(left), Some(right)) => self.with_direction(left.total_cmp(&right)),
-                    (Some(_), None) => Ordering::Less,
-                    (None, Some(_)) => Ordering::Greater,
-                    (None, None) => Ordering::Equal,
-                }
-            }
+            None => match (total_bytes(left, totals), total_bytes(right, totals)) {
+                (Some(left), Some(right)) if self.descending => right.total_cmp(&left),
+                (Some(left), Some(right)) => left.total_cmp(&right),
+                (left, right) => left.is_none().cmp(&right.is_none()),
+            },
         };
         by.then((left.pid, left.tid).cmp(&(right.pid, right.tid)))
-    }
-
-    fn with_direction(&self, ordering: Ordering) -> Ordering {
-        if self.descending {
-            ordering.reverse()
-        } else {
-            ordering
-        }
     }
 }
 
@@ -220,7 +155,7 @@ mod tests {
         ];
         for (descending, expected) in [(true, [3, 1, 2]), (false, [1, 3, 2])] {
             let order = ProcessOrder {
-                column: Some(ProcessColumn::Read),
+                column: columns::column("read_bytes_per_s"),
                 descending,
             };
             let mut sorted: Vec<_> = processes.iter().collect();
@@ -233,11 +168,8 @@ mod tests {
     #[test]
     fn hidden_columns_are_not_sorted_by() {
         let mut order = ProcessOrder::default();
-        let shown = [
-            ProcessColumn::Pid,
-            ProcessColumn::Read,
-            ProcessColumn::Command,
-        ];
+        let shown: [ProcessColumn; 3] =
+            ["pid", "read_bytes_per_s", "command"].map(|key| columns::column(key).unwrap());
         for expected in [1, 2, 0, 1] {
             order.step_column(true, |column| shown.contains(&column));
             assert_eq!(order.column, Some(shown[expected]));
@@ -249,11 +181,11 @@ mod tests {
         for forward in [true, false] {
             let mut order = ProcessOrder::default();
             let mut seen = std::collections::HashSet::new();
-            for _ in 0..ProcessColumn::ALL.len() {
+            for _ in 0..process_columns().len() {
                 order.step_column(forward, |_| true);
-                seen.insert(order.column);
+                seen.insert(order.column.map(|it| it.key));
             }
-            assert_eq!(seen.len(), ProcessColumn::ALL.len());
+            assert_eq!(seen.len(), process_columns().len());
         }
     }
 }

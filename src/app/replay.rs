@@ -9,11 +9,11 @@ use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
-use crate::diagnosis::Diagnosis;
 use crate::files::safe_text::SafeText;
 use crate::recording::{RecordingTimes, ViewTimeError};
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::trace::requests::RequestsView;
+use crate::why::Diagnosis;
 
 /// Number of snapshots that a skip moves.
 const SKIP_FRAMES: isize = 60;

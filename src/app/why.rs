@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::effect::Effect;
 use super::keymap::KeyCommand;
 use super::viewport::Viewport;
-use crate::diagnosis::{Cause, CauseKey, Diagnosis};
 use crate::files::safe_text::SafeText;
+use crate::why::{Cause, CauseKey, Diagnosis};
 
 pub use self::problem_line::ProblemLine;
 
@@ -167,9 +167,9 @@ impl WhyState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::{CauseDetail, Severity};
+    use crate::why::Severity;
 
-    fn cause(code: CauseDetail, device: &str, since: &str) -> Cause {
+    fn cause(code: &'static str, device: &str, since: &str) -> Cause {
         let mut cause = Cause::new(code, Severity::Warning, &since.into());
         cause.device = Some(device.into());
         cause
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn saturated(device: &str, since: &str) -> Cause {
-        cause(CauseDetail::DeviceSaturated { serial: true }, device, since)
+        cause("device-saturated", device, since)
     }
 
     #[test]

@@ -12,16 +12,16 @@ use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::{pretty_json, print_status_line, whole_destination};
 use super::pace;
-use crate::app::live::device_list::DeviceColumn;
+use crate::app::live::device_list::{DeviceColumn, optional_columns};
 use crate::app::preferences::Preferences;
-use crate::app::process::ProcessColumn;
+use crate::app::process::{ProcessColumn, process_columns};
 use crate::files::config::{self, ConfigFile};
 use crate::files::file_id::FileId;
 use crate::files::json;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::text;
-use crate::ui::theme::ThemeName;
+use crate::tui::theme::ThemeName;
 use crate::units;
 
 /// Formats of this command.
@@ -116,19 +116,12 @@ fn theme<'de, D: Deserializer<'de>>(value: D) -> Result<Option<ThemeName>, D::Er
 
 fn sort<'de, D: Deserializer<'de>>(value: D) -> Result<Option<ProcessColumn>, D::Error> {
     let word = String::deserialize(value)?;
-    one_of("sort", &word, &ProcessColumn::ALL, ProcessColumn::word).map(Some)
+    one_of("sort", &word, &process_columns(), |column| column.name).map(Some)
 }
 
 fn columns<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<DeviceColumn>>, D::Error> {
     let words = Vec::<String>::deserialize(value)?;
-    let column = |word: &String| {
-        one_of(
-            "columns",
-            word,
-            DeviceColumn::optional(),
-            DeviceColumn::word,
-        )
-    };
+    let column = |word: &String| one_of("columns", word, &optional_columns(), |column| column.name);
     words.iter().map(column).collect::<Result<_, _>>().map(Some)
 }
 
@@ -209,10 +202,10 @@ impl Config {
     fn values(&self) -> [(Value, ValueSource); 6] {
         let settings = &self.file.settings;
         let columns = match settings.columns.as_deref() {
-            None | Some([]) => DeviceColumn::optional(),
-            Some(columns) => columns,
+            None | Some([]) => optional_columns(),
+            Some(columns) => columns.to_vec(),
         };
-        let columns: Vec<&str> = columns.iter().map(|column| column.word()).collect();
+        let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
         [
             (
                 json!(units::format_exact_duration(self.interval)),
@@ -220,7 +213,7 @@ impl Config {
             ),
             (json!(self.theme.word()), self.theme_source),
             (
-                json!(settings.sort.map(ProcessColumn::word)),
+                json!(settings.sort.map(|column| column.name)),
                 source_of(&settings.sort),
             ),
             (json!(columns), source_of(&settings.columns)),
@@ -359,14 +352,17 @@ mod unit_tests {
     #[test]
     fn every_key_sets_its_value() {
         let settings = parsed(
-            "interval = 2\ntheme = \"light\"\nsort = \"write\"\ncolumns = [\"r/s\", \"%util\"]\n\
+            "interval = 2\ntheme = \"light\"\nsort = \"wMB/s\"\ncolumns = [\"r/s\", \"%util\"]\n\
              hidden_devices = [\"loop*\"]\ndefault_target = \"/srv\"\n",
         );
         let expected = Settings {
             interval: Some(Duration::from_secs(2)),
             theme: Some(ThemeName::Light),
-            sort: Some(ProcessColumn::Write),
-            columns: Some(vec![DeviceColumn::Reads, DeviceColumn::Utilization]),
+            sort: crate::columns::column("write_bytes_per_s"),
+            columns: Some(vec![
+                crate::columns::column("read_ios_per_s").unwrap(),
+                crate::columns::column("busy").unwrap(),
+            ]),
             hidden_devices: Some(vec!["loop*".to_owned()]),
             default_target: Some("/srv".to_owned()),
         };
@@ -389,7 +385,7 @@ mod unit_tests {
                 "theme: \"ligth\" is none of auto, dark, light",
             ),
             ("theme = \"ligth\"", ", did you mean light?"),
-            ("sort = \"writ\"", ", did you mean write?"),
+            ("sort = \"wMB\"", ", did you mean wMB/s?"),
             ("columns = [\"r/s\",\n\"await\"]", "is none of r/s"),
             ("columns = \"r/s\"", "expected a sequence"),
             ("hidden_devices = [1]", "expected a string"),
@@ -418,7 +414,7 @@ mod unit_tests {
             let settings = Settings {
                 interval: Some(Duration::from_secs(1)),
                 theme: Some(ThemeName::Auto),
-                columns: Some(DeviceColumn::optional().to_vec()),
+                columns: Some(optional_columns()),
                 default_target: Some(target.clone()),
                 hidden_devices: Some(vec![target.clone()]),
                 ..Settings::default()

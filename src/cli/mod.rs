@@ -23,7 +23,6 @@ mod output;
 mod pace;
 mod record;
 mod replay;
-mod replay_triggers;
 mod report;
 mod run;
 mod schema;

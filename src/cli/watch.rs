@@ -1,7 +1,6 @@
-//! `diskscope watch`: prints the Live screen as text or NDJSON.
+//! `diskscope watch`: prints the Live screen as text, NDJSON, CSV or OpenMetrics.
 
 mod alerts;
-mod exposition;
 mod writer;
 
 use std::sync::Arc;
@@ -9,23 +8,23 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use self::alerts::{Alerts, TriggerWriter};
-use self::exposition::ExpositionWriter;
+use self::alerts::Alerts;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::output::print_status_line;
 use super::{config, pace, signals};
-use crate::condition::Trigger;
+use crate::columns::program_totals::ProgramTotals;
 use crate::engine::CancellationToken;
 use crate::files::safe_text::SafeText;
-use crate::probe::{SampleCollector, SystemSample, Wanted};
+use crate::probe::{SampleCollector, Wanted};
 use crate::report::watch;
 use crate::roots::SysPaths;
-use crate::snapshot::{Snapshot, ViewBuilder};
+use crate::snapshot::ViewBuilder;
 use crate::trace::by_process::ProcessIoTrace;
 use crate::transfers::counting::JobCounter;
 
 pub(super) use self::writer::SampleWriter;
+use self::writer::WatchOutput;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] = &[
@@ -33,6 +32,27 @@ pub(super) const FORMATS: &[OutputFormat] = &[
     OutputFormat::Ndjson,
     OutputFormat::Csv,
     OutputFormat::OpenMetrics,
+];
+
+/// What is listed in addition.
+const SWITCHES: [(&str, &str); 5] = [
+    ("threads", "also list the threads of busy processes"),
+    (
+        "units",
+        "also list services, containers and sessions (control groups); always in JSON",
+    ),
+    (
+        "by-device",
+        "trace requests: what each process does on each device, and IOPS (root)",
+    ),
+    (
+        "all-devices",
+        "also list partitions, idle loop devices and the layers below volumes; always in JSON",
+    ),
+    (
+        "mounts",
+        "also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices",
+    ),
 ];
 
 pub(super) fn command() -> Command {
@@ -46,36 +66,12 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u64).range(1..))
                 .help("stop after this many samples"),
         )
-        .arg(
-            Arg::new("threads")
-                .long("threads")
+        .args(SWITCHES.map(|(name, help)| {
+            Arg::new(name)
+                .long(name)
                 .action(ArgAction::SetTrue)
-                .help("also list the threads of busy processes"),
-        )
-        .arg(
-            Arg::new("units")
-                .long("units")
-                .action(ArgAction::SetTrue)
-                .help("also list services, containers and sessions (control groups); always in JSON"),
-        )
-        .arg(
-            Arg::new("by-device")
-                .long("by-device")
-                .action(ArgAction::SetTrue)
-                .help("trace requests: what each process does on each device, and IOPS (root)"),
-        )
-        .arg(
-            Arg::new("all-devices")
-                .long("all-devices")
-                .action(ArgAction::SetTrue)
-                .help("also list partitions, idle loop devices and the layers below volumes; always in JSON"),
-        )
-        .arg(
-            Arg::new("mounts")
-                .long("mounts")
-                .action(ArgAction::SetTrue)
-                .help("also list mounted file systems: NFS, SMB, FUSE, ZFS, btrfs and those on devices"),
-        )
+                .help(help)
+        }))
         .args(alerts::arguments())
         .args(format_arguments(FORMATS))
         .after_help(
@@ -95,62 +91,34 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let mut session = WatchSession::start(matches, format, count, alerts)?;
-    let exit = session.run(interval, count, &control);
+    let mut exit = session.run(interval, count, &control);
+    if exit.is_ok()
+        && let Err(error) = session.output.finish(&session.totals)
+    {
+        exit = Err(error);
+    }
     if let Some(alerts) = session.alerts {
         alerts.finish();
     }
     exit
 }
 
-/// Where samples and triggers go.
-enum WatchOutput {
-    Samples(SampleWriter),
-    Triggers(TriggerWriter),
-    Exposition(ExpositionWriter),
-}
-
-impl WatchOutput {
-    fn new(
-        matches: &ArgMatches,
-        format: OutputFormat,
-        count: Option<u64>,
-        has_conditions: bool,
-    ) -> Result<Self, CommandFailure> {
-        Ok(match format {
-            OutputFormat::OpenMetrics => Self::Exposition(ExpositionWriter::new(matches, count)?),
-            OutputFormat::Csv if has_conditions => {
-                let message = "--on: triggers have no CSV";
-                return Err(
-                    CommandFailure::usage_error(message).with_advice("use --format text or ndjson")
-                );
-            }
-            _ if has_conditions => {
-                Self::Triggers(TriggerWriter::new(matches, format == OutputFormat::Ndjson)?)
-            }
-            _ => {
-                let all_devices = matches.get_flag("all-devices");
-                Self::Samples(SampleWriter::new(matches, format, all_devices)?)
-            }
-        })
-    }
-}
-
 /// A watch in progress.
-struct WatchSession<'a> {
-    matches: &'a ArgMatches,
+struct WatchSession {
     collector: SampleCollector,
     view_builder: ViewBuilder,
     job_counter: JobCounter,
     trace: Option<ProcessIoTrace>,
     alerts: Option<Alerts>,
     output: WatchOutput,
+    totals: ProgramTotals,
     printed_notices: Vec<SafeText>,
 }
 
-impl<'a> WatchSession<'a> {
+impl WatchSession {
     /// Takes the sample to which the first printed one is relative: a single sample has no rates.
     fn start(
-        matches: &'a ArgMatches,
+        matches: &ArgMatches,
         format: OutputFormat,
         count: Option<u64>,
         alerts: Option<Alerts>,
@@ -177,13 +145,13 @@ impl<'a> WatchSession<'a> {
         view_builder.update(Arc::new(collector.collect()));
         let _ = trace.as_ref().map(ProcessIoTrace::take);
         Ok(Self {
-            matches,
             collector,
             view_builder,
             job_counter: JobCounter::new(SysPaths::default()),
             trace,
             alerts,
             output,
+            totals: ProgramTotals::default(),
             printed_notices: Vec::new(),
         })
     }
@@ -223,6 +191,7 @@ impl<'a> WatchSession<'a> {
         let live = self
             .view_builder
             .update_traced(Arc::clone(&sample), traced.as_ref());
+        self.totals.add(&live);
         for notice in watch::new_notices(&live, &mut self.printed_notices).lines() {
             print_status_line(notice);
         }
@@ -230,23 +199,8 @@ impl<'a> WatchSession<'a> {
             Some(alerts) => alerts.observe(&live, sample.boot_time),
             None => Vec::new(),
         };
-        self.write(&sample, &live, &triggers)
-    }
-
-    /// Writes what there is of a sample; false if nobody reads it any more.
-    fn write(
-        &mut self,
-        sample: &SystemSample,
-        live: &Snapshot,
-        triggers: &[Trigger],
-    ) -> Result<bool, CommandFailure> {
-        match &mut self.output {
-            WatchOutput::Samples(writer) => writer.write(live),
-            WatchOutput::Triggers(writer) => writer.write(triggers),
-            WatchOutput::Exposition(writer) => {
-                writer.write(self.matches, (sample, live), self.alerts.as_ref())
-            }
-        }
+        let firing = self.alerts.as_ref();
+        self.output.write((&sample, &live), &triggers, firing)
     }
 }
 

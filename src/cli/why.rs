@@ -11,15 +11,15 @@ use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::time_option;
 use super::output::{pretty_json, print_status_line, whole_destination};
 use super::{pace, signals, why_recorded};
-use crate::diagnosis::{Diagnosis, diagnose};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::{SampleCollector, Wanted};
-use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
-use crate::window_recorder::{SCAN_INTERVAL, WindowRecorder};
+use crate::why::recorder::{SCAN_INTERVAL, WindowRecorder};
+use crate::why::{Diagnosis, diagnose};
+use crate::why::{DiagnosisDocument, diagnosis_text};
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];

@@ -9,16 +9,15 @@ use clap::ArgMatches;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::OutputFormat;
 use super::output::{pretty_json, whole_destination};
-use super::replay_triggers::read_failure;
-use crate::diagnosis::{EvidenceWindow, diagnose};
-use crate::files::input::{InputKind, open_input};
+use super::replay::{read_failure, wanted_time};
 use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
     TriggerMark,
 };
-use crate::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use crate::units::whole_milliseconds;
+use crate::why::{DiagnosisDocument, diagnosis_text};
+use crate::why::{EvidenceWindow, diagnose};
 
 /// Snapshots that are diagnosed at least, whatever the interval of the recording.
 const MIN_SNAPSHOTS: usize = 3;
@@ -40,10 +39,8 @@ pub(super) fn run(
     path: &Path,
     duration: Duration,
 ) -> CommandResult {
-    let (file, input) =
-        open_input(path, InputKind::RegularFile).map_err(|error| read_failure(error.into()))?;
-    let mut output = whole_destination(matches, &[input], NewFileAccess::Private)?;
-    let recording = Recording::from_file(path, file).map_err(read_failure)?;
+    let recording = Recording::open(path).map_err(read_failure)?;
+    let mut output = whole_destination(matches, &recording.file_ids(), NewFileAccess::Private)?;
     let mut cursor = RecordingCursor::new(recording);
     let at_ms = wanted_time(matches, &mut cursor)?;
     let answer = match trigger_at(&cursor, at_ms) {
@@ -62,23 +59,6 @@ pub(super) fn run(
         true => ExitStatus::ProblemFound,
         false => ExitStatus::Success,
     })
-}
-
-/// The time of `--at` in milliseconds since 1970.
-fn wanted_time(
-    matches: &ArgMatches,
-    cursor: &mut RecordingCursor,
-) -> Result<Option<u64>, CommandFailure> {
-    let (Some(text), Some(times)) = (
-        matches.get_one::<String>("at"),
-        cursor.times().map_err(read_failure)?,
-    ) else {
-        return Ok(None);
-    };
-    let time = times
-        .parse(text)
-        .map_err(|error| CommandFailure::usage_error(format!("--at: {error}")))?;
-    Ok(Some(time))
 }
 
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
@@ -128,21 +108,8 @@ fn answer_of_snapshots(
         Some(at) => cursor.seek_time(at),
         None => cursor.seek(usize::MAX),
     }
-    let end = cursor.position();
-    let end_ms = cursor.current_mark().map_or(0, |mark| mark.time_ms);
-    let from_ms = end_ms.saturating_sub(whole_milliseconds(duration));
-    let marks = cursor.recording().view_marks().take(end + 1);
-    let in_time = marks.filter(|mark| mark.time_ms >= from_ms).count();
-    let count = in_time.clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS).min(end + 1);
-    let mut window = EvidenceWindow::default();
-    for view in end + 1 - count..=end {
-        cursor.seek(view);
-        if let Some(live) = cursor.read_view().map_err(read_failure)?
-            && live.interval.is_some()
-        {
-            window.snapshots.push(Arc::new(live));
-        }
-    }
+    let views = cursor.views_within(duration, (MIN_SNAPSHOTS, MAX_SNAPSHOTS));
+    let window = EvidenceWindow::of_snapshots(views.into_iter().map(Arc::new));
     let diagnosis = diagnose(&window).ok_or_else(|| {
         CommandFailure::failed(
             "too few snapshots: the recording has fewer than two with rates there",

@@ -1,38 +1,33 @@
-//! Recordings: views of the Live screen stored over time, and their replay.
+//! Recordings: the snapshots of the Live screen stored over time, and their replay.
 //!
-//! A recording holds the views that were shown, not the samples behind them. A view is independent
-//! of others: any point in time can be opened without processing those before it, and a replay
-//! shows what was shown when recording. [`frame`] describes the file format, [`ring`] that of a
-//! recording that overwrites its oldest part.
+//! A recording is what `watch --json` prints, compressed: `zcat FILE | jq -c .` reads it. The file is a
+//! row of gzip members of at most 60 samples, or 1 MiB before compression. The header of each member is
+//! the index of its samples ([`member`]), so that a reader opens any time of a large recording without
+//! decompressing what is before it. The compressed data are flushed after each sample: when the recorder
+//! is killed, everything before can be read. Where single requests are recorded, their lines, those of
+//! `trace --json`, stand before that of the sample after them.
+//!
+//! [`ring`] is a directory of such files of which the oldest is deleted.
 
-pub mod frame;
-mod index;
-mod inflate;
+mod cursor;
+mod member;
 mod reader;
-mod replay;
-pub mod ring;
-#[cfg(test)]
-mod ring_damage_tests;
-mod ring_file;
-mod ring_segments;
-#[cfg(test)]
-mod ring_tests;
-mod ring_writer;
-mod scan;
+mod recording;
+mod ring;
+mod stream;
 mod sync_thread;
 mod trigger;
 mod view_time;
 mod writer;
 
-pub use self::frame::{FrameKind, FrameMark};
-pub use self::index::{RecordingDamage, RecordingReadError};
-pub use self::inflate::ContentError;
-pub use self::reader::Recording;
-pub use self::replay::RecordingCursor;
-pub use self::ring_writer::{RequestLines, RingWriter};
+pub use self::cursor::RecordingCursor;
+pub use self::member::SampleMark;
+pub use self::reader::{RecordingDamage, RecordingReadError};
+pub use self::recording::Recording;
+pub use self::ring::RingRecorder;
 pub use self::trigger::{
     AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests,
     LONGEST_AFTER_TRIGGER, RecordedDiagnosis, TriggerMark, TriggerRecord,
 };
 pub use self::view_time::{RecordingTimes, ViewTimeError};
-pub use self::writer::{AppendResult, RecordingWriteError, RecordingWriter};
+pub use self::writer::{AppendResult, FileRecorder, Recorder, RecordingWriteError};

@@ -1,344 +1,376 @@
-//! Reads a recording up to its first damage.
+//! Finds and reads the members of one file of a recording.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::ops::Range;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use flate2::Decompress;
-use serde::de::DeserializeOwned;
+use flate2::bufread::GzDecoder;
 
-use super::frame::{FrameKind, FrameMark};
-use super::index::{FrameIndex, RecordingDamage, RecordingReadError, index_file};
-use super::inflate::{ByteSink, ContentError, InflateError, LineSplitter, inflate_frame};
-use super::scan::FrameEntry;
-use super::trigger::{TriggerMark, TriggerRecord};
-use crate::files::input;
-use crate::files::input::InputKind;
-use crate::snapshot::Snapshot;
+use super::member::{HEADER_BYTES, Header, MemberIndex, SampleMark, VERSION, decode, find_header};
+use super::stream::{MAX_LINE_BYTES, is_request, mark_of_line};
+use crate::files::error::FileError;
+use crate::files::file_id::FileId;
+use crate::files::format_version::UnsupportedVersion;
+use crate::files::input::{InputKind, open_input};
 
-/// A recording, open up to its first damage.
-#[derive(Debug)]
-pub struct Recording {
-    path: PathBuf,
-    file: File,
-    entries: Vec<FrameEntry>,
-    /// Indices of the entries that are views.
-    view_entries: Vec<usize>,
-    /// In order of time.
-    triggers: Vec<TriggerEntry>,
-    damage: Option<RecordingDamage>,
-    stream: CompressedStream,
+/// Uncompressed bytes of a member at most: a real one ends with the line that reaches 1 MiB.
+const MAX_CONTENT_BYTES: usize = MAX_LINE_BYTES + (1 << 20);
+/// Bytes in which the next header is searched at a time.
+const SEARCH_BYTES: usize = 1 << 16;
+/// What is wrong with a member that ends early.
+const CUT_OFF: &str = "it is cut off";
+/// Begins of recordings of versions that were never released.
+const EARLIER_MAGIC: [&[u8]; 2] = [b"DSKSCOPE", b"DSKSRING"];
+
+/// Why a recording cannot be opened or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingReadError {
+    /// A system call failed.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    Io {
+        /// The operation.
+        tried: &'static str,
+        /// The path of its file.
+        path: PathBuf,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// The file cannot be opened or is no regular file.
+    #[error(transparent)]
+    Input(#[from] FileError),
+    /// The file is a recording of another version of the format.
+    #[error(transparent)]
+    Version(#[from] UnsupportedVersion),
+    /// The file or directory is no recording.
+    #[error("{} is not a diskscope recording: {reason}", path.display())]
+    NotARecording {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A part of it is damaged; the others can be read.
+    #[error(transparent)]
+    Damaged(#[from] RecordingDamage),
 }
 
-/// A trigger in the index.
-#[derive(Debug, Clone)]
-struct TriggerEntry {
-    mark: TriggerMark,
-    /// Index of its entry.
-    entry: usize,
-    /// Indices of the entries with its requests.
-    request_entries: Range<usize>,
+/// A part of a recording that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct RecordingDamage {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// What is wrong.
+    pub reason: String,
 }
 
-/// Position in the compressed stream.
-#[derive(Debug)]
-struct CompressedStream {
-    decompress: Decompress,
-    /// The next entry of the stream; `None` if decompression has to restart.
-    next_entry: Option<usize>,
-}
-
-impl Recording {
-    /// Opens a file, and verifies every frame.
-    ///
-    /// # Errors
-    /// If the file cannot be read or is not a recording. Damage after the file header is no error.
-    pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
-        let (file, _) = input::open_input(path, InputKind::RegularFile)?;
-        Self::from_file(path, file)
+impl RecordingDamage {
+    /// A file that cannot be read at all.
+    pub(super) fn of_file(path: PathBuf, reason: &str) -> Self {
+        let bytes = std::fs::metadata(&path).map_or(0, |about| about.len());
+        Self {
+            path,
+            offset: 0,
+            bytes,
+            reason: reason.to_owned(),
+        }
     }
+}
 
-    /// As [`Recording::open`], from an open file at its begin; messages call it `path`.
-    ///
-    /// # Errors
-    /// As [`Recording::open`].
-    pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
-        let FrameIndex { entries, damage } = index_file(path, &file)?;
-        let views: Vec<usize> = (0..entries.len())
-            .filter(|index| entries[*index].head.kind == FrameKind::View)
-            .collect();
-        let triggers = find_triggers(&entries, &views);
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            entries,
-            view_entries: views,
-            triggers,
-            damage,
-            stream: CompressedStream {
-                decompress: Decompress::new(false),
-                next_entry: None,
-            },
+impl fmt::Display for RecordingDamage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, offset) = (self.path.display(), self.offset);
+        write!(
+            formatter,
+            "{path} is damaged at byte {offset}: {}; {} bytes are left out",
+            self.reason, self.bytes
+        )
+    }
+}
+
+/// A member of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// Where it begins.
+    pub(super) offset: u64,
+    /// Its length; up to the end of the file where it is not complete.
+    pub(super) bytes: u64,
+    /// Its samples.
+    pub(super) marks: Vec<SampleMark>,
+    /// Whether it has lines of requests.
+    pub(super) has_requests: bool,
+    /// Why it has no end; what is before that can be read.
+    problem: Option<&'static str>,
+}
+
+/// One file of a recording.
+#[derive(Debug)]
+pub(super) struct RecordedFile {
+    path: PathBuf,
+    /// Kept open; a file of a ring is opened again for each member.
+    file: Option<File>,
+    pub(super) id: FileId,
+    pub(super) members: Vec<Member>,
+    pub(super) damage: Option<RecordingDamage>,
+}
+
+/// The decompressed lines of a member.
+#[derive(Debug, Default)]
+pub(super) struct MemberContent {
+    bytes: Vec<u8>,
+    /// The ends of its complete lines.
+    ends: Vec<usize>,
+    /// What is wrong behind these lines.
+    problem: Option<&'static str>,
+    /// Compressed bytes up to the end of the member, where that was found.
+    consumed: Option<u64>,
+}
+
+impl MemberContent {
+    /// The complete lines, without their ends.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let mut begin = 0;
+        self.ends.iter().map(move |end| {
+            let line = &self.bytes[begin..*end];
+            begin = end + 1;
+            line
         })
     }
+}
 
-    /// Number of views.
-    #[must_use]
-    pub fn view_count(&self) -> usize {
-        self.view_entries.len()
+impl RecordedFile {
+    /// Opens a file by its path.
+    pub(super) fn open(path: &Path, keeps_open: bool) -> Result<Self, RecordingReadError> {
+        let (file, id) = open_input(path, InputKind::RegularFile)?;
+        let mut opened = Self::of_file(path, file, id)?;
+        if !keeps_open {
+            opened.file = None;
+        }
+        Ok(opened)
     }
 
-    /// Whether there are no views.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.view_entries.is_empty()
+    /// Finds the members of a file; messages call it `path`.
+    pub(super) fn of_file(path: &Path, file: File, id: FileId) -> Result<Self, RecordingReadError> {
+        let mut opened = Self {
+            path: path.to_owned(),
+            file: None,
+            id,
+            members: Vec::new(),
+            damage: None,
+        };
+        opened.find_members(&file)?;
+        opened.file = Some(file);
+        Ok(opened)
     }
 
-    /// The damage, if there is any.
-    #[must_use]
-    pub fn damage(&self) -> Option<&RecordingDamage> {
-        self.damage.as_ref()
-    }
-
-    /// Whether the recording has a regular end; it has none if the recorder was killed.
-    #[must_use]
-    pub fn ended_cleanly(&self) -> bool {
-        self.entries
+    /// Whether its last member is complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.members
             .last()
-            .is_some_and(|entry| entry.head.kind == FrameKind::EndOfRecording)
+            .is_some_and(|last| last.problem.is_none())
     }
 
-    /// Summary of a view, without decompressing it.
-    #[must_use]
-    pub fn view_mark(&self, view: usize) -> Option<FrameMark> {
-        Some(self.entries[*self.view_entries.get(view)?].head.mark)
-    }
-
-    /// Summaries of all views in order.
-    pub fn view_marks(&self) -> impl Iterator<Item = FrameMark> {
-        self.view_entries
-            .iter()
-            .map(|index| self.entries[*index].head.mark)
-    }
-
-    /// Reads a view; `None` if the index is too high. Sequential access is cheapest.
-    ///
-    /// # Errors
-    /// If the file can no longer be read, the view is of a later version of the program and cannot
-    /// be parsed, or it is larger than any real view.
-    pub fn read_view(&mut self, view: usize) -> Result<Option<Snapshot>, RecordingReadError> {
-        let Some(index) = self.view_entries.get(view).copied() else {
-            return Ok(None);
-        };
-        self.parse_entry(index).map(Some)
-    }
-
-    /// Reads and parses the content of a frame.
-    fn parse_entry<T: DeserializeOwned>(&mut self, index: usize) -> Result<T, RecordingReadError> {
-        let mut content = Vec::new();
-        self.inflate_entry(index, &mut |piece| {
-            content.extend_from_slice(piece);
-            Ok(())
-        })?;
-        serde_json::from_slice(&content)
-            .map_err(|error| self.content_error(index, ContentError::Sample(error.to_string())))
-    }
-
-    /// Iterates over the requests recorded between the previous view and this one, and over those of
-    /// the triggers at this view. `each` receives
-    /// one JSON object at a time, safe to print, and returns whether to continue. Returns false if
-    /// `each` ended the iteration. At most one line is held in memory.
-    ///
-    /// # Errors
-    /// If the file can no longer be read, or a line is not a JSON object or is too long.
-    pub fn for_each_request(
-        &mut self,
-        view: usize,
-        each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<bool, RecordingReadError> {
-        let Some(end) = self.view_entries.get(view).copied() else {
-            return Ok(true);
-        };
-        let begin = view
-            .checked_sub(1)
-            .and_then(|before| self.view_entries.get(before))
-            .map_or(0, |before| before + 1);
-        let of_triggers = self
-            .triggers
-            .iter()
-            .filter(|trigger| trigger.mark.view == view)
-            .flat_map(|trigger| trigger.request_entries.clone());
-        let of_view = (begin..end).filter(|index| self.kind_of(*index) == FrameKind::Requests);
-        let entries: Vec<usize> = of_view.chain(of_triggers).collect();
-        for index in entries {
-            if !self.for_each_line(index, each)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Iterates over the requests of a trigger, as [`Self::for_each_request`].
-    ///
-    /// # Errors
-    /// As [`Self::for_each_request`].
-    pub fn for_each_trigger_request(
-        &mut self,
-        trigger: usize,
-        each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<bool, RecordingReadError> {
-        let found = self.triggers.get(trigger);
-        for index in found.map_or(0..0, |found| found.request_entries.clone()) {
-            if !self.for_each_line(index, each)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn kind_of(&self, index: usize) -> FrameKind {
-        self.entries[index].head.kind
-    }
-
-    /// Iterates over the lines of a frame; false if `each` ended the iteration.
-    fn for_each_line(
-        &mut self,
-        index: usize,
-        each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<bool, RecordingReadError> {
-        let mut lines = LineSplitter::new(&mut *each);
-        let result = self
-            .inflate_entry(index, &mut |piece| lines.push_bytes(piece))
-            .and_then(|()| {
-                lines
-                    .finish_line()
-                    .map_err(|reason| self.content_error(index, reason))
-            });
-        if lines.is_stopped() {
-            self.stream.next_entry = None;
-            return Ok(false);
-        }
-        result.map(|()| true)
-    }
-
-    /// The triggers, in order of time.
-    pub fn trigger_marks(&self) -> impl Iterator<Item = TriggerMark> {
-        self.triggers.iter().map(|trigger| trigger.mark)
-    }
-
-    /// Reads a trigger; `None` if the index is too high.
-    ///
-    /// # Errors
-    /// As [`Self::read_view`].
-    pub fn read_trigger(
-        &mut self,
-        trigger: usize,
-    ) -> Result<Option<TriggerRecord>, RecordingReadError> {
-        let Some(entry) = self.triggers.get(trigger).map(|found| found.entry) else {
-            return Ok(None);
-        };
-        let mut record: TriggerRecord = self.parse_entry(entry)?;
-        if let Some(diagnosis) = &mut record.diagnosis {
-            diagnosis.remove_passing_commands();
-        }
-        Ok(Some(record))
-    }
-
-    /// Whether the recording contains individual requests.
-    #[must_use]
-    pub fn has_requests(&self) -> bool {
-        let mut kinds = self.entries.iter().map(|entry| entry.head.kind);
-        kinds.any(|kind| matches!(kind, FrameKind::Requests | FrameKind::TriggerRequests))
-    }
-
-    fn content_error(&self, index: usize, reason: ContentError) -> RecordingReadError {
-        RecordingReadError::InvalidContent {
-            path: self.path.clone(),
-            index,
-            reason,
-        }
-    }
-
-    /// Decompresses a frame chunk by chunk. Decompresses the frames before it from the last restart
-    /// of the stream, unless they were just read.
-    fn inflate_entry(
-        &mut self,
-        index: usize,
-        sink: &mut ByteSink<'_>,
-    ) -> Result<(), RecordingReadError> {
-        let restart = (0..=index)
-            .rev()
-            .find(|entry| self.entries[*entry].head.is_restart)
-            .ok_or_else(|| self.content_error(index, ContentError::NoRestart))?;
-        let begin = self
-            .stream
-            .next_entry
-            .filter(|next| (restart..=index).contains(next))
-            .unwrap_or(restart);
-        self.stream.next_entry = None;
-        for entry in begin..=index {
-            let FrameEntry {
-                head,
-                payload_offset: payload,
-            } = self.entries[entry];
-            if head.is_restart {
-                self.stream.decompress.reset(false);
-            }
-            let failed = |source| RecordingReadError::Io {
-                tried: "read",
-                path: self.path.clone(),
-                source,
+    /// Goes from header to header. What has no index is decompressed; what is no member is skipped.
+    fn find_members(&mut self, file: &File) -> Result<(), RecordingReadError> {
+        let path = self.path.clone();
+        let failed = |source| read_failure(&path, source);
+        let size = file.metadata().map_err(failed)?.len();
+        let mut offset = 0;
+        while offset < size {
+            let header = read_header(file, offset).map_err(failed)?;
+            let mut member = match header {
+                Some(Header::Indexed(index)) if offset + u64::from(index.member_bytes) <= size => {
+                    indexed_member(offset, index)
+                }
+                Some(Header::OtherVersion(version)) => return Err(self.other_version(version)),
+                Some(_) => read_unindexed(file, offset, size).map_err(failed)?,
+                None => {
+                    let next = find_member(file, offset + 1, size).map_err(failed)?;
+                    if offset == 0 && next == size {
+                        return Err(self.foreign(file));
+                    }
+                    self.note_damage(offset, next, "no member begins there");
+                    offset = next;
+                    continue;
+                }
             };
-            (&self.file)
-                .seek(SeekFrom::Start(payload))
-                .map_err(failed)?;
-            let frame = (&self.file).take(head.payload_bytes as u64);
-            let skip: &mut ByteSink<'_> = &mut |_| Ok(());
-            let sink = if entry == index { &mut *sink } else { skip };
-            match inflate_frame(&mut self.stream.decompress, frame, sink) {
-                Ok(()) => {}
-                Err(InflateError::Io(source)) => return Err(failed(source)),
-                Err(InflateError::Content(reason)) => {
-                    return Err(self.content_error(entry, reason));
+            if let Some(reason) = member.problem {
+                let next = find_member(file, offset + 1, size).map_err(failed)?;
+                member.bytes = next - offset;
+                // At the end of the file it is what the recorder was writing.
+                if next < size || reason != CUT_OFF {
+                    self.note_damage(offset, next, reason);
                 }
             }
+            offset += member.bytes;
+            self.members.push(member);
         }
-        self.stream.next_entry = Some(index + 1);
         Ok(())
+    }
+
+    fn note_damage(&mut self, offset: u64, end: u64, reason: &'static str) {
+        let damage = || RecordingDamage {
+            path: self.path.clone(),
+            offset,
+            bytes: end - offset,
+            reason: reason.to_owned(),
+        };
+        self.damage.get_or_insert_with(damage);
+    }
+
+    fn other_version(&self, version: u8) -> RecordingReadError {
+        RecordingReadError::Version(UnsupportedVersion {
+            path: self.path.clone(),
+            content: "recording",
+            found: version.into(),
+            supported: VERSION.into(),
+            program: None,
+        })
+    }
+
+    fn foreign(&self, file: &File) -> RecordingReadError {
+        let mut begin = [0; 8];
+        let is_earlier =
+            file.read_exact_at(&mut begin, 0).is_ok() && EARLIER_MAGIC.contains(&&begin[..]);
+        RecordingReadError::NotARecording {
+            path: self.path.clone(),
+            reason: if is_earlier {
+                "an earlier diskscope has written it; record again"
+            } else {
+                "it does not begin with a gzip member of one"
+            },
+        }
+    }
+
+    /// Decompresses a member.
+    ///
+    /// # Errors
+    /// If it is damaged, or cannot be read. The content of a member that was not completed is what
+    /// could be read.
+    pub(super) fn read(&self, member: usize) -> Result<MemberContent, RecordingReadError> {
+        let member = &self.members[member];
+        let reopened;
+        let file = match &self.file {
+            Some(file) => file,
+            None => {
+                reopened = open_input(&self.path, InputKind::RegularFile)?.0;
+                &reopened
+            }
+        };
+        let content = decompress(file, member.offset, member.bytes)
+            .map_err(|source| read_failure(&self.path, source))?;
+        match content.problem {
+            Some(reason) if member.problem.is_none() => Err(self.damaged(member, reason)),
+            _ => Ok(content),
+        }
+    }
+
+    /// The error for a member with a line that is none of a recording.
+    pub(super) fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
+        self.damaged(&self.members[member], reason)
+    }
+
+    fn damaged(&self, member: &Member, reason: &str) -> RecordingReadError {
+        RecordingReadError::Damaged(RecordingDamage {
+            path: self.path.clone(),
+            offset: member.offset,
+            bytes: member.bytes,
+            reason: reason.to_owned(),
+        })
     }
 }
 
-/// The triggers with the requests before them.
-fn find_triggers(entries: &[FrameEntry], views: &[usize]) -> Vec<TriggerEntry> {
-    // The latest time up to each view: where the clock was set back, the first later view counts.
-    let latest: Vec<u64> = views
-        .iter()
-        .scan(0, |latest: &mut u64, view| {
-            *latest = (*latest).max(entries[*view].head.mark.time_ms);
-            Some(*latest)
-        })
-        .collect();
-    let view_at = |time_ms: u64| {
-        let later = latest.partition_point(|time| *time <= time_ms);
-        later.saturating_sub(1)
-    };
-    let mut triggers: Vec<TriggerEntry> = (0..entries.len())
-        .filter(|index| entries[*index].head.kind == FrameKind::Trigger)
-        .map(|index| {
-            let before = entries[..index].iter().rev();
-            let requests = before.take_while(|entry| entry.head.kind == FrameKind::TriggerRequests);
-            let time_ms = entries[index].head.mark.time_ms;
-            TriggerEntry {
-                mark: TriggerMark {
-                    view: view_at(time_ms),
-                    time_ms,
-                },
-                entry: index,
-                request_entries: index - requests.count()..index,
+fn read_failure(path: &Path, source: io::Error) -> RecordingReadError {
+    RecordingReadError::Io {
+        tried: "read",
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn indexed_member(offset: u64, index: MemberIndex) -> Member {
+    Member {
+        offset,
+        bytes: index.member_bytes.into(),
+        marks: index.marks,
+        has_requests: index.has_requests,
+        problem: None,
+    }
+}
+
+/// The header at that offset; `None` if there is none.
+fn read_header(file: &File, offset: u64) -> io::Result<Option<Header>> {
+    let mut bytes = [0; HEADER_BYTES];
+    match file.read_exact_at(&mut bytes, offset) {
+        Ok(()) => Ok(decode(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A member whose index is missing, damaged, or points beyond the end of the file.
+fn read_unindexed(file: &File, offset: u64, size: u64) -> io::Result<Member> {
+    let content = decompress(file, offset, size - offset)?;
+    let samples = content.lines().filter(|line| !is_request(line));
+    let marks: Vec<SampleMark> = samples.map(mark_of_line).collect();
+    Ok(Member {
+        offset,
+        bytes: content.consumed.unwrap_or(size - offset),
+        marks,
+        has_requests: content.lines().any(is_request),
+        problem: content.problem,
+    })
+}
+
+/// Where the next member begins, or the end of the file.
+fn find_member(file: &File, from: u64, size: u64) -> io::Result<u64> {
+    let mut block = vec![0; SEARCH_BYTES];
+    let mut offset = from;
+    while offset < size {
+        let count = file.read_at(&mut block, offset)?;
+        if let Some(found) = find_header(&block[..count]) {
+            return Ok(offset + found as u64);
+        }
+        if count < SEARCH_BYTES {
+            break;
+        }
+        // A header may begin at the end of the block.
+        offset += (SEARCH_BYTES - HEADER_BYTES) as u64;
+    }
+    Ok(size)
+}
+
+/// Decompresses the member that begins at an offset and has at most so many bytes.
+fn decompress(mut file: &File, offset: u64, bytes: u64) -> io::Result<MemberContent> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut decoder = GzDecoder::new(BufReader::new(file.take(bytes)));
+    let mut content = MemberContent::default();
+    let read = (&mut decoder)
+        .take(MAX_CONTENT_BYTES as u64 + 1)
+        .read_to_end(&mut content.bytes);
+    content.problem = match read {
+        Ok(_) if content.bytes.len() > MAX_CONTENT_BYTES => Some("it is too large"),
+        Ok(_) => {
+            let compressed = decoder.into_inner();
+            let left = compressed.buffer().len() as u64 + compressed.get_ref().limit();
+            content.consumed = Some(bytes - left);
+            None
+        }
+        Err(error) => Some(match error.kind() {
+            io::ErrorKind::UnexpectedEof => CUT_OFF,
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                "its compressed data or their checksum are wrong"
             }
-        })
-        .collect();
-    triggers.sort_by_key(|trigger| trigger.mark.time_ms);
-    triggers
+            _ => return Err(error),
+        }),
+    };
+    let bytes = content.bytes.iter().enumerate();
+    let ends = bytes.filter(|(_, byte)| **byte == b'\n');
+    content.ends = ends.map(|(end, _)| end).collect();
+    Ok(content)
 }

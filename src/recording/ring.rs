@@ -1,331 +1,376 @@
-//! File format of a ring: a header and segments of equal size, each of which can be read alone.
+//! A ring: a directory of recordings of which the oldest is deleted.
 //!
-//! ```text
-//! file      "DSKSRING" version:u32 segment_bytes:u32 segments:u32 checksum:u32, zeros up to 4096
-//! segment   "SEGM" zero:u32 sequence:u64 checksum:u32 frames
-//! ```
-//!
-//! The header is written once. A segment is begun by writing its header over the oldest segment,
-//! which ends that one: the checksum of each frame covers the checksum before it, the first one that
-//! of the segment's header with its sequence number, so that what remains of the earlier frames is
-//! not valid. The frames of a segment end where the next one is not valid. A segment that is followed
-//! by another one ends with a [`FrameKind::SegmentEnd`]; without it, something was lost. The order of
-//! the segments is that of their sequence numbers, not that in the file.
-//!
-//! Every frame leaves room for the end of its segment. One that does not is not valid: what continues
-//! the segment never writes past it.
+//! `samples-NUMBER.ndjson.gz` are recordings one after the other, `trigger-NUMBER.ndjson.gz` is a line
+//! with what is known of a trigger, and its requests. The numbers count up, whatever the clock does. A
+//! recorder that is started again begins a new file.
 
-use std::fs::File;
-use std::io::{self, BufReader, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
-use flate2::Crc;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
-use super::frame::{FRAME_HEADER_BYTES, FrameKind};
-use super::scan::{FrameEntry, FrameScan, ScanError};
+use super::member::SampleMark;
+use super::stream::{MemberStream, line_chunks};
+use super::sync_thread::SyncThread;
+use super::trigger::TriggerRecord;
+use super::writer::{
+    AppendResult, REQUEST_CHUNK_BYTES, Recorder, RecordingWriteError, io_failure, is_no_space,
+    line_of,
+};
+use crate::files::error::FileError;
+use crate::files::json;
+use crate::files::output;
+use crate::files::state::PrivateDirectory;
 
-/// Magic number: the first bytes of a ring.
-pub const RING_MAGIC: [u8; 8] = *b"DSKSRING";
-/// Version of the format of a ring that this program writes.
-pub const RING_FORMAT_VERSION: u32 = 1;
-/// Space of the header of the file in bytes.
-pub const RING_HEADER_BYTES: u64 = 4096;
-/// Size of the used part of that header in bytes.
-pub const RING_HEADER_FIELDS_BYTES: usize = 24;
-/// Size of the header of a segment in bytes.
-pub const SEGMENT_HEADER_BYTES: usize = 20;
-/// Size of the end of a segment in bytes: a frame without content.
-pub(super) const SEGMENT_END_BYTES: u64 = FRAME_HEADER_BYTES as u64;
-/// The largest sequence number of a ring that is continued. At one segment per millisecond it is
-/// reached after 8,900 years.
-pub(super) const MAX_SEQUENCE: u64 = 1 << 48;
-/// Number of segments: the oldest 3 % of a ring are overwritten at a time.
-pub const SEGMENTS: u32 = 32;
-/// The smallest ring in bytes: a segment has room for the largest snapshots of a busy machine.
+/// The smallest ring in bytes: a file of it has room for the largest snapshots of a busy machine.
 pub const MIN_RING_BYTES: u64 = 4_000_000;
 /// The largest ring in bytes.
 pub const MAX_RING_BYTES: u64 = 64_000_000_000;
 
+/// A file of samples takes 1 in this many of the ring's bytes.
+const FILE_SHARE: u64 = 32;
+/// Triggers take at most 1 in this many of the ring's bytes.
+const TRIGGER_SHARE: u64 = 4;
+/// Triggers that are kept at most, however small they are.
+const MAX_TRIGGERS: usize = 1000;
 /// Compressed size of a request in bytes, about.
-const REQUEST_BYTES: usize = 48;
-/// Maximum number of requests of a trigger.
-const MAX_TRIGGER_REQUESTS: usize = 30_000;
-const SEGMENT_MAGIC: [u8; 4] = *b"SEGM";
-/// Maximum number of segments that a reader accepts.
-const MAX_SEGMENTS: u32 = 4096;
+const REQUEST_BYTES: u64 = 48;
+/// Requests of a trigger at most.
+const MAX_TRIGGER_REQUESTS: u64 = 30_000;
 
-/// Division of a ring into segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RingGeometry {
-    /// Size of a segment in bytes.
-    pub segment_bytes: u32,
-    /// Number of segments.
-    pub segment_count: u32,
+/// The name of a file of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RingFileName {
+    /// Files are numbered in the order in which they were begun.
+    pub(super) number: u64,
+    /// Whether it is that of a trigger.
+    pub(super) is_trigger: bool,
 }
 
-impl RingGeometry {
-    /// The division of a file of at most `size` bytes; `None` if that is too small or too large.
-    #[must_use]
-    pub fn of_size(size: u64) -> Option<Self> {
+impl RingFileName {
+    /// `None` for another name.
+    pub(super) fn parse(name: &OsStr) -> Option<Self> {
+        let text = name.to_str()?;
+        let digits = text.split_once('-')?.1.strip_suffix(".ndjson.gz")?;
+        let name = Self {
+            number: digits.parse().ok()?,
+            is_trigger: text.starts_with("trigger-"),
+        };
+        (name.to_string() == text).then_some(name)
+    }
+}
+
+impl fmt::Display for RingFileName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_trigger {
+            "trigger"
+        } else {
+            "samples"
+        };
+        write!(formatter, "{kind}-{:08}.ndjson.gz", self.number)
+    }
+}
+
+/// A file of the ring that is complete, or was left by an earlier recorder.
+#[derive(Debug, Clone, Copy)]
+struct RingFile {
+    name: RingFileName,
+    bytes: u64,
+}
+
+/// A ring in progress.
+#[derive(Debug)]
+pub struct RingRecorder {
+    path: PathBuf,
+    directory: PrivateDirectory,
+    size: u64,
+    /// The files before the current one, the oldest first.
+    files: VecDeque<RingFile>,
+    /// The file of samples that is written.
+    current: Option<(RingFileName, MemberStream)>,
+    next_number: u64,
+    /// Bytes of files that this recorder has deleted and not written again: they are its to take, however
+    /// full the file system is.
+    freed_bytes: u64,
+    sync: SyncThread,
+}
+
+impl RingRecorder {
+    /// Opens a ring of at most `size` bytes, or makes its directory for this user only. An existing ring
+    /// is continued, with this size.
+    ///
+    /// # Errors
+    /// If the directory holds other files, is another user's, is written by another process, or cannot
+    /// be made.
+    pub fn open(path: &Path, size: u64) -> Result<Self, RecordingWriteError> {
         if !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&size) {
-            return None;
+            return Err(RecordingWriteError::RingSize(size));
         }
-        let segment = (size - RING_HEADER_BYTES) / u64::from(SEGMENTS) / 4096 * 4096;
-        Some(Self {
-            segment_bytes: u32::try_from(segment).ok()?,
-            segment_count: SEGMENTS,
+        let around = path
+            .parent()
+            .filter(|around| !around.as_os_str().is_empty());
+        let name = path.file_name().unwrap_or_default();
+        let directory =
+            PrivateDirectory::create(around.unwrap_or(Path::new(".")), Path::new(name))?;
+        // Until the descriptor is closed.
+        match flock(directory.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(RecordingWriteError::OtherRecorder(path.into())),
+            Err(error) => return Err(io_failure(path, "lock", error.into())),
+        }
+        let files = list_files(path, &directory)?;
+        let sync =
+            SyncThread::start().map_err(|source| io_failure(path, "start a thread for", source))?;
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+            size,
+            next_number: files
+                .back()
+                .map_or(1, |last| last.name.number.saturating_add(1)),
+            files,
+            current: None,
+            freed_bytes: 0,
+            sync,
         })
     }
 
-    /// How many requests of a trigger fit into their share of a segment.
+    /// How many requests of a trigger are kept at most: half of what a file of samples takes.
     #[must_use]
-    pub fn max_trigger_requests(self) -> usize {
-        (self.segment_bytes as usize / 2 / REQUEST_BYTES).min(MAX_TRIGGER_REQUESTS)
+    pub fn max_trigger_requests(&self) -> usize {
+        let fitting = self.size / FILE_SHARE / 2 / REQUEST_BYTES;
+        fitting.min(MAX_TRIGGER_REQUESTS) as usize
     }
 
-    /// Size of the file in bytes.
-    #[must_use]
-    pub fn file_bytes(self) -> u64 {
-        RING_HEADER_BYTES + u64::from(self.segment_bytes) * u64::from(self.segment_count)
+    fn failed(&self, name: RingFileName, source: std::io::Error) -> RecordingWriteError {
+        io_failure(&self.path.join(name.to_string()), "write to", source)
     }
 
-    /// Offset of a segment in the file.
-    #[must_use]
-    pub fn segment_offset(self, segment: usize) -> u64 {
-        RING_HEADER_BYTES + u64::from(self.segment_bytes) * segment as u64
-    }
-
-    /// Encodes the header of the file.
-    #[must_use]
-    pub fn encode(self) -> Vec<u8> {
-        let mut head = RING_MAGIC.to_vec();
-        head.extend(RING_FORMAT_VERSION.to_le_bytes());
-        head.extend(self.segment_bytes.to_le_bytes());
-        head.extend(self.segment_count.to_le_bytes());
-        head.extend(checksum(&head).to_le_bytes());
-        head
-    }
-
-    /// Decodes the header of the file after its magic number and its version, which the caller has
-    /// compared; `None` if it is damaged.
-    #[must_use]
-    pub fn decode(head: &[u8; RING_HEADER_FIELDS_BYTES]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_le_bytes(head[at..at + 4].try_into().ok()?));
-        let geometry = Self {
-            segment_bytes: word(12)?,
-            segment_count: word(16)?,
+    /// Begins a file.
+    fn begin(
+        &mut self,
+        is_trigger: bool,
+    ) -> Result<(RingFileName, MemberStream), RecordingWriteError> {
+        let name = RingFileName {
+            number: self.next_number,
+            is_trigger,
         };
-        let is_plausible = geometry.segment_bytes as usize > SEGMENT_HEADER_BYTES
-            && (1..=MAX_SEGMENTS).contains(&geometry.segment_count);
-        (is_plausible && word(20)? == checksum(&head[..20])).then_some(geometry)
-    }
-}
-
-/// Version in the header of a ring.
-#[must_use]
-pub fn version_of(head: &[u8; RING_HEADER_FIELDS_BYTES]) -> u32 {
-    u32::from_le_bytes([head[8], head[9], head[10], head[11]])
-}
-
-/// Encodes the header of a segment. The second value is its checksum.
-#[must_use]
-pub fn encode_segment_header(sequence: u64) -> ([u8; SEGMENT_HEADER_BYTES], u32) {
-    let mut head = [0; SEGMENT_HEADER_BYTES];
-    head[..4].copy_from_slice(&SEGMENT_MAGIC);
-    head[8..16].copy_from_slice(&sequence.to_le_bytes());
-    let sum = checksum(&head[..16]);
-    head[16..].copy_from_slice(&sum.to_le_bytes());
-    (head, sum)
-}
-
-/// Decodes the header of a segment: its sequence number and its checksum; `None` if it is invalid.
-#[must_use]
-pub fn decode_segment_header(head: &[u8; SEGMENT_HEADER_BYTES]) -> Option<(u64, u32)> {
-    let sequence = u64::from_le_bytes(head[8..16].try_into().ok()?);
-    let (valid, sum) = encode_segment_header(sequence);
-    (valid == *head && sequence > 0).then_some((sequence, sum))
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
-}
-
-/// A segment as it was found in a file.
-#[derive(Debug)]
-pub(super) struct ScannedSegment {
-    /// Its number in the file, from 0.
-    pub(super) index: usize,
-    /// Its sequence number.
-    pub(super) sequence: u64,
-    /// Its frames, without the end of the segment.
-    pub(super) entries: Vec<FrameEntry>,
-    /// Offset in the file at which the valid frames end.
-    pub(super) end_offset: u64,
-    /// Checksum of the last frame, or of the segment's header.
-    pub(super) last_checksum: u32,
-    /// Whether the segment was ended before the next one was begun.
-    pub(super) is_ended: bool,
-}
-
-/// What was found in the file of a ring.
-#[derive(Debug, Default)]
-pub(super) struct ScannedRing {
-    /// The segments in the order of their sequence numbers.
-    pub(super) segments: Vec<ScannedSegment>,
-    /// Offsets of segments with an invalid header; unused ones are not among them.
-    pub(super) invalid_segments: Vec<u64>,
-}
-
-/// Finds the valid frames of all segments, or of the newest that have `max_frames` together.
-///
-/// # Errors
-/// If the file cannot be read. A file that is too short is no error.
-pub(super) fn scan_ring(
-    file: &File,
-    geometry: RingGeometry,
-    max_frames: usize,
-) -> io::Result<ScannedRing> {
-    let (mut headers, invalid_segments) = read_segment_headers(file, geometry)?;
-    // The newest first.
-    headers.sort_by_key(|header| std::cmp::Reverse((header.sequence, header.index)));
-    let mut segments = Vec::new();
-    let mut frames = 0;
-    for header in headers {
-        if frames >= max_frames {
-            break;
-        }
-        let segment = scan_segment(file, geometry, header, max_frames)?;
-        frames += segment.entries.len();
-        segments.push(segment);
-    }
-    segments.reverse();
-    Ok(ScannedRing {
-        segments,
-        invalid_segments,
-    })
-}
-
-/// A valid header of a segment.
-#[derive(Debug, Clone, Copy)]
-struct SegmentHeader {
-    index: usize,
-    sequence: u64,
-    checksum: u32,
-}
-
-/// The valid headers of segments, and the offsets of the invalid ones.
-fn read_segment_headers(
-    file: &File,
-    geometry: RingGeometry,
-) -> io::Result<(Vec<SegmentHeader>, Vec<u64>)> {
-    let (mut headers, mut invalid) = (Vec::new(), Vec::new());
-    for index in 0..geometry.segment_count as usize {
-        let offset = geometry.segment_offset(index);
-        let mut head = [0; SEGMENT_HEADER_BYTES];
-        match file.read_exact_at(&mut head, offset) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
-            Err(error) => return Err(error),
-        }
-        match decode_segment_header(&head) {
-            Some((sequence, checksum)) => headers.push(SegmentHeader {
-                index,
-                sequence,
-                checksum,
-            }),
-            None if head.iter().all(|byte| *byte == 0) => {}
-            None => invalid.push(offset),
-        }
-    }
-    Ok((headers, invalid))
-}
-
-fn scan_segment(
-    mut file: &File,
-    geometry: RingGeometry,
-    header: SegmentHeader,
-    max_frames: usize,
-) -> io::Result<ScannedSegment> {
-    let begin = geometry.segment_offset(header.index);
-    let first = begin + SEGMENT_HEADER_BYTES as u64;
-    file.seek(SeekFrom::Start(first))?;
-    let mut scan = FrameScan {
-        reader: BufReader::with_capacity(1 << 17, file),
-        intact_offset: first,
-        size: begin + u64::from(geometry.segment_bytes),
-        since_restart: 0,
-        previous: Some(header.checksum),
-    };
-    let mut segment = ScannedSegment {
-        index: header.index,
-        sequence: header.sequence,
-        entries: Vec::new(),
-        end_offset: first,
-        last_checksum: header.checksum,
-        is_ended: false,
-    };
-    while segment.entries.len() < max_frames {
-        match scan.next_frame() {
-            Ok(Some(entry)) if entry.head.kind == FrameKind::SegmentEnd => {
-                segment.is_ended = true;
-                break;
+        self.next_number = self.next_number.saturating_add(1);
+        loop {
+            match self.directory.create_new(name.to_string().as_ref()) {
+                Err(FileError::Io { source, .. })
+                    if is_no_space(&source) && self.delete_oldest()? => {}
+                made => return Ok((name, MemberStream::new(made?))),
             }
-            // The stream of a segment restarts at its first frame.
-            Ok(Some(entry)) if segment.entries.is_empty() && !entry.head.is_restart => break,
-            Ok(Some(_)) if scan.intact_offset + SEGMENT_END_BYTES > scan.size => break,
-            Ok(Some(entry)) => {
-                segment.entries.push(entry);
-                segment.end_offset = scan.intact_offset;
-                segment.last_checksum = scan.previous.unwrap_or(header.checksum);
-            }
-            Ok(None) | Err(ScanError::Damaged(_)) => break,
-            Err(ScanError::Io(error)) => return Err(error),
         }
     }
-    Ok(segment)
+
+    /// Completes a file. Where that fails, a reader decompresses its last member to its end.
+    fn complete(&mut self, name: RingFileName, mut stream: MemberStream) {
+        let _ = stream.complete();
+        // The error is that of a later request.
+        let _ = self.sync.request(stream.file());
+        self.files.push_back(RingFile {
+            name,
+            bytes: stream.file_bytes(),
+        });
+    }
+
+    /// Bytes of the files of triggers, and their number.
+    fn triggers(&self) -> (u64, usize) {
+        let triggers = self.files.iter().filter(|file| file.name.is_trigger);
+        triggers.fold((0, 0), |(bytes, count), file| {
+            (bytes + file.bytes, count + 1)
+        })
+    }
+
+    /// Deletes the oldest file, those of triggers last; false if there is none but what is written now.
+    fn delete_oldest(&mut self) -> Result<bool, RecordingWriteError> {
+        let samples = self.files.iter().position(|file| !file.name.is_trigger);
+        let Some(oldest) = self.files.remove(samples.unwrap_or(0)) else {
+            return Ok(false);
+        };
+        self.delete(oldest)?;
+        self.freed_bytes += oldest.bytes;
+        Ok(true)
+    }
+
+    fn delete_oldest_trigger(&mut self) -> Result<(), RecordingWriteError> {
+        let trigger = self.files.iter().position(|file| file.name.is_trigger);
+        let oldest = trigger.and_then(|trigger| self.files.remove(trigger));
+        oldest.map_or(Ok(()), |oldest| self.delete(oldest))
+    }
+
+    fn delete(&self, file: RingFile) -> Result<(), RecordingWriteError> {
+        match self.directory.unlink(file.name.to_string().as_ref()) {
+            Err(error) if error.is_not_found() => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// Deletes the oldest files until so many bytes fit into the ring and into the file system; false if
+    /// they do not.
+    fn make_room(
+        &mut self,
+        stream: &MemberStream,
+        needed: u64,
+    ) -> Result<bool, RecordingWriteError> {
+        while self.size_bytes() + stream.file_bytes() + needed > self.size
+            || (self.freed_bytes < needed && !output::has_room(stream.file(), needed))
+        {
+            if !self.delete_oldest()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Appends to a file that is not among the others of the ring.
+    fn append_to(
+        &mut self,
+        name: RingFileName,
+        stream: &mut MemberStream,
+        lines: &[u8],
+        mark: Option<SampleMark>,
+    ) -> Result<AppendResult, RecordingWriteError> {
+        let mut has_failed = false;
+        loop {
+            let piece = stream
+                .pack(lines)
+                .map_err(|error| self.failed(name, error))?;
+            let needed = piece.needed_bytes();
+            if !self.make_room(stream, needed)? {
+                return Ok(AppendResult::NoRoom);
+            }
+            match stream.write(piece, lines, mark) {
+                Ok(()) => {
+                    self.freed_bytes = self.freed_bytes.saturating_sub(needed);
+                    return Ok(AppendResult::Written);
+                }
+                Err(error) if !is_no_space(&error) => return Err(self.failed(name, error)),
+                // Some file systems free the space of a deleted file only later: one is enough now.
+                Err(_) if has_failed || !self.delete_oldest()? => return Ok(AppendResult::NoRoom),
+                Err(_) => has_failed = true,
+            }
+        }
+    }
+
+    /// Writes the file of a trigger.
+    fn write_trigger(
+        &mut self,
+        trigger: &TriggerRecord,
+        requests: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        let line = line_of(json::to_string(trigger))?;
+        let mark = SampleMark {
+            time_ms: trigger.time_ms,
+            bytes_per_s: None,
+        };
+        let (name, mut stream) = self.begin(true)?;
+        let mut appended = self.append_to(name, &mut stream, &line, Some(mark))?;
+        for chunk in line_chunks(requests, REQUEST_CHUNK_BYTES) {
+            if appended == AppendResult::Written {
+                appended = self.append_to(name, &mut stream, chunk, None)?;
+            }
+        }
+        self.complete(name, stream);
+        Ok(appended)
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ring_never_exceeds_the_given_size() {
-        assert_eq!(RingGeometry::of_size(MIN_RING_BYTES - 1), None);
-        assert_eq!(RingGeometry::of_size(MAX_RING_BYTES + 1), None);
-        for size in [MIN_RING_BYTES, 50_000_000, 50_000_001, MAX_RING_BYTES] {
-            let geometry = RingGeometry::of_size(size).unwrap();
-            assert!(geometry.file_bytes() <= size, "{size}: {geometry:?}");
-            assert!(
-                geometry.file_bytes() + 200_000 > size,
-                "{size}: {geometry:?}"
-            );
+/// The files of a ring in their order. A directory with other files only is none.
+fn list_files(
+    path: &Path,
+    directory: &PrivateDirectory,
+) -> Result<VecDeque<RingFile>, RecordingWriteError> {
+    let names = directory.entry_names()?;
+    let mut files = Vec::new();
+    for (name, parsed) in names.iter().map(|name| (name, RingFileName::parse(name))) {
+        if let Some(parsed) = parsed {
+            let file = directory.open_file(name)?;
+            let about = file.metadata();
+            files.push(RingFile {
+                name: parsed,
+                bytes: about
+                    .map_err(|source| io_failure(path, "examine", source))?
+                    .len(),
+            });
         }
     }
+    if files.is_empty() && !names.is_empty() {
+        return Err(RecordingWriteError::NotARing(path.to_owned()));
+    }
+    files.sort_by_key(|file| file.name);
+    Ok(files.into())
+}
 
-    #[test]
-    fn ring_header_with_any_flipped_bit_is_invalid() {
-        let geometry = RingGeometry::of_size(MIN_RING_BYTES).unwrap();
-        let head: [u8; RING_HEADER_FIELDS_BYTES] = geometry.encode().try_into().unwrap();
-        assert_eq!(RingGeometry::decode(&head), Some(geometry));
-        for bit in 12 * 8..head.len() * 8 {
-            let mut flipped = head;
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(RingGeometry::decode(&flipped), None, "bit {bit}");
+impl Recorder for RingRecorder {
+    fn append(
+        &mut self,
+        lines: &[u8],
+        mark: Option<SampleMark>,
+    ) -> Result<AppendResult, RecordingWriteError> {
+        let is_full = |stream: &MemberStream| stream.file_bytes() >= self.size / FILE_SHARE;
+        let (name, mut stream) = match self.current.take() {
+            Some((name, stream)) if is_full(&stream) => {
+                self.complete(name, stream);
+                self.begin(false)?
+            }
+            Some(current) => current,
+            None => self.begin(false)?,
+        };
+        let appended = self.append_to(name, &mut stream, lines, mark);
+        let synced = self.sync.request(stream.file());
+        if matches!(appended, Ok(AppendResult::NoRoom)) && stream.file_bytes() > 0 {
+            // The next sample takes its place.
+            self.complete(name, stream);
+        } else {
+            self.current = Some((name, stream));
         }
+        synced.map_err(|error| self.failed(name, error))?;
+        appended
     }
 
-    #[test]
-    fn segment_header_with_any_flipped_bit_is_invalid() {
-        let (head, sum) = encode_segment_header(77);
-        assert_eq!(decode_segment_header(&head), Some((77, sum)));
-        for bit in 0..head.len() * 8 {
-            let mut flipped = head;
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decode_segment_header(&flipped), None, "bit {bit}");
+    /// Its requests are left out where they exceed the share of all triggers.
+    fn append_trigger(
+        &mut self,
+        mut trigger: TriggerRecord,
+        requests: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        let share = self.size / TRIGGER_SHARE;
+        let mut appended = self.write_trigger(&trigger, requests)?;
+        let is_too_large = self.files.back().is_some_and(|file| file.bytes > share);
+        if (is_too_large || appended != AppendResult::Written)
+            && let Some(written) = self.files.pop_back()
+        {
+            self.delete(written)?;
+            trigger.requests.left_out += std::mem::take(&mut trigger.requests.kept);
+            appended = self.write_trigger(&trigger, &[])?;
         }
-        assert_eq!(decode_segment_header(&encode_segment_header(0).0), None);
+        while self.triggers().0 > share || self.triggers().1 > MAX_TRIGGERS {
+            self.delete_oldest_trigger()?;
+        }
+        Ok(appended)
+    }
+
+    fn end(&mut self) -> Result<(), RecordingWriteError> {
+        let Some((name, mut stream)) = self.current.take() else {
+            return Ok(());
+        };
+        let ended = stream.complete().and_then(|()| stream.file().sync_data());
+        self.files.push_back(RingFile {
+            name,
+            bytes: stream.file_bytes(),
+        });
+        ended.map_err(|error| self.failed(name, error))
+    }
+
+    fn size_bytes(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, |(_, it)| it.file_bytes());
+        current + self.files.iter().map(|file| file.bytes).sum::<u64>()
     }
 }

@@ -105,10 +105,10 @@ fn observation(condition: &str, met_by: [&Option<SafeText>; 2]) -> SafeText {
     text.trim_end_matches([':', ' ']).into()
 }
 
-/// Single requests around a trigger. They are in frames before that of the trigger.
+/// Single requests around a trigger. Their lines follow that of the trigger.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptRequests {
-    /// Number of requests that are in the file.
+    /// Number of requests that follow.
     pub kept: u64,
     /// Number of requests that were traced and left out, those farthest from the trigger.
     pub left_out: u64,
@@ -148,41 +148,6 @@ pub struct RecordedDiagnosis {
     pub text: Vec<SafeText>,
     /// The document of `why --json`.
     pub document: Value,
-}
-
-const OTHER_PROCESS: &str = "(left out: another process may have the number now)";
-const OTHER_MOUNT: &str = "(left out: another file system may be mounted there now)";
-/// What the commands for one process or one mount contain that earlier versions recorded, and what replaces
-/// such a command.
-const PASSING_COMMANDS: [(&str, &str); 3] = [
-    ("ionice -c 3 -p", OTHER_PROCESS),
-    ("kill -STOP ", OTHER_PROCESS),
-    ("umount -f -l -- ", OTHER_MOUNT),
-];
-
-impl RecordedDiagnosis {
-    /// Replaces commands for one process or one mount, which earlier versions recorded.
-    pub(super) fn remove_passing_commands(&mut self) {
-        let replacement = |line: &str| {
-            let mut all = PASSING_COMMANDS.iter();
-            all.find(|(part, _)| line.contains(part)).map(|it| it.1)
-        };
-        for line in &mut self.text {
-            if let Some(instead) = replacement(line) {
-                let indent = line.len() - line.trim_start().len();
-                *line = format!("{:indent$}{instead}", "").into();
-            }
-        }
-        let causes = self.document.get_mut("causes");
-        for cause in causes.and_then(Value::as_array_mut).into_iter().flatten() {
-            let advice = cause.get_mut("advice").and_then(Value::as_array_mut);
-            for line in advice.into_iter().flatten() {
-                if let Some(instead) = line.as_str().and_then(replacement) {
-                    *line = instead.into();
-                }
-            }
-        }
-    }
 }
 
 /// Where a trigger is in a recording.

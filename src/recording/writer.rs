@@ -1,37 +1,27 @@
-//! Writes a recording.
+//! Writes a recording that grows until it ends.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-
-use super::frame::{
-    FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
-};
+use super::member::{SampleMark, TRAILER_BYTES};
 use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
+use super::stream::{MemberStream, line_chunks, mark_of_line};
+use super::trigger::TriggerRecord;
 use crate::files::error::FileError;
-use crate::files::format_version::UnsupportedVersion;
 use crate::files::output;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, snapshot_line};
 use crate::units;
 
-/// Number of frames after which the compressed stream restarts: the maximum number of frames to
-/// decompress after a seek.
-pub(super) const RESTART_INTERVAL_FRAMES: u32 = 60;
-/// Maximum length of the reason for the end, in characters.
-const MAX_REASON_CHARS: usize = 40;
-/// Space reserved for the frame with that reason: its header, up to 4 bytes per character, and the
-/// overhead of deflate for incompressible data.
-const END_FRAME_RESERVE: u64 = (FRAME_HEADER_BYTES + 4 * MAX_REASON_CHARS + 64) as u64;
+/// Uncompressed bytes of requests that are appended at a time.
+pub(super) const REQUEST_CHUNK_BYTES: usize = 1 << 20;
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingWriteError {
-    /// The file cannot be created, or exists already.
+    /// The file or directory cannot be made, exists already, or is not the user's own.
     #[error(transparent)]
     Output(#[from] FileError),
-    /// A file system operation failed.
+    /// A system call failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
         /// The operation.
@@ -41,59 +31,15 @@ pub enum RecordingWriteError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// An existing file is no ring.
-    #[error("{} is no recording made with --ring: {reason}", path.display())]
-    NotARing {
-        /// Path of the file.
-        path: PathBuf,
-        /// What it is instead.
-        reason: &'static str,
-    },
-    /// The file is a ring of another version of the format.
-    #[error(transparent)]
-    Version(#[from] UnsupportedVersion),
-    /// An existing ring has another size.
-    #[error(
-        "{} is a ring of {}, and --ring makes one of {}",
-        path.display(), units::format_capacity(*found as f64), units::format_capacity(*wanted as f64)
-    )]
-    OtherRingSize {
-        /// Path of the file.
-        path: PathBuf,
-        /// Its size in bytes.
-        found: u64,
-        /// The size of a ring as it was requested.
-        wanted: u64,
-    },
+    /// An existing directory is no ring.
+    #[error("{} is no ring: it holds other files", .0.display())]
+    NotARing(PathBuf),
     /// The size is not one of a ring.
-    #[error("a ring of {bytes} bytes is not possible")]
-    RingSize {
-        /// The size.
-        bytes: u64,
-    },
+    #[error("a ring of {0} bytes is not possible")]
+    RingSize(u64),
     /// Another process writes the ring.
-    #[error("another recorder writes {}", path.display())]
-    OtherRecorder {
-        /// Path of the file.
-        path: PathBuf,
-    },
-    /// The file system has no room for the ring.
-    #[error(
-        "{} needs {}, and its file system is almost full",
-        path.display(), units::format_capacity(*bytes as f64)
-    )]
-    NoRoomForRing {
-        /// Path of the file.
-        path: PathBuf,
-        /// Size of the ring.
-        bytes: u64,
-    },
-    /// A view is too large or cannot be serialized.
-    #[error("cannot record a view: {reason}")]
-    InvalidContent {
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error("another recorder writes {}", .0.display())]
+    OtherRecorder(PathBuf),
 }
 
 impl RecordingWriteError {
@@ -105,258 +51,178 @@ impl RecordingWriteError {
                 "name a new file: an existing recording is never overwritten".to_owned()
             }
             Self::Output(error) => error.advice(),
-            Self::NotARing { .. } | Self::Version(_) => {
-                "name a new file: only a ring is continued".to_owned()
-            }
-            Self::OtherRingSize { .. } => {
-                "give the size that it was made with to continue it, or name a new file".to_owned()
-            }
-            Self::RingSize { .. } => format!(
+            Self::NotARing(_) => "name a new directory, or an empty one".to_owned(),
+            Self::RingSize(_) => format!(
                 "a ring has {} to {}, such as --ring 50MB",
                 units::format_capacity(MIN_RING_BYTES as f64),
                 units::format_capacity(MAX_RING_BYTES as f64)
             ),
-            Self::OtherRecorder { .. } => "stop it first, or name another file".to_owned(),
-            Self::NoRoomForRing { .. } => {
-                "free some space, name a file on another file system, or a smaller ring".to_owned()
-            }
+            Self::OtherRecorder(_) => "stop it first, or name another directory".to_owned(),
             Self::Io { .. } => "the part recorded so far can be replayed".to_owned(),
-            Self::InvalidContent { .. } => {
-                "report it together with the output of `watch --json`".to_owned()
-            }
         }
     }
 }
 
-/// Whether a frame was written.
+/// Whether something was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendResult {
-    /// The frame is in the file.
+    /// It is in the recording.
     Written,
-    /// The frame would exceed the size limit, and was omitted.
+    /// The recording would exceed its limit: left out.
     LimitReached,
-    /// The file system, or the memory, is almost full: the frame was omitted.
+    /// The file system is almost full: left out.
     NoRoom,
-    /// The frame is larger than a segment of the ring, and was omitted.
-    TooLarge,
 }
 
-/// A recording in progress. Every frame is passed to the kernel at once: killing the program loses
-/// none of them. Its file is removed if it ends without one.
+/// Where a recording goes: a file or a ring.
+pub trait Recorder {
+    /// Appends whole lines: a sample with its mark, or requests without one.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn append(
+        &mut self,
+        lines: &[u8],
+        mark: Option<SampleMark>,
+    ) -> Result<AppendResult, RecordingWriteError>;
+
+    /// Appends a trigger and the lines of its requests; a recording without a ring keeps none.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn append_trigger(
+        &mut self,
+        trigger: TriggerRecord,
+        requests: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError>;
+
+    /// Completes the recording and waits until it is on the medium.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn end(&mut self) -> Result<(), RecordingWriteError>;
+
+    /// Its size in bytes.
+    fn size_bytes(&self) -> u64;
+
+    /// Appends a snapshot.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn append_snapshot(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
+        let line = line_of(snapshot_line(live))?;
+        self.append(&line, Some(mark_of_line(&line)))
+    }
+
+    /// Appends requests that completed since the snapshot before, as lines of JSON.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn append_requests(&mut self, lines: &[u8]) -> Result<AppendResult, RecordingWriteError> {
+        for chunk in line_chunks(lines, REQUEST_CHUNK_BYTES) {
+            let appended = self.append(chunk, None)?;
+            if appended != AppendResult::Written {
+                return Ok(appended);
+            }
+        }
+        Ok(AppendResult::Written)
+    }
+}
+
+/// A recording in one file. Its file is removed if it ends without a sample.
 #[derive(Debug)]
-pub struct RecordingWriter {
+pub struct FileRecorder {
     path: PathBuf,
-    file: File,
+    stream: MemberStream,
     max_bytes: u64,
-    written_bytes: u64,
-    compress: Compress,
-    since_restart: u32,
-    has_frames: bool,
 }
 
-impl Drop for RecordingWriter {
+impl Drop for FileRecorder {
     fn drop(&mut self) {
-        if !self.has_frames {
-            output::remove_created(&self.path, &self.file);
+        if self.stream.file_bytes() == 0 {
+            output::remove_created(&self.path, self.stream.file());
         }
     }
 }
 
-impl RecordingWriter {
+impl FileRecorder {
     /// Creates a recording of at most `limit` bytes; only its owner may read it.
     ///
     /// # Errors
     /// If the file exists already, or cannot be created.
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
-        let file = output::create_private(path)?;
-        let mut recorder = Self {
-            file,
+        Ok(Self {
+            stream: MemberStream::new(output::create_private(path)?),
             path: path.to_owned(),
             max_bytes: limit.unwrap_or(u64::MAX),
-            written_bytes: 0,
-            compress: Compress::new(Compression::default(), false),
-            since_restart: 0,
-            has_frames: false,
-        };
-        recorder.write_all(&encode_file_header())?;
-        Ok(recorder)
-    }
-
-    /// Whether a view or requests were recorded.
-    #[must_use]
-    pub fn has_frames(&self) -> bool {
-        self.has_frames
-    }
-
-    /// Size of the file in bytes.
-    #[must_use]
-    pub fn written_bytes(&self) -> u64 {
-        self.written_bytes
-    }
-
-    /// Appends a view.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn append_view(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
-        let line = to_json(live)?;
-        self.append_frame(FrameKind::View, mark_of_view(live), &line)
-    }
-
-    /// Appends requests that completed since the previous frame, as one line of JSON each.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn append_requests(
-        &mut self,
-        mark: FrameMark,
-        lines: &[u8],
-    ) -> Result<AppendResult, RecordingWriteError> {
-        self.append_frame(FrameKind::Requests, mark, lines)
-    }
-
-    fn append_frame(
-        &mut self,
-        kind: FrameKind,
-        mark: FrameMark,
-        content: &[u8],
-    ) -> Result<AppendResult, RecordingWriteError> {
-        if content.len() > MAX_CONTENT_BYTES {
-            return Err(RecordingWriteError::InvalidContent {
-                reason: format!("{} bytes are too many", content.len()),
-            });
-        }
-        let is_restart = self.since_restart == 0;
-        if is_restart {
-            self.compress.reset();
-        }
-        let payload = compress_frame(&mut self.compress, content)?;
-        let frame = encode_frame(kind, is_restart, mark, &payload, None);
-        if self.written_bytes + frame.len() as u64 + END_FRAME_RESERVE > self.max_bytes {
-            // The compressed data is not in the file: later frames must not refer to it.
-            self.since_restart = 0;
-            return Ok(AppendResult::LimitReached);
-        }
-        let needed = frame.len() as u64 + END_FRAME_RESERVE;
-        if !output::has_room(&self.file, needed) {
-            self.since_restart = 0;
-            return Ok(AppendResult::NoRoom);
-        }
-        self.since_restart = (self.since_restart + 1) % RESTART_INTERVAL_FRAMES;
-        self.write_all(&frame)?;
-        self.has_frames = true;
-        Ok(AppendResult::Written)
-    }
-
-    /// Appends a whole frame, or nothing: a partial frame would be damage.
-    fn write_all(&mut self, bytes: &[u8]) -> Result<(), RecordingWriteError> {
-        let appended = output::append_whole(&self.file, bytes, self.written_bytes);
-        appended.map_err(|source| {
-            // Later frames must not refer to the lost data.
-            self.since_restart = 0;
-            RecordingWriteError::Io {
-                tried: "write to",
-                path: self.path.clone(),
-                source,
-            }
-        })?;
-        self.written_bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Writes the reason for the end, and syncs the file to the medium.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn end_recording(mut self, time_ms: u64, reason: &str) -> Result<(), RecordingWriteError> {
-        self.compress.reset();
-        let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
-        let payload = compress_frame(&mut self.compress, reason.as_bytes())?;
-        let mark = FrameMark {
-            time_ms,
-            bytes_per_s: None,
-        };
-        self.write_all(&encode_frame(
-            FrameKind::EndOfRecording,
-            true,
-            mark,
-            &payload,
-            None,
-        ))?;
-        self.file
-            .sync_data()
-            .map_err(|source| RecordingWriteError::Io {
-                tried: "write",
-                path: self.path.clone(),
-                source,
-            })
+        })
     }
 }
 
-/// The error of a system call on a recording.
+impl Recorder for FileRecorder {
+    fn append(
+        &mut self,
+        lines: &[u8],
+        mark: Option<SampleMark>,
+    ) -> Result<AppendResult, RecordingWriteError> {
+        let failed = |source| io_failure(&self.path, "write to", source);
+        let piece = self.stream.pack(lines).map_err(failed)?;
+        // Room for the end of the last member remains.
+        let needed = piece.needed_bytes() + TRAILER_BYTES as u64;
+        if self.stream.file_bytes() + needed > self.max_bytes {
+            return Ok(AppendResult::LimitReached);
+        }
+        if !output::has_room(self.stream.file(), needed) {
+            return Ok(AppendResult::NoRoom);
+        }
+        match self.stream.write(piece, lines, mark) {
+            Ok(()) => Ok(AppendResult::Written),
+            Err(error) if is_no_space(&error) => Ok(AppendResult::NoRoom),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn append_trigger(
+        &mut self,
+        _: TriggerRecord,
+        _: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        Ok(AppendResult::Written)
+    }
+
+    fn end(&mut self) -> Result<(), RecordingWriteError> {
+        self.stream
+            .complete()
+            .and_then(|()| self.stream.file().sync_data())
+            .map_err(|source| io_failure(&self.path, "write to", source))
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.stream.file_bytes()
+    }
+}
+
+/// Whether a write failed because the file system, or the user's share of it, is full.
+pub(super) fn is_no_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
 pub(super) fn io_failure(
     path: &Path,
     tried: &'static str,
-) -> impl FnOnce(io::Error) -> RecordingWriteError {
-    let path = path.to_owned();
-    move |source| RecordingWriteError::Io {
+    source: io::Error,
+) -> RecordingWriteError {
+    RecordingWriteError::Io {
         tried,
-        path,
+        path: path.to_owned(),
         source,
     }
 }
 
-/// Compresses the next part of the stream, flushed to a byte boundary.
-pub(super) fn compress_frame(
-    compress: &mut Compress,
-    content: &[u8],
-) -> Result<Vec<u8>, RecordingWriteError> {
-    let wrong = |reason: &dyn std::fmt::Display| RecordingWriteError::InvalidContent {
-        reason: format!("compression: {reason}"),
-    };
-    let mut piece = Vec::with_capacity(content.len() / 4 + 128);
-    let begin = compress.total_in();
-    loop {
-        let done = (compress.total_in() - begin) as usize;
-        let status = compress
-            .compress_vec(&content[done..], &mut piece, FlushCompress::Sync)
-            .map_err(|error| wrong(&error))?;
-        let done = (compress.total_in() - begin) as usize;
-        // If the output buffer is not full, the compressor holds no more output.
-        if done == content.len() && piece.len() < piece.capacity() {
-            return Ok(piece);
-        }
-        if status == Status::StreamEnd {
-            return Err(wrong(&"ended early"));
-        }
-        piece.reserve(piece.capacity().max(1024));
-    }
-}
-
-/// Throughput of a view for the time line: the bytes per second of the devices without devices
-/// below them.
-#[must_use]
-pub fn mark_of_view(live: &Snapshot) -> FrameMark {
-    let time_ms = live
-        .time
-        .parse::<jiff::Timestamp>()
-        .map_or(0, |time| u64::try_from(time.as_millisecond()).unwrap_or(0));
-    let rates = live
-        .devices
-        .iter()
-        .filter(|device| device.parent.is_none())
-        .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?));
-    let mut any = false;
-    let sum: f64 = rates.inspect(|_| any = true).sum();
-    FrameMark {
-        time_ms,
-        bytes_per_s: any.then_some(sum as u64),
-    }
-}
-
-/// A value as one line of JSON.
-pub(super) fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, RecordingWriteError> {
-    serde_json::to_vec(value).map_err(|error| RecordingWriteError::InvalidContent {
-        reason: error.to_string(),
-    })
+/// A line with its end.
+pub(super) fn line_of(json: serde_json::Result<String>) -> Result<Vec<u8>, RecordingWriteError> {
+    let json =
+        json.map_err(|error| io_failure(Path::new("a sample"), "convert to JSON", error.into()))?;
+    Ok((json + "\n").into_bytes())
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::columns::{self, Entity};
 use crate::session::compare::{Comparison, FleetComparison};
 use crate::session::document::Session;
 
@@ -108,6 +109,27 @@ impl CsvTable {
         }
         Ok(text)
     }
+}
+
+/// The heading of the rows of [`csv_row`], with its line end; `first` are columns before it.
+#[must_use]
+pub fn csv_heading<E: Entity>(first: &[&str]) -> String {
+    let keys = E::COLUMNS.iter().map(|column| column.key);
+    let fields: Vec<&str> = first.iter().copied().chain(keys).collect();
+    fields.join(",") + "\n"
+}
+
+/// All columns of a row, unrounded, in the unit of the JSON; `first` are the values before them.
+#[must_use]
+pub fn csv_row<E: Entity>(first: &[&str], row: &E) -> String {
+    let values = E::COLUMNS.iter().map(|column| match (column.get)(row) {
+        columns::Value::Unknown | columns::Value::Absent => String::new(),
+        columns::Value::Number(number) => number.to_string(),
+        columns::Value::Text(text) => quoted(&text),
+    });
+    let first = first.iter().map(|field| quoted(field));
+    let fields: Vec<String> = first.chain(values).collect();
+    fields.join(",") + "\n"
 }
 
 /// The metrics of all runs; `severity` is the worst of the run's checks.

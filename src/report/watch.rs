@@ -1,68 +1,80 @@
-//! A snapshot as text of 80 columns, or as one line of JSON.
+//! A snapshot as text, or as one line of JSON.
 
-mod by_device;
-mod columns;
-mod devices;
-mod mounts;
-mod processes;
+mod lists;
+mod table;
 mod transfers;
-mod units;
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
+use self::table::{cell, cut, table_text};
+use crate::columns::Value;
+use crate::columns::program_totals::{ProgramTotal, ProgramTotals};
+use crate::columns::swap::SwapTraffic;
 use crate::files::safe_text::SafeText;
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::HostView;
-use crate::units::{format_capacity, format_estimate, format_percent};
-
-pub use self::mounts::{file_system_name, mount_error_text, no_values_text};
-pub use self::units::unit_label;
+use crate::units::{Unit, format_capacity, format_estimate};
 
 /// Writers that will be throttled later than this are not worth a message.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
+/// Programs in the report of totals at most.
+const MAX_PROGRAMS: usize = 30;
+
+/// How a sample is laid out as text.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextLayout {
+    /// Terminal columns; without a limit nothing is cut.
+    pub width: Option<usize>,
+    /// Also partitions, idle loop devices and the layers below volumes.
+    pub all_devices: bool,
+}
 
 /// One line of JSON without a newline; `docs/fields.md` describes the fields.
 ///
 /// # Errors
 /// Never fails for a view built by the model; the error is serde's.
 pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
-    crate::files::json::to_string(live)
+    crate::snapshot::snapshot_line(live)
 }
 
-/// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
+/// Tables of devices, transfers and processes; every line ends in a newline.
 /// Idle devices are omitted, except drives without devices below them, and so are devices that
-/// another line stands for, unless `all_devices`.
+/// another line stands for.
 #[must_use]
-pub fn watch_text(live: &Snapshot, all_devices: bool) -> String {
-    let mut text = host_heading(live);
-    devices::append_devices(&mut text, &live.devices, all_devices);
-    transfers::append_transfers(&mut text, &live.transfers);
-    transfers::append_growing_files(&mut text, &live.growing_files);
-    mounts::append_mounts(&mut text, live.mounts.as_deref());
-    units::append_units(&mut text, live.units.as_deref());
-    append_totals(&mut text, live);
-    processes::append_processes(&mut text, &live.processes, live.process_count);
-    by_device::append_by_device(&mut text, live);
-    text
+pub fn watch_text(live: &Snapshot, layout: TextLayout) -> String {
+    let width = layout.width;
+    [
+        host_heading(live, width),
+        lists::devices_text(live, layout.all_devices, width),
+        transfers::transfers_text(&live.transfers, width),
+        transfers::growing_text(&live.growing_files, width),
+        lists::mounts_text(live.mounts.as_deref(), width),
+        lists::units_text(live.units.as_deref(), width),
+        cut_known(totals_line(live), width),
+        lists::processes_text(&live.processes, live.process_count, width),
+        lists::by_device_text(live, width),
+    ]
+    .concat()
 }
 
 /// What processes read and wrote at devices, and what drives did (iotop's two lines).
-fn append_totals(text: &mut String, live: &Snapshot) {
-    let rate = columns::format_megabytes_per_s;
+fn totals_line(live: &Snapshot) -> Option<String> {
     let total = &live.total;
     if total.actual_read_bytes_per_s.is_none() && total.read_bytes_per_s.is_none() {
-        return;
+        return None;
     }
-    let _ = writeln!(
-        text,
+    let rate = |bytes: Option<f64>| Value::from(bytes).cell(Unit::BytesPerSecond);
+    Some(format!(
         "MB/s: processes r {} w {}, drives r {} w {}",
         rate(total.read_bytes_per_s),
         rate(total.write_bytes_per_s),
         rate(total.actual_read_bytes_per_s),
         rate(total.actual_write_bytes_per_s),
-    );
+    ))
+}
+
+fn cut_known(line: Option<String>, width: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| cut(line, width))
 }
 
 /// What could not be read and why, once each: the notices of a view that are not in `printed`,
@@ -71,55 +83,66 @@ pub fn new_notices(live: &Snapshot, printed: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
         if !printed.contains(notice) {
-            let _ = writeln!(text, "note: {notice}");
+            text += &format!("note: {notice}\n");
             printed.push(notice.clone());
         }
     }
     text
 }
 
-fn host_heading(live: &Snapshot) -> String {
-    let HostView {
-        name,
-        kernel,
-        load_averages: load,
-        pressure_some,
-        pressure_full,
-        ..
-    } = &live.host;
-    let mut first = vec![live.time.clone()];
-    first.extend(name.clone());
-    first.extend(kernel.clone());
-    first.extend(load.map(|load| format!("load {:.1}", load[0]).into()));
+/// The programs with most I/O since the first sample, ended processes included; empty without any.
+#[must_use]
+pub fn program_totals_text(totals: &ProgramTotals, width: Option<usize>) -> String {
+    let programs = totals.by_bytes();
+    if programs.is_empty() {
+        return String::new();
+    }
+    let shown: &[&ProgramTotal] = &programs[..programs.len().min(MAX_PROGRAMS)];
+    let heading = format!("PROGRAM ({} since the first sample)", programs.len());
+    let mut text = table_text(shown, width, Some(&heading));
+    if totals.is_incomplete() {
+        text += "incomplete: too many processes did I/O to tell them all apart\n";
+    }
+    text
+}
+
+/// Time, host, load; then pressure, dirty memory and swap traffic.
+fn host_heading(live: &Snapshot, width: Option<usize>) -> String {
+    let host = &live.host;
+    let mut first = vec![live.time.to_string()];
+    first.extend(
+        host.name
+            .iter()
+            .chain(&host.kernel)
+            .map(ToString::to_string),
+    );
+    first.extend(
+        host.load_averages
+            .map(|load| format!("load {:.1}", load[0])),
+    );
     let mut second = Vec::new();
-    if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
+    if host.pressure_some.is_some() && host.pressure_full.is_some() {
+        let percent = |key| cell(key, live);
         second.push(format!(
-            "PSI io some {} full {}",
-            format_percent(*some),
-            format_percent(*full)
+            "PSI io some {} % full {} %",
+            percent("pressure_some"),
+            percent("pressure_full")
         ));
     }
-    second.extend(live.host.dirty_bytes.map(|bytes| {
-        let flush_time = live
-            .host
+    second.extend(host.dirty_bytes.map(|bytes| {
+        let flush_time = host
             .time_to_flush
             .map(|time| format!(", flushed in {}", format_estimate(time)));
         format!(
             "dirty {}{}{}",
             format_capacity(bytes as f64),
             flush_time.unwrap_or_default(),
-            dirty_limit_text(&live.host)
+            dirty_limit_text(host)
         )
     }));
-    let mut text = fit_to_width(&first.join("  "), DEFAULT_TERMINAL_WIDTH)
-        .trim_end()
-        .to_owned();
-    text.push('\n');
-    if !second.is_empty() {
-        text.push_str(fit_to_width(&second.join("  "), DEFAULT_TERMINAL_WIDTH).trim_end());
-        text.push('\n');
-    }
-    text
+    second.extend(SwapTraffic::of(live).map(|swap| swap.text()));
+    let second = (!second.is_empty()).then(|| second.join("  "));
+    cut(first.join("  "), width) + &cut_known(second, width)
 }
 
 /// The time until dirty memory reaches the limit at which writers are throttled.
@@ -137,12 +160,17 @@ fn dirty_limit_text(host: &HostView) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::columns::display_width;
+    use super::table::display_width;
     use super::*;
     use crate::probe::sample::UnitKind;
     use crate::snapshot::view::{
         DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState,
         TransferView, UnitLimit, UnitView,
+    };
+
+    const LAYOUT: TextLayout = TextLayout {
+        width: Some(80),
+        all_devices: false,
     };
 
     fn test_view() -> Snapshot {
@@ -218,7 +246,7 @@ mod tests {
 
     #[test]
     fn watch_sample_is_formatted_as_text() {
-        insta::assert_snapshot!(watch_text(&test_view(), false));
+        insta::assert_snapshot!(watch_text(&test_view(), LAYOUT));
     }
 
     #[test]
@@ -250,7 +278,7 @@ mod tests {
             unit("system.slice", UnitKind::Slice, 101.2e6),
             unit("shop/db-0/postgres", UnitKind::Container, 12e6),
         ]);
-        insta::assert_snapshot!(watch_text(&live, false));
+        insta::assert_snapshot!(watch_text(&live, LAYOUT));
     }
 
     #[test]
@@ -274,7 +302,7 @@ mod tests {
             unattributed: vec![share("sda", 1.8e6)],
             events_lost: 12,
         });
-        insta::assert_snapshot!(watch_text(&live, false));
+        insta::assert_snapshot!(watch_text(&live, LAYOUT));
     }
 
     #[test]
@@ -324,8 +352,8 @@ mod tests {
             live.transfers[0].destination = Some(destination.into());
             live.transfers[0].size_bytes = Some(bytes);
             live.transfers[0].eta = Some(Duration::from_secs(seconds));
-            for line in watch_text(&live, false).lines() {
-                prop_assert!(display_width(line) <= DEFAULT_TERMINAL_WIDTH, "{} columns: {line}", display_width(line));
+            for line in watch_text(&live, LAYOUT).lines() {
+                prop_assert!(display_width(line) <= 80, "{} columns: {line}", display_width(line));
             }
         }
     }

@@ -10,6 +10,7 @@ pub mod files;
 mod flush_order;
 mod growing;
 pub mod history;
+mod json;
 mod mounts;
 pub mod processes;
 pub mod stack;
@@ -18,5 +19,6 @@ pub mod view;
 pub mod view_builder;
 
 pub use self::history::SampleHistory;
+pub use self::json::snapshot_line;
 pub use self::view::Snapshot;
 pub use self::view_builder::{ViewBuilder, ViewSettings};

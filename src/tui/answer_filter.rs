@@ -17,7 +17,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, Sleep};
 
 use super::background::{AnswerPart, answer_part, parse_answer};
-use crate::ui::theme::Background;
+use crate::tui::theme::Background;
 
 /// How long an Escape is held, because it may be the first byte of the answer. Bytes of an answer
 /// are apart by the time of a byte: 3 ms at 300 bytes per second.

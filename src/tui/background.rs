@@ -1,7 +1,7 @@
 //! The background colour of the terminal: the question, the answer, and the variable of terminals
 //! that state it in the environment.
 
-use crate::ui::theme::Background;
+use crate::tui::theme::Background;
 
 /// The question (OSC 11). The answer is `ESC ] 11 ; rgb:RRRR/GGGG/BBBB`, ended as the question is
 /// (BEL) or by `ESC \`.

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::why::WatchedDiagnosis;
-use crate::diagnosis::suspicion::is_suspicious;
-use crate::diagnosis::{Diagnosis, WINDOW, diagnose};
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
-use crate::window_recorder::WindowRecorder;
+use crate::why::recorder::WindowRecorder;
+use crate::why::suspicion::is_suspicious;
+use crate::why::{Diagnosis, WINDOW, diagnose};
 
 /// Time between two scans of the tasks.
 const SCAN_INTERVAL: Duration = Duration::from_millis(500);

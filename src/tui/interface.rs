@@ -29,8 +29,8 @@ use crate::files::supervisor;
 use crate::recording::RecordingCursor;
 use crate::roots::SysPaths;
 use crate::tui::terminal_output::TerminalOutput;
+use crate::tui::theme::{Background, ColourDepth, Palette, ThemeName};
 use crate::ui::Theme;
-use crate::ui::theme::{Background, ColourDepth, Palette, ThemeName};
 
 /// Bytes of a frame that are collected before they are passed on; a first frame of 200 x 60 has fewer.
 const FRAME_CAPACITY: usize = 64 << 10;

@@ -23,7 +23,9 @@ pub mod targets;
 pub mod terminal;
 pub mod terminal_kind;
 pub mod terminal_output;
+pub mod theme;
 mod threads;
+pub mod widgets;
 
 pub use self::event_loop::LoopEnd;
 pub use self::interface::{InterfaceError, InterfaceOptions, demo, replay, run};

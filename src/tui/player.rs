@@ -13,12 +13,12 @@ use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
 use crate::app::{Effect, Message, Seek};
-use crate::diagnosis::{EvidenceWindow, WINDOW, diagnose};
 use crate::files::output;
 use crate::files::safe_text::SafeText;
-use crate::recording::{FrameMark, RecordingCursor, RecordingReadError, TriggerMark};
+use crate::recording::{RecordingCursor, RecordingReadError, SampleMark, TriggerMark};
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::trace::requests::{RequestAggregator, RequestLine, RequestsView};
+use crate::why::{EvidenceWindow, WINDOW, diagnose};
 
 /// Time between two views while playing.
 const PLAY_INTERVAL: Duration = Duration::from_millis(250);
@@ -53,7 +53,7 @@ pub struct RecordingPlayer(CommandThread<PlayerCommand>);
 /// The time line of a recording. Without readable times the screens show none.
 #[must_use]
 pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
-    let times = cursor.times().ok().flatten();
+    let times = cursor.times();
     let recording = cursor.recording();
     let rates = recording
         .view_marks()
@@ -360,10 +360,10 @@ impl PlayerState {
         match before {
             Some(before) if before == position => {}
             Some(before) if before + 1 == position => self.history.record(&snapshot),
-            _ => self.history = self.cursor.device_history()?,
+            _ => self.history = self.cursor.device_history(),
         }
         if before != Some(position) {
-            let views = self.cursor.read_views_within(WINDOW, RECENT_VIEWS)?;
+            let views = self.cursor.views_within(WINDOW, RECENT_VIEWS);
             self.recent = views.into_iter().map(Arc::new).collect();
         }
         let window = EvidenceWindow::of_snapshots(self.recent.iter().cloned());
@@ -396,7 +396,7 @@ impl PlayerState {
 
 /// Time of a view for a file name. The content of a recording is not trusted: if it is no valid
 /// time, the frame's own time is used.
-fn view_name(time: &str, mark: Option<FrameMark>) -> String {
+fn view_name(time: &str, mark: Option<SampleMark>) -> String {
     let of_mark = || {
         let milliseconds = i64::try_from(mark?.time_ms).ok()?;
         Timestamp::from_millisecond(milliseconds).ok()
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn name_of_a_view_is_a_time_whatever_the_recording_says() {
         let mark = |time_ms| {
-            Some(FrameMark {
+            Some(SampleMark {
                 time_ms,
                 bytes_per_s: None,
             })

@@ -8,8 +8,8 @@ use ratatui::widgets::{Block, Clear, Padding, Widget};
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::{Dialog, ProcessAction, ProcessTarget};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{cut_end, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::{cut_end, wrap_text};
 
 /// Columns of the border, and of blanks beside the text.
 const FRAME_WIDTH: u16 = 8;

@@ -8,8 +8,8 @@ use ratatui::widgets::Widget;
 use crate::app::key::{KeyPress, KeySymbol};
 use crate::app::keymap::{KeyBinding, KeyContext};
 use crate::app::{AppState, KeyCommand, keymap};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::cut_end;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::cut_end;
 
 /// The bindings of a context; in a text field also those that edit text.
 fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {

@@ -12,8 +12,8 @@ use ratatui::widgets::Widget;
 
 use crate::app::{AppState, Screen};
 use crate::snapshot::view::HostView;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::right_aligned;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::right_aligned;
 use crate::units;
 
 /// Fractions of pressure above which it is shown as a warning and as an error.

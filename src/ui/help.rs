@@ -7,8 +7,8 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::app::help::HelpState;
 use crate::app::keymap;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::input_line;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::input_line;
 
 /// Width of the column of keys.
 const KEYS_WIDTH: usize = 17;

@@ -16,10 +16,10 @@ use crate::app::hot_files::{HotFilesList, HotFilesScope, HotFilesState};
 use crate::report::hot_files::{file_name, other_bytes, process_name, sync_user_name};
 use crate::trace::hot_files::Access;
 use crate::trace::hot_files::view::{HotFileView, HotFilesView, SyncView};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::table::{TableColumn, TableWidget, number_cell};
-use crate::ui::widgets::text::{cut_end, cut_start, grouped_thousands, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::table::{TableColumn, TableWidget, number_cell};
+use crate::tui::widgets::text::{cut_end, cut_start, grouped_thousands, wrap_text};
 use crate::units;
 
 const FILE_COLUMNS: [TableColumn; 9] = [

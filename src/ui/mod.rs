@@ -9,9 +9,7 @@ mod hot_files;
 mod live;
 mod requests;
 mod sessions;
-pub mod theme;
 mod why;
-pub mod widgets;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -21,7 +19,7 @@ use ratatui::widgets::Widget;
 use crate::app::{AppState, BenchStage, Dialog, DrawnFrame, Screen};
 use crate::files::printable::is_printable;
 
-pub use self::theme::{StyleRole, Theme};
+pub use crate::tui::theme::{StyleRole, Theme};
 
 /// The smallest supported terminal: columns and rows.
 pub const SUPPORTED_SIZE: (u16, u16) = (80, 24);

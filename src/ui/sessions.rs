@@ -14,10 +14,10 @@ use crate::app::SessionEntry;
 use crate::app::sessions::{SessionInput, SessionStatus, SessionsState};
 use crate::report::compare::words::session_letter;
 use crate::session::document::RunState;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, cut_start, input_line, right_aligned};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::table::{TableColumn, TableWidget};
+use crate::tui::widgets::text::{cut_end, cut_start, input_line, right_aligned};
 use crate::units;
 
 const COLUMNS: [TableColumn; 8] = [

@@ -19,18 +19,15 @@ use ratatui::widgets::Widget;
 
 use crate::app::AppState;
 use crate::app::why::WhyState;
-use crate::diagnosis::{Cause, Diagnosis, Severity};
-use crate::report::diagnosis::{
-    Entry, EntryKind, cause_entries, cause_sentence, conclusion, evidence_entries, headline,
-    remainder_entries, verdict,
-};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::{split_heading, with_side_margins};
+use crate::tui::widgets::command::command_lines;
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::ui::live::timeline;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::{split_heading, with_side_margins};
-use crate::ui::widgets::command::command_lines;
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::units;
+use crate::why::{Cause, Diagnosis, Severity};
+use crate::why::{Entry, EntryKind, cause_entries, evidence_entries, remainder_entries};
 
 /// Columns before the values of an entry.
 const INDENT: u16 = 15;
@@ -89,7 +86,7 @@ fn draw_heading(why: &WhyState, diagnosis: &Diagnosis, theme: Theme, area: Rect,
         Some(cause) if diagnosis.is_problem() => severity_role(cause.severity),
         _ => StyleRole::Success,
     };
-    right_aligned(verdict(diagnosis), theme.role_style(role)).render(area, buf);
+    right_aligned(diagnosis.verdict(), theme.role_style(role)).render(area, buf);
 }
 
 fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<Line<'static>> {
@@ -102,9 +99,9 @@ fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<
     }
     let cause = diagnosis.causes.get(selected);
     let (sentence, role) = match cause {
-        Some(cause) if selected > 0 => (cause_sentence(cause), severity_role(cause.severity)),
-        Some(cause) => (conclusion(diagnosis), severity_role(cause.severity)),
-        None => (conclusion(diagnosis), StyleRole::Success),
+        Some(cause) if selected > 0 => (cause.sentence.clone(), severity_role(cause.severity)),
+        Some(cause) => (diagnosis.conclusion(), severity_role(cause.severity)),
+        None => (diagnosis.conclusion(), StyleRole::Success),
     };
     let style = theme.role_style(role);
     let sentence = wrap_text(&sentence, width).into_iter();
@@ -127,11 +124,11 @@ fn cause_row(cause: &Cause, is_selected: bool, width: u16, theme: Theme) -> Line
         true => theme.glyphs().pointer,
         false => ' ',
     };
-    let code = cause.code().code();
-    let why = cause.consequence_of.map_or_else(String::new, |other| {
-        format!("(because of {}) ", other.code())
-    });
-    let text = format!("{why}{}", headline(cause));
+    let code = cause.code;
+    let why = cause
+        .consequence_of
+        .map_or_else(String::new, |other| format!("(because of {}) ", other));
+    let text = format!("{why}{}", cause.headline);
     let room = width.saturating_sub(CODE_WIDTH as u16 + 3);
     Line::from(vec![
         Span::styled(
@@ -198,7 +195,7 @@ pub(super) fn draw_problem_line(cause: &Cause, theme: Theme, area: Rect, buf: &m
         Span::styled(" why ", theme.role_style(StyleRole::Faint)),
     ]);
     let room = area.width.saturating_sub(hint.width() as u16 + 4);
-    let text = cut_end(&headline(cause), room, theme);
+    let text = cut_end(&cause.headline, room, theme);
     let style = theme.role_style(severity_role(cause.severity));
     Line::from(Span::styled(format!(" ! {text}"), style)).render(area, buf);
     hint.right_aligned().render(area, buf);

@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::alerts::command::AlertCommand;
+use diskscope::alerts::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::app::replay::Frame;
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
-use diskscope::condition::{Condition, ConditionMonitor, ConditionSet};
-use diskscope::diagnosis::{EvidenceWindow, diagnose};
 use diskscope::drive::device_mapper;
 use diskscope::drive::guard::MediumContents;
 use diskscope::drive::{identity, mounts as drive_mounts};
@@ -26,9 +25,8 @@ use diskscope::probe::process::temporary_name;
 use diskscope::probe::process::{blocked_task, open_files, stat, taskstats, thread_owner};
 use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
-use diskscope::recording::{Recording, RecordingTimes, frame, ring};
+use diskscope::recording::{FileRecorder, Recorder, Recording, RecordingTimes};
 use diskscope::report;
-use diskscope::report::diagnosis::{DiagnosisDocument, diagnosis_text};
 use diskscope::roots::SysPaths;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
@@ -44,6 +42,7 @@ use diskscope::transfers::arguments::parse_copy_order;
 use diskscope::transfers::dd::DdArguments;
 use diskscope::ui::{self, Theme};
 use diskscope::units;
+use diskscope::why::{DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -159,7 +158,7 @@ pub fn units_and_volumes(bytes: &[u8]) {
 
 /// What is printed of a sample.
 pub fn sampled(live: &Snapshot) {
-    assert!(!report::watch::watch_text(live, true).is_empty());
+    assert!(!report::watch::watch_text(live, report::watch::TextLayout::default()).is_empty());
     let line = report::watch::json_line(live).expect("a sample can be written");
     serde_json::from_str::<serde_json::Value>(&line).expect("one JSON value");
 }
@@ -367,78 +366,30 @@ fn drawn(mut state: AppState, screen: Screen) {
     }
 }
 
-/// A recording: it opens up to the damage.
+/// A recording: what is not damaged is read.
 pub fn recording(bytes: &[u8]) {
     let mut file = tempfile::NamedTempFile::new().expect("a place for a small file");
     file.write_all(bytes).expect("room for a small file");
-    opened(file.path(), bytes.len() as u64);
+    opened(file.path());
 }
 
-/// The same with the checksums put right, so that damage gets past them.
-pub fn recording_whose_sums_are_right(bytes: &[u8]) {
-    let mut bytes = bytes.to_vec();
-    match bytes.starts_with(&ring::RING_MAGIC) {
-        true => correct_sums_of_ring(&mut bytes),
-        false => correct_sums_of_frames(&mut bytes, frame::FILE_HEADER_BYTES, None),
+/// Lines of a recording and of a trigger in a ring, whose checksums are right.
+pub fn recorded_lines(lines: &[u8]) {
+    let ring = tempfile::tempdir().expect("a place for small files");
+    for name in ["samples-00000001.ndjson.gz", "trigger-00000002.ndjson.gz"] {
+        let mut recorder = FileRecorder::create(&ring.path().join(name), None).expect("a new file");
+        recorder.append(lines, None).expect("room for small files");
     }
-    recording(&bytes);
+    opened(ring.path());
 }
 
-fn correct_sums_of_frames(bytes: &mut [u8], mut at: usize, mut previous: Option<u32>) {
-    while let Some(head) = bytes.get(at..at + frame::FRAME_HEADER_BYTES) {
-        let head: [u8; frame::FRAME_HEADER_BYTES] = head.try_into().expect("so many bytes");
-        let Some((known, _)) = frame::decode_frame_header(&head) else {
-            break;
-        };
-        let begin = at + frame::FRAME_HEADER_BYTES;
-        let Some(payload) = bytes.get(begin..begin + known.payload_bytes) else {
-            break;
-        };
-        let sum = frame::frame_checksum(previous, &head[..24], payload);
-        bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
-        previous = previous.map(|_| sum);
-        at = begin + known.payload_bytes;
-    }
-}
-
-fn correct_sums_of_ring(bytes: &mut [u8]) {
-    let word = |at: usize| {
-        let word = bytes.get(at..at + 4)?;
-        Some(u32::from_le_bytes(word.try_into().expect("four bytes")))
-    };
-    let (Some(segment_bytes), Some(segment_count)) = (word(12), word(16)) else {
-        return;
-    };
-    let geometry = ring::RingGeometry {
-        segment_bytes,
-        segment_count: segment_count.min(64),
-    };
-    let head = geometry.encode();
-    if bytes.len() < head.len() {
-        return;
-    }
-    bytes[..head.len()].copy_from_slice(&head);
-    for segment in 0..geometry.segment_count as usize {
-        let at = usize::try_from(geometry.segment_offset(segment)).expect("64 bits");
-        let first = at + ring::SEGMENT_HEADER_BYTES;
-        let Some(head) = bytes.get_mut(at..first) else {
-            return;
-        };
-        let sequence = u64::from_le_bytes(head[8..16].try_into().expect("eight bytes"));
-        let (right, sum) = ring::encode_segment_header(sequence);
-        head.copy_from_slice(&right);
-        correct_sums_of_frames(bytes, first, Some(sum));
-    }
-}
-
-fn opened(path: &Path, size: u64) {
+fn opened(path: &Path) {
     let Ok(mut recording) = Recording::open(path) else {
         return;
     };
-    // The damage of a ring is in a segment of it.
-    let is_ring = std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(&ring::RING_MAGIC));
-    if let Some(damage) = recording.damage().filter(|_| !is_ring) {
-        assert_eq!(damage.intact_bytes + damage.damaged_bytes, size);
+    if let Some(damage) = recording.damage() {
+        let size = std::fs::metadata(&damage.path).expect("it was read").len();
+        assert!(damage.offset + damage.bytes <= size, "{damage:?}");
     }
     for trigger in 0..recording.trigger_marks().count().min(VIEWS) {
         if let Ok(Some(record)) = recording.read_trigger(trigger) {
@@ -481,7 +432,7 @@ fn diagnosed(window: &EvidenceWindow) {
 /// Everything that is made of a recorded view and its requests.
 fn recorded(live: Snapshot, requests: RequestsView) {
     let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
-    let text = report::watch::watch_text(&live, true);
+    let text = report::watch::watch_text(&live, report::watch::TextLayout::default());
     assert!(!text.contains(stray), "{text:?}");
     let line = report::watch::json_line(&live).expect("what was read can be written");
     assert!(!line.contains(stray), "{line:?}");

@@ -67,4 +67,4 @@ cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}
 [ -x "$program" ] || cargo build --quiet
 "$program" record tests/fuzz/seeds/recording/short.rec --interval 100ms --duration 500ms 2>/dev/null
-"$program" record tests/fuzz/seeds/recording/short.ring --ring 4MB --interval 100ms --duration 500ms 2>/dev/null
+zcat tests/fuzz/seeds/recording/short.rec >tests/fuzz/seeds/recording/short.ndjson

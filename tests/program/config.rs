@@ -58,7 +58,7 @@ fn every_value_has_its_source() {
 
 #[test]
 fn printed_configuration_is_a_configuration_file() {
-    let words = "interval = \"500ms\"\ntheme = \"light\"\nsort = \"io-wait\"\n\
+    let words = "interval = \"500ms\"\ntheme = \"light\"\nsort = \"IO%\"\n\
                  columns = [\"w/s\", \"%util\"]\nhidden_devices = [\"loop*\"]\n\
                  default_target = \"/srv\"\n";
     let first = configured(words);

@@ -1,10 +1,13 @@
 //! A ring survives a kill, and the next recorder continues it.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diskscope::recording::Recording;
+use diskscope::recording::{AppendResult, Recorder, Recording, RingRecorder, TriggerRecord};
+use diskscope::snapshot::{Snapshot, ViewBuilder};
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
@@ -65,24 +68,123 @@ fn ring_of_killed_recorder_is_whole_and_is_continued() {
     assert!(times.is_sorted(), "{times:?}");
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
-    let size = std::fs::metadata(&file).unwrap().len();
-    assert!(size <= 4_000_000, "{size}");
+    // They hold command lines of other users.
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&file), 0o700);
+    for file in std::fs::read_dir(&file).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
 }
 
 #[test]
-fn file_that_is_no_ring_is_never_overwritten() {
+fn directory_of_others_is_never_used() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("notes.txt");
-    let content = "not a ring, and nobody's to overwrite";
-    std::fs::write(&file, content).unwrap();
-    let refused = recorder(&file, &[]).output().unwrap();
-    let message = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(2), "{message}");
-    assert!(
-        message.contains("no recording made with --ring"),
-        "{message}"
+    let notes = directory.path().join("notes.txt");
+    std::fs::write(&notes, "mine").unwrap();
+    for (path, expected) in [
+        (directory.path(), "is no ring: it holds other files"),
+        (&notes, "it is a symbolic link, or no directory"),
+    ] {
+        let refused = recorder(path, &[]).output().unwrap();
+        let message = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+/// Bytes of all files in a directory.
+fn bytes_of(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).unwrap();
+    files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum()
+}
+
+/// A snapshot that compresses to about 40 kB.
+fn large_snapshot(index: u64) -> Snapshot {
+    let mut live = ViewBuilder::default().update(Arc::default());
+    let time = jiff::Timestamp::from_second(1_700_000_000 + index as i64).unwrap();
+    live.time = time.to_string().into();
+    let mut random = index + 1;
+    let mut digits = || {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{random:016x}")
+    };
+    live.notices = (0..20)
+        .map(|_| (0..200).map(|_| digits()).collect::<String>().into())
+        .collect();
+    live
+}
+
+#[test]
+fn ring_deletes_its_oldest_samples_and_keeps_triggers_longest() {
+    const SIZE: u64 = 4_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("day");
+    let mut ring = RingRecorder::open(&path, SIZE).unwrap();
+    let other = RingRecorder::open(&path, SIZE).unwrap_err();
+    assert!(other.to_string().contains("another recorder"), "{other}");
+    let trigger = |time_ms| TriggerRecord {
+        time_ms,
+        condition: "await(sda)>50ms".into(),
+        ..TriggerRecord::default()
+    };
+    let request = "{\"time_ns\":1,\"sector\":2}\n";
+    ring.append_trigger(trigger(7), request.as_bytes()).unwrap();
+    for index in 0..300 {
+        let appended = ring.append_snapshot(&large_snapshot(index)).unwrap();
+        assert_eq!(appended, AppendResult::Written);
+        let bytes = bytes_of(&path);
+        assert!(bytes <= SIZE && bytes == ring.size_bytes(), "{bytes}");
+    }
+    let mut recording = Recording::open(&path).unwrap();
+    let count = recording.view_count();
+    assert!((60..290).contains(&count), "{count}");
+    assert_eq!(
+        recording.read_view(count - 1).unwrap(),
+        Some(large_snapshot(299))
     );
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+    assert_eq!(
+        recording.read_view(0).unwrap(),
+        Some(large_snapshot(300 - count as u64))
+    );
+    assert_eq!(recording.read_trigger(0).unwrap(), Some(trigger(7)));
+    let mut requests = 0;
+    let counted = &mut |_: &str| {
+        requests += 1;
+        true
+    };
+    recording.for_each_trigger_request(0, counted).unwrap();
+    assert_eq!(requests, 1);
+    // Triggers take a quarter at most, each of these a twentieth.
+    let lines: String = (0..3000)
+        .map(|index| {
+            format!(
+                "{{\"time_ns\":{index},\"x\":{:?}}}\n",
+                large_snapshot(index).notices[0].get(..128)
+            )
+        })
+        .collect();
+    for time_ms in 0..30 {
+        ring.append_trigger(trigger(time_ms), lines.as_bytes())
+            .unwrap();
+        assert!(bytes_of(&path) <= SIZE);
+    }
+    let triggers = std::fs::read_dir(&path).unwrap().map(|file| file.unwrap());
+    let triggers =
+        triggers.filter(|file| file.file_name().to_string_lossy().starts_with("trigger-"));
+    let bytes: u64 = triggers.map(|file| file.metadata().unwrap().len()).sum();
+    assert!((SIZE / 8..=SIZE / 4).contains(&bytes), "{bytes}");
+    let recording = Recording::open(&path).unwrap();
+    assert!(recording.view_count() > 0);
+    assert_eq!(
+        recording.trigger_marks().last().map(|mark| mark.time_ms),
+        Some(29)
+    );
 }
 
 /// Reads blocks of a device, bypassing the cache.
@@ -185,14 +287,16 @@ fn trigger_keeps_requests_from_before_it() {
     assert!(after >= 600, "{after}: {:?}", trigger.requests);
     let printed = output_of(&["replay", "--triggers"], &file);
     assert!(printed.contains(&condition), "{printed}");
-    let before = std::fs::read(&file).unwrap();
+    let newest = std::fs::read_dir(&file).unwrap().next().unwrap();
+    let newest = newest.unwrap().path();
+    let before = std::fs::read(&newest).unwrap();
     let onto_itself = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["why", "-o"])
-        .args([&file, Path::new("--from"), &file])
+        .args([&newest, Path::new("--from"), &file])
         .output()
         .unwrap();
     assert_eq!(onto_itself.status.code(), Some(2), "{onto_itself:?}");
-    assert!(std::fs::read(&file).unwrap() == before, "it has changed");
+    assert!(std::fs::read(&newest).unwrap() == before, "it has changed");
     let found = output_of(&["why", "--json", "--from"], &file);
     let document: Value = serde_json::from_str(&found).unwrap();
     assert_eq!(document["schema"], "diskscope-diagnosis");

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let options = InterfaceOptions {
         ascii: false,
         mouse: true,
-        theme: diskscope::ui::theme::ThemeName::Auto,
+        theme: diskscope::tui::theme::ThemeName::Auto,
         preferences: diskscope::app::preferences::Preferences::default(),
         interval: Duration::from_secs(1),
     };

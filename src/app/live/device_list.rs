@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::name_pattern::matches_pattern;
 use crate::app::column_step::VisibleColumns;
+use crate::columns::{self, Column};
 use crate::drive::DriveKind;
 use crate::snapshot::SampleHistory;
 use crate::snapshot::device_folding::{DeviceFolding, Fold, FoldedDevices};
@@ -15,90 +16,25 @@ use crate::stats::sorting::SortList as _;
 /// go.
 const IDLE_AFTER_SAMPLES: usize = 30;
 
-/// A column by which devices can be sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DeviceColumn {
-    /// Kernel's name.
-    Name,
-    /// Reads completed per second.
-    Reads,
-    /// Writes completed per second.
-    Writes,
-    /// Bytes read per second.
-    ReadBytes,
-    /// Bytes written per second.
-    WriteBytes,
-    /// Mean time of reads.
-    ReadAwait,
-    /// Mean time of writes.
-    WriteAwait,
-    /// Mean number of requests in flight.
-    QueueSize,
-    /// Mean size of the requests.
-    RequestSize,
-    /// Fraction of time with a request in flight.
-    Utilization,
+/// A column of the devices.
+pub type DeviceColumn = &'static Column<DeviceView>;
+
+/// Key of the column that is always there.
+const NAME: &str = "device";
+
+/// The columns by which devices can be sorted, from left to right.
+#[must_use]
+pub fn sortable_columns() -> Vec<DeviceColumn> {
+    columns::on_screen()
+        .filter(|it| it.key != "label")
+        .collect()
 }
 
-impl DeviceColumn {
-    /// Every column, from left to right.
-    pub const ALL: [Self; 10] = [
-        Self::Name,
-        Self::Reads,
-        Self::Writes,
-        Self::ReadBytes,
-        Self::WriteBytes,
-        Self::ReadAwait,
-        Self::WriteAwait,
-        Self::QueueSize,
-        Self::RequestSize,
-        Self::Utilization,
-    ];
-
-    /// Its index in [`Self::ALL`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        let mut all = Self::ALL.iter();
-        all.position(|column| *column == self).unwrap_or(0)
-    }
-
-    /// Its heading without the unit, which is its name in the configuration: iostat's.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Name => "Device",
-            Self::Reads => "r/s",
-            Self::Writes => "w/s",
-            Self::ReadBytes => "rMB/s",
-            Self::WriteBytes => "wMB/s",
-            Self::ReadAwait => "r_await",
-            Self::WriteAwait => "w_await",
-            Self::QueueSize => "aqu-sz",
-            Self::RequestSize => "areq-sz",
-            Self::Utilization => "%util",
-        }
-    }
-
-    /// The columns that can be left out: all but the name.
-    #[must_use]
-    pub fn optional() -> &'static [Self] {
-        Self::ALL.split_first().map_or(&[], |(_, rest)| rest)
-    }
-
-    fn value(self, device: &DeviceView) -> Option<f64> {
-        match self {
-            Self::Name => None,
-            Self::Reads => device.read_ios_per_s,
-            Self::Writes => device.write_ios_per_s,
-            Self::ReadBytes => device.read_bytes_per_s,
-            Self::WriteBytes => device.write_bytes_per_s,
-            Self::ReadAwait => device.read_await_ns,
-            Self::WriteAwait => device.write_await_ns,
-            Self::QueueSize => device.queue_size,
-            Self::RequestSize => device.request_bytes,
-            Self::Utilization => device.busy,
-        }
-    }
+/// The columns that can be left out: all but the name.
+#[must_use]
+pub fn optional_columns() -> Vec<DeviceColumn> {
+    let columns = sortable_columns().into_iter();
+    columns.filter(|it| it.key != NAME).collect()
 }
 
 /// The order of the devices.
@@ -114,7 +50,7 @@ impl DeviceOrder {
     /// Moves the sort to the next visible column to the right or left; beyond the last one is the
     /// default order.
     pub fn step_column(&mut self, forward: bool, is_visible: impl Fn(DeviceColumn) -> bool) {
-        let visible = VisibleColumns::new(&DeviceColumn::ALL, self.column, is_visible);
+        let visible = VisibleColumns::new(&sortable_columns(), self.column, is_visible);
         let columns = visible.columns;
         self.column = match (visible.current_index, forward) {
             (None, true) => columns.first().copied(),
@@ -126,22 +62,10 @@ impl DeviceOrder {
     }
 
     fn compare(self, left: &DeviceView, right: &DeviceView) -> Ordering {
-        let ordering = match self.column {
-            None => Ordering::Equal,
-            Some(DeviceColumn::Name) => left.name.cmp(&right.name),
-            Some(column) => match (column.value(left), column.value(right)) {
-                (Some(left), Some(right)) => right.total_cmp(&left),
-                // Unknown values are last in both directions.
-                (Some(_), None) => return Ordering::Less,
-                (None, Some(_)) => return Ordering::Greater,
-                (None, None) => return Ordering::Equal,
-            },
-        };
-        if self.reversed {
-            ordering.reverse()
-        } else {
-            ordering
-        }
+        self.column.map_or(Ordering::Equal, |column| {
+            let descending = column.sorts_descending() != self.reversed;
+            column.compare(left, right, descending)
+        })
     }
 }
 
@@ -335,6 +259,10 @@ mod tests {
         }
     }
 
+    fn read_bytes() -> Option<DeviceColumn> {
+        columns::column("read_bytes_per_s")
+    }
+
     fn sample(devices: Vec<DeviceView>) -> Snapshot {
         let mut sample = ViewBuilder::default().update(std::sync::Arc::default());
         sample.devices = devices;
@@ -449,8 +377,8 @@ mod tests {
     fn devices_are_sorted_by_visible_columns_only() {
         let sample = machine();
         let mut order = DeviceOrder::default();
-        order.step_column(true, |column| column == DeviceColumn::ReadBytes);
-        assert_eq!(order.column, Some(DeviceColumn::ReadBytes));
+        order.step_column(true, |column| Some(column) == read_bytes());
+        assert_eq!(order.column, read_bytes());
         assert_eq!(
             listed(&sample, order, "", false),
             ["sda", "dm-0", "loop10", "sdb"]
@@ -460,7 +388,7 @@ mod tests {
             listed(&sample, order, "", false),
             ["sdb", "loop10", "dm-0", "sda"]
         );
-        order.step_column(true, |column| column == DeviceColumn::ReadBytes);
+        order.step_column(true, |column| Some(column) == read_bytes());
         assert_eq!(order.column, None);
     }
 

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::app::keymap::KeyCommand;
 use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
+use crate::columns::{self, Column};
 use crate::files::safe_text::SafeText;
 use crate::snapshot::view::{Snapshot, UnitView};
 use crate::stats::sorting::SortList as _;
@@ -41,15 +42,23 @@ impl UnitColumn {
         Self::ALL[(index + step) % count]
     }
 
-    /// The number that it sorts by; `None` for the name.
+    /// The columns of the table that it stands for.
+    #[must_use]
+    pub fn columns(self) -> Vec<&'static Column<UnitView>> {
+        let keys: &[&str] = match self {
+            Self::Bytes => &["read_bytes_per_s", "write_bytes_per_s"],
+            Self::Ios => &["read_ios_per_s", "write_ios_per_s"],
+            Self::Pressure => &["pressure_some"],
+            Self::Limit => &["limit_usage"],
+            Self::Name => &["name"],
+        };
+        keys.iter().filter_map(|key| columns::column(key)).collect()
+    }
+
+    /// The number that it sorts by: the sum of its columns; `None` for the name.
     fn value(self, unit: &UnitView) -> Option<f64> {
-        match self {
-            Self::Bytes => Some(unit.total_bytes_per_s()),
-            Self::Ios => Some(unit.read_ios_per_s? + unit.write_ios_per_s?),
-            Self::Pressure => unit.pressure_some,
-            Self::Limit => unit.limit_usage(),
-            Self::Name => None,
-        }
+        let columns = self.columns().into_iter();
+        columns.map(|column| column.number(unit)).sum()
     }
 
     /// The largest first, unknown values last; of equal ones the innermost, then alphabetically.

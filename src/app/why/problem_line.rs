@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::diagnosis::{Cause, CauseCode, CauseKey, Diagnosis, Severity};
+use crate::why::{Cause, CauseKey, Diagnosis, Severity};
 
 /// How long a problem has to be named first before the line appears, or names another one.
 const APPEAR_AFTER: Duration = Duration::from_secs(3);
@@ -35,7 +35,7 @@ fn problem(diagnosis: &Diagnosis) -> Option<&Cause> {
     diagnosis
         .causes
         .iter()
-        .find(|cause| cause.severity >= Severity::Warning && cause.code() != CauseCode::NotIo)
+        .find(|cause| cause.severity >= Severity::Warning && cause.code != "not-io")
 }
 
 impl ProblemLine {
@@ -99,14 +99,10 @@ impl ProblemLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnosis::CauseDetail;
 
     fn diagnosis(devices: &[&str]) -> Diagnosis {
         let cause = |device: &&str| {
-            let detail = CauseDetail::DeviceSlow {
-                at_fixed_rate: false,
-            };
-            let mut cause = Cause::new(detail, Severity::Warning, &"".into());
+            let mut cause = Cause::new("device-slow", Severity::Warning, &"".into());
             cause.device = Some((*device).into());
             cause
         };
@@ -191,9 +187,8 @@ mod tests {
         let mut line = ProblemLine::default();
         let mut note = diagnosis(&["a"]);
         note.causes[0].severity = Severity::Note;
-        let detail = CauseDetail::NotIo { memory: false };
         note.causes
-            .push(Cause::new(detail, Severity::Warning, &"".into()));
+            .push(Cause::new("not-io", Severity::Warning, &"".into()));
         for at in 0..30 {
             line.update(Duration::from_secs(at), Some(&note));
         }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::alerts::ConditionSet;
 use crate::cli::output::print_status_line;
 use crate::cli::pace;
-use crate::condition::ConditionSet;
 use crate::engine::CancellationToken;
 use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVAL};
 use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
-use crate::window_recorder::SCAN_INTERVAL;
+use crate::why::recorder::SCAN_INTERVAL;
 
 /// The time after a trigger.
 #[derive(Debug, Clone, Copy)]

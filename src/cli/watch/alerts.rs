@@ -6,52 +6,58 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
-use crate::cli::destination::Destination;
+use crate::alerts::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::time_option;
-use crate::cli::output::{converted, growing_destination, print_status_line};
-use crate::condition::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
-use crate::report::triggers;
+use crate::cli::output::print_status_line;
 use crate::snapshot::Snapshot;
 use crate::units::format_wait;
 
 /// Time between two looks at the commands that are still running at the end.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Options of `--exec`: name, placeholder, default, help.
+const EXEC_OPTIONS: [(&str, &str, Option<&str>, &str); 3] = [
+    (
+        "exec-interval",
+        "DURATION",
+        Some("1m"),
+        "start it at most once in this time for each condition",
+    ),
+    (
+        "exec-timeout",
+        "DURATION",
+        Some("30s"),
+        "end it when it takes longer",
+    ),
+    (
+        "exec-user",
+        "USER",
+        None,
+        "run it as this user (root), instead of the one who called sudo",
+    ),
+];
+
 /// The options.
-pub(super) fn arguments() -> [Arg; 5] {
-    [
-        Arg::new("on")
-            .long("on")
-            .value_name("CONDITION")
-            .action(ArgAction::Append)
-            .help(
-                "print only when this begins to hold, such as 'await(sda)>50ms for 3s'; repeatable \
-                 (docs/alerts.md)",
-            ),
-        Arg::new("exec")
-            .long("exec")
-            .value_name("COMMAND")
-            .requires("on")
-            .help("start this program then, without a shell; facts are in DISKSCOPE_... variables"),
-        Arg::new("exec-interval")
-            .long("exec-interval")
-            .value_name("DURATION")
-            .requires("exec")
-            .default_value("1m")
-            .help("start it at most once in this time for each condition"),
-        Arg::new("exec-timeout")
-            .long("exec-timeout")
-            .value_name("DURATION")
-            .requires("exec")
-            .default_value("30s")
-            .help("end it when it takes longer"),
-        Arg::new("exec-user")
-            .long("exec-user")
-            .value_name("USER")
-            .requires("exec")
-            .help("run it as this user (root), instead of the one who called sudo"),
-    ]
+pub(super) fn arguments() -> Vec<Arg> {
+    let on = Arg::new("on")
+        .long("on")
+        .value_name("CONDITION")
+        .action(ArgAction::Append)
+        .help(
+            "print only when this begins to hold, such as 'await(sda)>50ms for 3s'; repeatable \
+             (docs/alerts.md)",
+        );
+    let exec = Arg::new("exec")
+        .long("exec")
+        .value_name("COMMAND")
+        .requires("on")
+        .help("start this program then, without a shell; facts are in DISKSCOPE_... variables");
+    let others = EXEC_OPTIONS.map(|(name, value, default, help)| {
+        let option = Arg::new(name).long(name).value_name(value);
+        option.requires("exec").default_value(default).help(help)
+    });
+    [on, exec].into_iter().chain(others).collect()
 }
 
 /// The conditions that are watched.
@@ -178,34 +184,5 @@ fn outcome_text(outcome: &CommandOutcome) -> String {
             )
         }
         CommandOutcome::Ended(status, time) => format!("{status} after {}", format_wait(*time)),
-    }
-}
-
-/// Prints triggers.
-pub(super) struct TriggerWriter {
-    output: Destination,
-    is_json: bool,
-}
-
-impl TriggerWriter {
-    /// To stdout or to the file of `-o`.
-    pub(super) fn new(matches: &ArgMatches, is_json: bool) -> Result<Self, CommandFailure> {
-        Ok(Self {
-            output: growing_destination(matches)?,
-            is_json,
-        })
-    }
-
-    /// Writes the triggers of a sample; false if the reader closed stdout.
-    pub(super) fn write(&mut self, triggers: &[Trigger]) -> Result<bool, CommandFailure> {
-        let mut text = String::new();
-        for trigger in triggers {
-            text += &match self.is_json {
-                true => converted(triggers::trigger_json(trigger))?,
-                false => triggers::trigger_text(trigger),
-            };
-            text.push('\n');
-        }
-        Ok(self.output.write(&text)?)
     }
 }

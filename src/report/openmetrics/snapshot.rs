@@ -3,358 +3,31 @@
 use std::collections::BTreeMap;
 
 use super::exposition::{Exposition, Family, FamilyKind, Label};
-use crate::condition::Condition;
+use crate::alerts::Condition;
+use crate::columns::{Column, Entity, UnitCounters};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::sample::{
-    ControlGroupSample, DeviceIo, DiskCounters, PressureStall, RequestCounters, UnitKind,
-};
+use crate::probe::sample::{ControlGroupSample, DeviceIo, UnitKind};
 use crate::snapshot::Snapshot;
-use crate::snapshot::view::DeviceView;
-
-/// `/proc/diskstats` counts sectors of 512 bytes.
-const SECTOR_BYTES: f64 = 512.0;
-
-/// Name, type, unit and help of a family, and its value in a source and the view of it.
-type Row<S, V> = (
-    &'static str,
-    FamilyKind,
-    &'static str,
-    &'static str,
-    fn(&S, &V) -> Option<f64>,
-);
-
-use FamilyKind::{Counter, Gauge};
-
-fn family<S, V>(row: &Row<S, V>) -> Family<'static> {
-    Family {
-        name: row.0,
-        kind: row.1,
-        unit: row.2,
-        help: row.3,
-    }
-}
-
-fn seconds(milliseconds: u64) -> f64 {
-    milliseconds as f64 / 1e3
-}
-
-fn discards(disk: &DiskCounters, value: fn(&RequestCounters) -> f64) -> Option<f64> {
-    disk.discards.as_ref().map(value)
-}
-
-const DEVICE_ROWS: [Row<DiskCounters, DeviceView>; 20] = [
-    ("device_reads", Counter, "", "reads completed", |disk, _| {
-        Some(disk.reads.completed as f64)
-    }),
-    (
-        "device_reads_merged",
-        Counter,
-        "",
-        "reads merged into another request",
-        |disk, _| Some(disk.reads.merged as f64),
-    ),
-    (
-        "device_read_bytes",
-        Counter,
-        "bytes",
-        "bytes read",
-        |disk, _| Some(disk.reads.sectors as f64 * SECTOR_BYTES),
-    ),
-    (
-        "device_read_time_seconds",
-        Counter,
-        "seconds",
-        "time of all reads from allocation to completion; divided by the reads it is r_await",
-        |disk, _| Some(seconds(disk.reads.time_ms)),
-    ),
-    (
-        "device_writes",
-        Counter,
-        "",
-        "writes completed",
-        |disk, _| Some(disk.writes.completed as f64),
-    ),
-    (
-        "device_writes_merged",
-        Counter,
-        "",
-        "writes merged into another request",
-        |disk, _| Some(disk.writes.merged as f64),
-    ),
-    (
-        "device_written_bytes",
-        Counter,
-        "bytes",
-        "bytes written",
-        |disk, _| Some(disk.writes.sectors as f64 * SECTOR_BYTES),
-    ),
-    (
-        "device_write_time_seconds",
-        Counter,
-        "seconds",
-        "time of all writes from allocation to completion; divided by the writes it is w_await",
-        |disk, _| Some(seconds(disk.writes.time_ms)),
-    ),
-    (
-        "device_discards",
-        Counter,
-        "",
-        "discards completed",
-        |disk, _| discards(disk, |counters| counters.completed as f64),
-    ),
-    (
-        "device_discarded_bytes",
-        Counter,
-        "bytes",
-        "bytes discarded",
-        |disk, _| discards(disk, |counters| counters.sectors as f64 * SECTOR_BYTES),
-    ),
-    (
-        "device_discard_time_seconds",
-        Counter,
-        "seconds",
-        "time of all discards",
-        |disk, _| discards(disk, |counters| seconds(counters.time_ms)),
-    ),
-    (
-        "device_flushes",
-        Counter,
-        "",
-        "flushes of the drive cache completed",
-        |disk, _| disk.flushes.map(|flushes| flushes.completed as f64),
-    ),
-    (
-        "device_flush_time_seconds",
-        Counter,
-        "seconds",
-        "time of all flushes",
-        |disk, _| disk.flushes.map(|flushes| seconds(flushes.time_ms)),
-    ),
-    (
-        "device_io_time_seconds",
-        Counter,
-        "seconds",
-        "time with a request in flight; its rate is %util",
-        |disk, _| Some(seconds(disk.busy_ms)),
-    ),
-    (
-        "device_io_time_weighted_seconds",
-        Counter,
-        "seconds",
-        "that time multiplied by the requests in flight; its rate is aqu-sz",
-        |disk, _| Some(seconds(disk.weighted_ms)),
-    ),
-    (
-        "device_in_flight",
-        Gauge,
-        "",
-        "requests in flight",
-        |disk, _| Some(disk.in_flight as f64),
-    ),
-    (
-        "device_size_bytes",
-        Gauge,
-        "bytes",
-        "capacity",
-        |_, view| view.size_bytes.map(|bytes| bytes as f64),
-    ),
-    (
-        "device_dirty_bytes",
-        Gauge,
-        "bytes",
-        "written data for the device that is only in memory",
-        |_, view| view.dirty_bytes.map(|bytes| bytes as f64),
-    ),
-    (
-        "device_read_await_seconds",
-        Gauge,
-        "seconds",
-        "mean time of the reads since the previous sample",
-        |_, view| view.read_await_ns.map(|it| it / 1e9),
-    ),
-    (
-        "device_write_await_seconds",
-        Gauge,
-        "seconds",
-        "mean time of the writes since the previous sample",
-        |_, view| view.write_await_ns.map(|it| it / 1e9),
-    ),
-];
-
-fn stalled(pressure: Option<PressureStall>, full: bool) -> Option<f64> {
-    let pressure = pressure?;
-    let line = if full { pressure.full } else { pressure.some };
-    Some(line.total.as_secs_f64())
-}
-
-const SYSTEM_ROWS: [Row<SystemSample, Snapshot>; 14] = [
-    (
-        "pressure_some_seconds",
-        Counter,
-        "seconds",
-        "time in which some tasks waited for I/O",
-        |sample, _| stalled(sample.host.pressure, false),
-    ),
-    (
-        "pressure_full_seconds",
-        Counter,
-        "seconds",
-        "time in which all tasks waited for I/O",
-        |sample, _| stalled(sample.host.pressure, true),
-    ),
-    (
-        "pressure_some_ratio",
-        Gauge,
-        "ratio",
-        "share of the last 10 s in which some tasks waited for I/O",
-        |_, live| live.host.pressure_some,
-    ),
-    (
-        "pressure_full_ratio",
-        Gauge,
-        "ratio",
-        "share of the last 10 s in which all tasks waited for I/O",
-        |_, live| live.host.pressure_full,
-    ),
-    (
-        "memory_pressure_some_seconds",
-        Counter,
-        "seconds",
-        "time in which some tasks waited for memory",
-        |sample, _| stalled(sample.host.memory_pressure, false),
-    ),
-    (
-        "memory_pressure_full_seconds",
-        Counter,
-        "seconds",
-        "time in which all tasks waited for memory",
-        |sample, _| stalled(sample.host.memory_pressure, true),
-    ),
-    (
-        "swapped_in_bytes",
-        Counter,
-        "bytes",
-        "bytes read from swap",
-        |sample, _| sample.host.reclaim.map(|it| it.swapped_in_bytes as f64),
-    ),
-    (
-        "swapped_out_bytes",
-        Counter,
-        "bytes",
-        "bytes written to swap",
-        |sample, _| sample.host.reclaim.map(|it| it.swapped_out_bytes as f64),
-    ),
-    (
-        "refaulted_bytes",
-        Counter,
-        "bytes",
-        "bytes of files read again shortly after they were dropped from the page cache",
-        |sample, _| sample.host.reclaim.map(|it| it.refaulted_bytes as f64),
-    ),
-    (
-        "direct_reclaims",
-        Counter,
-        "",
-        "allocations that had to reclaim memory themselves",
-        |sample, _| sample.host.reclaim.map(|it| it.direct_reclaims as f64),
-    ),
-    (
-        "dirty_bytes",
-        Gauge,
-        "bytes",
-        "written data that is only in memory",
-        |_, live| live.host.dirty_bytes.map(|bytes| bytes as f64),
-    ),
-    (
-        "writeback_bytes",
-        Gauge,
-        "bytes",
-        "data that is being written to devices",
-        |_, live| live.host.writeback_bytes.map(|bytes| bytes as f64),
-    ),
-    (
-        "blocked_tasks",
-        Gauge,
-        "",
-        "tasks in uninterruptible sleep (state D), without threads of the kernel",
-        |_, live| live.blocked.as_ref().map(|tasks| tasks.len() as f64),
-    ),
-    (
-        "blocked_longest_seconds",
-        Gauge,
-        "seconds",
-        "longest of these sleeps so far; 0 without one",
-        |_, live| {
-            let tasks = live.blocked.as_ref()?;
-            Some(
-                tasks
-                    .first()
-                    .map_or(0.0, |task| task.blocked_ns as f64 / 1e9),
-            )
-        },
-    ),
-];
-
-/// A control group, and what it did at drives.
-const UNIT_ROWS: [Row<ControlGroupSample, Option<DeviceIo>>; 6] = [
-    ("unit_reads", Counter, "", "reads at drives", |_, drives| {
-        drives.map(|io| io.read_ios as f64)
-    }),
-    (
-        "unit_read_bytes",
-        Counter,
-        "bytes",
-        "bytes read at drives",
-        |_, drives| drives.map(|io| io.read_bytes as f64),
-    ),
-    (
-        "unit_writes",
-        Counter,
-        "",
-        "writes at drives",
-        |_, drives| drives.map(|io| io.write_ios as f64),
-    ),
-    (
-        "unit_written_bytes",
-        Counter,
-        "bytes",
-        "bytes written at drives",
-        |_, drives| drives.map(|io| io.written_bytes as f64),
-    ),
-    (
-        "unit_pressure_some_seconds",
-        Counter,
-        "seconds",
-        "time in which some tasks of the unit waited for I/O",
-        |group, _| stalled(group.pressure, false),
-    ),
-    (
-        "unit_pressure_full_seconds",
-        Counter,
-        "seconds",
-        "time in which all tasks of the unit waited for I/O",
-        |group, _| stalled(group.pressure, true),
-    ),
-];
+use crate::snapshot::view::{DeviceView, UnitView};
 
 const IO_ERRORS: Family<'_> = Family {
     name: "device_io_errors",
-    kind: Counter,
+    kind: FamilyKind::Counter,
     unit: "",
     help: "I/O errors in the kernel log since diskscope was started",
 };
 
 const FAILED_COMMANDS: Family<'_> = Family {
     name: "device_failed_commands",
-    kind: Counter,
+    kind: FamilyKind::Counter,
     unit: "",
     help: "commands that failed since the drive was found (SCSI), some of them harmless",
 };
 
 const CONDITION_FIRING: Family<'_> = Family {
     name: "condition_firing",
-    kind: Gauge,
+    kind: FamilyKind::Gauge,
     unit: "",
     help: "1 while the condition of --on holds, for as long as it demands, for anything in its scope",
 };
@@ -374,19 +47,15 @@ impl SnapshotMetrics {
         conditions: impl Iterator<Item = (&'a Condition, bool)>,
     ) -> String {
         let mut exposition = Exposition::default();
-        add_rows(&mut exposition, &SYSTEM_ROWS, (sample, live), &[]);
+        add_row(&mut exposition, live, Some(sample), &[]);
         add_devices(&mut exposition, sample, live);
         self.add_errors(&mut exposition, sample, live);
         add_units(&mut exposition, sample, live);
         exposition.declare(&CONDITION_FIRING);
         for (condition, fires) in conditions {
-            let value = f64::from(u8::from(fires));
             let text = condition.to_string();
-            exposition.add(
-                &CONDITION_FIRING,
-                &[("condition", text.as_str())],
-                Some(value),
-            );
+            let labels = [("condition", text.as_str())];
+            exposition.add(&CONDITION_FIRING, &labels, Some(f64::from(u8::from(fires))));
         }
         exposition.render()
     }
@@ -405,60 +74,95 @@ impl SnapshotMetrics {
         }
         if live.io_errors.is_some() {
             for (device, count) in &self.io_errors {
-                exposition.add(
-                    &IO_ERRORS,
-                    &[("device", device.as_str())],
-                    Some(*count as f64),
-                );
+                let labels = [("device", device.as_str())];
+                exposition.add(&IO_ERRORS, &labels, Some(*count as f64));
             }
         }
         let counted = sample.io_errors.iter().flat_map(|it| &it.command_errors);
         for (device, count) in counted {
             let device = SafeText::from(device);
+            let labels = [("device", device.as_str())];
+            exposition.add(&FAILED_COMMANDS, &labels, Some(*count as f64));
+        }
+    }
+}
+
+/// The samples of one row of an entity: its counters, and the gauges that no counter replaces.
+fn add_row<E: Entity>(
+    exposition: &mut Exposition,
+    view: &E,
+    counters: Option<&E::Counters>,
+    labels: &[Label<'_>],
+) {
+    for column in E::COLUMNS {
+        if let (Some(name), Some(counter)) = (column.counter_name(), &column.counter) {
+            let value = counters.and_then(|counters| (counter.get)(counters));
             exposition.add(
-                &FAILED_COMMANDS,
-                &[("device", device.as_str())],
-                Some(*count as f64),
+                &family(&name, FamilyKind::Counter, counter.unit, column),
+                labels,
+                value,
+            );
+        }
+        if let Some(name) = column.gauge_name() {
+            let (unit, factor) = column.unit.base();
+            let value = column.number(view).map(|value| value / factor);
+            exposition.add(
+                &family(&name, FamilyKind::Gauge, unit, column),
+                labels,
+                value,
             );
         }
     }
 }
 
-fn add_rows<S, V>(
-    exposition: &mut Exposition,
-    rows: &[Row<S, V>],
-    (source, view): (&S, &V),
-    labels: &[Label<'_>],
-) {
-    for row in rows {
-        exposition.add(&family(row), labels, (row.4)(source, view));
+/// Names the families of an entity, of which there may be no row.
+fn declare<E: Entity>(exposition: &mut Exposition) {
+    for column in E::COLUMNS {
+        if let (Some(name), Some(counter)) = (column.counter_name(), &column.counter) {
+            exposition.declare(&family(&name, FamilyKind::Counter, counter.unit, column));
+        }
+        if let Some(name) = column.gauge_name() {
+            exposition.declare(&family(
+                &name,
+                FamilyKind::Gauge,
+                column.unit.base().0,
+                column,
+            ));
+        }
+    }
+}
+
+fn family<'a, E: Entity>(
+    name: &'a str,
+    kind: FamilyKind,
+    unit: &'a str,
+    column: &'a Column<E>,
+) -> Family<'a> {
+    Family {
+        name,
+        kind,
+        unit,
+        help: column.help,
     }
 }
 
 fn add_devices(exposition: &mut Exposition, sample: &SystemSample, live: &Snapshot) {
-    for row in &DEVICE_ROWS {
-        exposition.declare(&family(row));
-    }
+    declare::<DeviceView>(exposition);
     for view in &live.devices {
-        let mut disks = sample.disks.iter();
-        let counters = disks.find(|disk| *disk.name == *view.name);
-        let Some(counters) = counters else { continue };
-        let by_id = view.by_id.as_deref().unwrap_or_default();
+        let counters = sample.disks.iter().find(|disk| *disk.name == *view.name);
         let labels = [
             ("device", &*view.name),
             ("label", &*view.label),
-            ("by_id", by_id),
+            ("by_id", view.by_id.as_deref().unwrap_or_default()),
         ];
-        add_rows(exposition, &DEVICE_ROWS, (counters, view), &labels);
+        add_row(exposition, view, counters, &labels);
     }
 }
 
 /// Services, containers and slices: sessions and scopes come and go, and each would leave a series
 /// behind.
 fn add_units(exposition: &mut Exposition, sample: &SystemSample, live: &Snapshot) {
-    for row in &UNIT_ROWS {
-        exposition.declare(&family(row));
-    }
+    declare::<UnitView>(exposition);
     let media: Vec<(u32, u32)> = sample
         .disks
         .iter()
@@ -468,17 +172,12 @@ fn add_units(exposition: &mut Exposition, sample: &SystemSample, live: &Snapshot
         })
         .map(|disk| disk.device_number)
         .collect();
-    let groups = sample
-        .control_groups
-        .iter()
-        .flat_map(|groups| &groups.groups);
-    for group in groups.filter(|group| group.is_unit && has_series(group.unit.kind)) {
-        let drives = group.io.as_ref().map(|devices| {
-            let own = devices.iter().filter(|io| media.contains(&io.device));
-            own.fold(DeviceIo::default(), sum)
-        });
-        let labels = [("unit", &*group.unit.name), ("path", &*group.unit.path)];
-        add_rows(exposition, &UNIT_ROWS, (group, &drives), &labels);
+    for view in live.units.iter().flatten().filter(|it| has_series(it.kind)) {
+        let groups = sample.control_groups.iter().flat_map(|it| &it.groups);
+        let mut own = groups.filter(|group| group.is_unit && *group.unit.path == *view.path);
+        let counters = own.next().map(|group| counters_of(group, &media));
+        let labels = [("unit", &*view.name), ("path", &*view.path)];
+        add_row(exposition, view, counters.as_ref(), &labels);
     }
 }
 
@@ -489,19 +188,28 @@ fn has_series(kind: UnitKind) -> bool {
     )
 }
 
-fn sum(total: DeviceIo, io: &DeviceIo) -> DeviceIo {
-    DeviceIo {
-        device: total.device,
-        read_bytes: total.read_bytes.saturating_add(io.read_bytes),
-        written_bytes: total.written_bytes.saturating_add(io.written_bytes),
-        read_ios: total.read_ios.saturating_add(io.read_ios),
-        write_ios: total.write_ios.saturating_add(io.write_ios),
+/// The counters of a group, at drives only.
+fn counters_of(group: &ControlGroupSample, media: &[(u32, u32)]) -> UnitCounters {
+    let at_drives = |devices: &Vec<DeviceIo>| {
+        let own = devices.iter().filter(|io| media.contains(&io.device));
+        own.fold(DeviceIo::default(), |total, io| DeviceIo {
+            device: total.device,
+            read_bytes: total.read_bytes.saturating_add(io.read_bytes),
+            written_bytes: total.written_bytes.saturating_add(io.written_bytes),
+            read_ios: total.read_ios.saturating_add(io.read_ios),
+            write_ios: total.write_ios.saturating_add(io.write_ios),
+        })
+    };
+    UnitCounters {
+        drives: group.io.as_ref().map(at_drives),
+        pressure: group.pressure,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::sample::{DiskCounters, RequestCounters};
     use crate::snapshot::ViewBuilder;
     use crate::snapshot::view::IoErrorsView;
 
@@ -584,17 +292,19 @@ mod tests {
 
     #[test]
     fn families_end_in_their_unit_and_have_help_without_quotes() {
-        fn check<S, V>(rows: &[Row<S, V>]) {
-            for (name, _, unit, help, _) in rows {
-                assert!(
-                    unit.is_empty() || name.ends_with(&format!("_{unit}")),
-                    "{name}"
-                );
+        fn check<E: Entity>() {
+            for column in E::COLUMNS.iter().filter(|it| it.is_number()) {
+                let (unit, name) = match &column.counter {
+                    Some(counter) => (counter.unit, counter.name.to_owned()),
+                    None => (column.unit.base().0, column.gauge_name().unwrap()),
+                };
+                assert!(name.ends_with(unit), "{name}");
+                let help = column.help;
                 assert!(!help.is_empty() && !help.contains(['"', '\\']), "{name}");
             }
         }
-        check(&DEVICE_ROWS);
-        check(&SYSTEM_ROWS);
-        check(&UNIT_ROWS);
+        check::<DeviceView>();
+        check::<Snapshot>();
+        check::<UnitView>();
     }
 }

@@ -10,10 +10,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::bench::ChartSpec;
 use crate::session::document::{Findings, Series, SeriesId, SeriesKind};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget, curve_symbol};
-use crate::ui::widgets::text::cut_end;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::plot::{AxisMark, PlotCurve, PlotWidget, curve_symbol};
+use crate::tui::widgets::text::cut_end;
 
 /// Roles of the second, third ... series of a chart.
 const FURTHER_SERIES_ROLES: [StyleRole; 3] =

@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::report::goals;
 use crate::session::document::{Findings, Severity, SloResult, Verdict};
 use crate::stats::sorting::SortList as _;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{cut_end, right_aligned, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::{cut_end, right_aligned, wrap_text};
 
 /// Lines of the checks with their evidence and advice, the most severe first, then of the objectives,
 /// those that were missed first: an objective that an invalid run meets is not met.

@@ -24,10 +24,10 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::consent::{DrawnLines, OverwriteQuestion};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_start, prompted_input_line, wrap_text};
 use crate::ui::bench::forecast::cost_lines;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_start, prompted_input_line, wrap_text};
 
 /// Longer lines are hard to read.
 const MAX_WIDTH: u16 = 100;

@@ -7,10 +7,10 @@ use ratatui::widgets::Widget;
 
 use crate::session::document::LatencySummary;
 use crate::stats::sorting::SortList as _;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::histogram::HistogramWidget;
-use crate::ui::widgets::text::grouped_thousands;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::histogram::HistogramWidget;
+use crate::tui::widgets::text::grouped_thousands;
 use crate::units;
 
 /// Title; where space is short, only the number of requests is shown.

@@ -7,8 +7,8 @@ use ratatui::widgets::Widget;
 
 use crate::app::launcher::LauncherState;
 use crate::bench::Forecast;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::wrap_text;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::wrap_text;
 use crate::units;
 
 /// Draws what the job will do, or why it cannot be run, and the next step.

@@ -8,8 +8,8 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::session::document::{Findings, Metric, MetricId, MetricUnit};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::digits::large_digits;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::digits::large_digits;
 
 /// Columns between two metrics.
 const METRIC_GAP: u16 = 4;

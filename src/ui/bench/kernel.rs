@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::session::document::{BenchmarkRun, KernelCounts, LatencyByDirection, StageBreakdown};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::text::{cut_end, grouped_thousands};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
 /// Relative difference up to which the kernel's count of requests is considered equal to that of the issued ones.

@@ -20,13 +20,13 @@ use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};
 use crate::app::{TargetChoice, TargetGroup};
 use crate::bench::{BENCHMARKS, BenchmarkGroup};
-use crate::ui::bench::forecast;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::table::{TableColumn, TableWidget};
+use crate::tui::widgets::text::{
     cut_end, cut_start, input_line, prompted_input_line, unknown_value, wrap_text,
 };
+use crate::ui::bench::forecast;
 use crate::units;
 
 /// Minimum width for an explanation of the benchmark next to the form.

@@ -14,7 +14,7 @@ pub(super) mod running;
 mod table;
 
 use crate::bench::Benchmark;
-use crate::ui::theme::StyleRole;
+use crate::tui::theme::StyleRole;
 
 /// The role of a benchmark's curves: reads or writes.
 fn role_of(benchmark: &dyn Benchmark) -> StyleRole {

@@ -11,12 +11,12 @@ use crate::app::viewport::Viewport;
 use crate::bench;
 use crate::bench::ChartShape;
 use crate::session::document::BenchmarkRun;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::text::right_aligned;
 use crate::ui::bench::kernel::KernelPanel;
 use crate::ui::bench::table::PivotTable;
 use crate::ui::bench::{chart, distribution, kernel, role_of};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::text::right_aligned;
 
 /// Minimum width for two pages side by side.
 const TWO_PAGES_MIN_WIDTH: u16 = 110;

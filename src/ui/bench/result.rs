@@ -20,13 +20,13 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::result::ResultState;
 use crate::session::document::{BenchmarkRun, Metric, RunState};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::{split_heading, with_side_margins};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::ui::bench::kernel::KernelPanel;
 use crate::ui::bench::table::PivotTable;
 use crate::ui::bench::{checks, headline, kernel, pages, role_of};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::{split_heading, with_side_margins};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::{bench, units};
 
 /// Minimum width for the block layer's statistics next to the checks.

@@ -19,11 +19,11 @@ use crate::bench::{ChartShape, ChartSpec, RunEvent, RunProgress, framework};
 use crate::session::document::{
     AxisQuantity, Findings, LatencySummary, Metric, MetricId, Series, SeriesId, SeriesKind,
 };
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::bar::bar;
+use crate::tui::widgets::text::{cut_end, grouped_thousands};
 use crate::ui::bench::{chart, checks, distribution, headline, kernel, role_of};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::bar::bar;
-use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
 /// Minimum height for gaps and for more than one line of checks.
@@ -104,7 +104,7 @@ fn draw_scratch_fill(done: u64, total: u64, theme: Theme, row: Rect, body: Rect,
     line.render(row, buf);
     let why = "The file is filled with random data first: reads of unwritten blocks would not \
                reach the drive. It has no name, and its space is freed when diskscope exits.";
-    let lines = crate::ui::widgets::text::wrap_text(why, body.width.min(90));
+    let lines = crate::tui::widgets::text::wrap_text(why, body.width.min(90));
     for (row, line) in body.rows().zip(lines) {
         Line::styled(line, theme.role_style(StyleRole::Faint)).render(row, buf);
     }

@@ -17,11 +17,11 @@ use crate::files::safe_text::SafeText;
 use crate::session::document::{
     Findings, Metric, MetricIndex, MetricTable, MetricTableRow, MetricUnit,
 };
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::bar::bar;
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, unknown_value};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::bar::bar;
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, unknown_value};
 
 /// Columns between two columns of the table, where there is room.
 const COLUMN_GAP: usize = 3;

@@ -12,8 +12,8 @@ use crate::app::live::LiveState;
 use crate::app::replay::usual_interval_ms;
 use crate::bench::ChartShape;
 use crate::session::document::{ChartAxis, MetricUnit};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::plot::{PlotCurve, PlotWidget};
 use crate::units;
 
 /// Smallest and largest number of samples on the time axis.

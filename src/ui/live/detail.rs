@@ -9,10 +9,10 @@ use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::files::safe_text::SafeText;
 use crate::snapshot::view::{ProcessView, is_delay_accounting_notice, is_other_users_notice};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::wrap_text;
 use crate::ui::live::rows::{beside, fact_line};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// Part of the height that the command may take above the facts.

@@ -16,12 +16,12 @@ use crate::snapshot::advice::{self, TuningAdvice};
 use crate::snapshot::history::DevicePoint;
 use crate::snapshot::view::DeviceView;
 use crate::snapshot::{Snapshot, stack};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::command::command_lines;
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{grouped_thousands, wrap_text};
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{fact_line, wrap_facts};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::command::command_lines;
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{grouped_thousands, wrap_text};
 use crate::units;
 
 /// Minimum width for charts beside the facts.

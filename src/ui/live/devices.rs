@@ -5,40 +5,31 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::live::device_list::{DeviceColumn, DeviceList, ListedAncestors, mount_point};
+use crate::app::live::device_list::{
+    DeviceColumn, DeviceList, ListedAncestors, mount_point, optional_columns,
+};
 use crate::app::live::{LiveList, LiveState};
+use crate::columns::swap::SwapTraffic;
+use crate::columns::{self, Column, Value};
 use crate::files::safe_text::SafeText;
 use crate::report::devices;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::DevicePoint;
 use crate::snapshot::view::DeviceView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::bar::sparkline;
+use crate::tui::widgets::table::EntityTable;
+use crate::tui::widgets::text::{cut_end, unknown_value};
 use crate::ui::live::rows::take_bottom;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::bar::sparkline;
-use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, fit_columns, number_cell};
-use crate::ui::widgets::text::{cut_end, grouped_thousands, unknown_value};
 use crate::units;
 
-/// Name, label, the columns of [`DeviceColumn::ALL`] from the second on, and the sparkline.
-const COLUMNS: [TableColumn; 12] = [
-    TableColumn::text("DEVICES", 9, 5, 0),
-    TableColumn::text("", 15, 23, 9),
-    TableColumn::numeric("r/s", "r/s", 7, 0),
-    TableColumn::numeric("w/s", "w/s", 7, 0),
-    TableColumn::numeric("rMB/s", "rMB/s", 6, 0),
-    TableColumn::numeric("wMB/s", "wMB/s", 6, 0),
-    TableColumn::numeric("r_await ms", "r_await", 7, 2),
-    TableColumn::numeric("w_await ms", "w_await", 7, 3),
-    TableColumn::numeric("aqu-sz", "aqu-sz", 6, 0),
-    TableColumn::numeric("areq-sz", "areq-sz", 8, 5),
-    TableColumn::numeric("%util", "%util", 5, 0),
-    TableColumn::text("MB/s, max at right", 18, 46, 8),
-];
-/// Indices of the columns that have totals.
-const FIRST_RATE: usize = 2;
-const LAST_RATE: usize = 5;
-/// Index of the sparkline.
-const SPARKLINE: usize = 11;
+/// Throughput of the last samples, which only the screen has.
+static SPARKLINE: Column<DeviceView> = Column::text(
+    "history",
+    "MB/s, max at right",
+    |_| Value::Absent,
+    (18, 46, 8),
+);
 /// Least and most samples by which a sparkline is moved at once: moving it redraws every cell.
 const SPARKLINE_MOVE_STEPS: (u16, u16) = (4, 8);
 /// Width of the number beside the sparkline.
@@ -46,15 +37,6 @@ const SPARKLINE_NUMBER_WIDTH: u16 = 6;
 
 /// Utilization above which a device that serves one request at a time is saturated.
 const SATURATED_UTILIZATION: f64 = 0.9;
-
-/// Index of a column in [`COLUMNS`].
-fn column_index(column: DeviceColumn) -> usize {
-    match column {
-        DeviceColumn::Name => 0,
-        // The label is behind the name.
-        other => other.index() + 1,
-    }
-}
 
 /// Number of rows that the list needs: with its heading, and a line for what is folded.
 pub(super) fn row_count(list: &DeviceList<'_>) -> u16 {
@@ -77,37 +59,32 @@ pub(super) fn draw(
     let rows = &list.rows;
     let all = live.snapshot.as_ref().map_or(&[][..], |it| &it.devices);
     let ancestors = ListedAncestors::new(rows, all);
-    let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
+    let swap = live.snapshot.as_deref().and_then(SwapTraffic::of);
+    let cell = |row: usize, column: &Column<DeviceView>, width: u16| {
         let device = rows[row];
-        match column {
-            0 => name_cell(device, &ancestors, width, theme),
-            1 => label_cell(device, all, width, theme),
-            SPARKLINE => sparkline_cell(live, device, width, theme),
-            column => metric_cell(device, column, theme),
+        match column.key {
+            "device" => Some(name_cell(device, &ancestors, width, theme)),
+            "label" => Some(label_cell(device, all, swap.as_ref(), width, theme)),
+            "busy" => Some(utilization_cell(device, theme)),
+            "history" => Some(sparkline_cell(live, device, width, theme)),
+            _ => None,
         }
     };
-    let columns = shown_columns(&live.shown_columns);
-    let drawn: Vec<usize> = fit_columns(&columns, area.width).indices().collect();
-    let sortable = DeviceColumn::ALL.into_iter();
-    live.device_columns.record(
-        sortable
-            .filter(|column| drawn.contains(&column_index(*column)))
-            .map(DeviceColumn::index),
-    );
     let order = live.visible_device_order();
-    let table = TableWidget {
-        columns: &columns,
-        row_count: rows.len(),
+    let sorted_by: Vec<_> = order.column.into_iter().collect();
+    let table = EntityTable {
+        title: "DEVICES",
+        columns: &shown_columns(&live.shown_columns),
+        rows,
         cell: &cell,
         selected_row: selected_row(rows, live),
-        sorted_by: order.column.map(|column| SortMark {
-            column: column_index(column),
-            second_column: None,
-            descending: order.reversed == (column == DeviceColumn::Name),
-        }),
+        sorted_by: &sorted_by,
+        descending: order.column.is_some_and(Column::sorts_descending) != order.reversed,
         theme,
     };
-    (&table).render(area, buf);
+    let drawn = table.draw(area, buf);
+    live.device_columns
+        .record(drawn.iter().map(|column| column.index()));
     if rows.is_empty() && area.height > 1 {
         let row = Rect::new(area.x, area.y + 1, area.width, 1);
         let text = if live.device_filter.is_empty() {
@@ -119,15 +96,13 @@ pub(super) fn draw(
     }
 }
 
-/// The columns without those that the user leaves out; all if `shown` is empty.
-fn shown_columns(shown: &[DeviceColumn]) -> [TableColumn; COLUMNS.len()] {
-    let mut columns = COLUMNS;
-    let optional = DeviceColumn::optional().iter();
-    for column in optional.filter(|column| !shown.is_empty() && !shown.contains(column)) {
-        let index = column_index(*column);
-        columns[index] = columns[index].left_out();
-    }
-    columns
+/// The columns without those that the user leaves out, and the sparkline; all if `shown` is empty.
+fn shown_columns(shown: &[DeviceColumn]) -> Vec<DeviceColumn> {
+    let optional = optional_columns();
+    let is_shown =
+        |it: &DeviceColumn| shown.is_empty() || shown.contains(it) || !optional.contains(it);
+    let columns = columns::on_screen().filter(is_shown);
+    columns.chain([&SPARKLINE]).collect()
 }
 
 /// What is not listed, and the key that lists it.
@@ -137,7 +112,13 @@ fn folded_text(list: &DeviceList<'_>) -> String {
 
 /// Draws the rates of all media in the columns of the list, unless there is only one: devices on top
 /// of others are not counted again.
-pub(super) fn draw_totals(sample: &Snapshot, theme: Theme, row: Rect, buf: &mut Buffer) {
+pub(super) fn draw_totals(
+    live: &LiveState,
+    sample: &Snapshot,
+    theme: Theme,
+    row: Rect,
+    buf: &mut Buffer,
+) {
     let media = || sample.devices.iter().filter(|device| device.is_medium());
     if media().count() == 1 {
         return;
@@ -151,12 +132,17 @@ pub(super) fn draw_totals(sample: &Snapshot, theme: Theme, row: Rect, buf: &mut 
         write_bytes_per_s: sum(|device| device.write_bytes_per_s),
         ..DeviceView::default()
     };
-    let cell = |column: usize| match column {
-        0 => Some(Line::styled("total", theme.role_style(StyleRole::Faint))),
-        FIRST_RATE..=LAST_RATE => Some(metric_cell(&total, column, theme)),
-        _ => None,
+    let table = EntityTable {
+        title: "",
+        columns: &shown_columns(&live.shown_columns),
+        rows: &[],
+        cell: &|_, _, _| None,
+        selected_row: None,
+        sorted_by: &[],
+        descending: false,
+        theme,
     };
-    fit_columns(&COLUMNS, row.width).draw_row(&COLUMNS, cell, row, buf);
+    table.draw_row("total", &total, row, buf);
 }
 
 /// The selected line, if the devices are focused.
@@ -180,11 +166,19 @@ fn name_cell(
     Line::raw(cut_end(&name, width, theme))
 }
 
-fn label_cell(device: &DeviceView, all: &[DeviceView], width: u16, theme: Theme) -> Line<'static> {
+fn label_cell(
+    device: &DeviceView,
+    all: &[DeviceView],
+    swap: Option<&SwapTraffic<'_>>,
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
     let size = device
         .size_bytes
         .map(|bytes| units::format_capacity(bytes as f64));
+    let swap = swap.filter(|swap| swap.is_on(device, all));
     let parts: Vec<_> = [
+        swap.map(|swap| swap.text().into()),
         Some(SafeText::from(devices::device_description(all, device))),
         size.map(Into::into),
         mount_point(device, all).map(SafeText::from),
@@ -203,26 +197,6 @@ fn label_cell(device: &DeviceView, all: &[DeviceView], width: u16, theme: Theme)
     )
 }
 
-fn metric_cell(device: &DeviceView, column: usize, theme: Theme) -> Line<'static> {
-    let milli = |value: f64| units::format_three_digits(value / 1e6);
-    let (value, format, role): (_, &dyn Fn(f64) -> String, _) = match column {
-        2 => (device.read_ios_per_s, &grouped_thousands, StyleRole::Read),
-        3 => (device.write_ios_per_s, &grouped_thousands, StyleRole::Write),
-        4 => (device.read_bytes_per_s, &format_megabytes, StyleRole::Read),
-        5 => (
-            device.write_bytes_per_s,
-            &format_megabytes,
-            StyleRole::Write,
-        ),
-        6 => return await_cell(device.read_await_ns, device.read_ios_per_s, milli, theme),
-        7 => return await_cell(device.write_await_ns, device.write_ios_per_s, milli, theme),
-        8 => (device.queue_size, &one_digit, StyleRole::Plain),
-        9 => return request_size_cell(device, theme),
-        _ => return utilization_cell(device, theme),
-    };
-    number_cell(value, format, role, theme)
-}
-
 /// Bytes per second in MB/s, in at most six characters below 1 TB/s.
 fn format_megabytes(bytes: f64) -> String {
     let megabytes = bytes / 1e6;
@@ -231,38 +205,6 @@ fn format_megabytes(bytes: f64) -> String {
     } else {
         format!("{megabytes:.0}")
     }
-}
-
-fn one_digit(value: f64) -> String {
-    format!("{value:.1}")
-}
-
-/// A mean time: without completed requests there is none, which differs from unknown.
-fn await_cell(
-    time: Option<f64>,
-    rate: Option<f64>,
-    format: impl Fn(f64) -> String,
-    theme: Theme,
-) -> Line<'static> {
-    if time.is_none() && rate == Some(0.0) {
-        return Line::styled("-", theme.role_style(StyleRole::Faint));
-    }
-    number_cell(time, format, StyleRole::Plain, theme)
-}
-
-fn request_size_cell(device: &DeviceView, theme: Theme) -> Line<'static> {
-    let Some(bytes) = device.request_bytes else {
-        let idle = device.read_ios_per_s == Some(0.0) && device.write_ios_per_s == Some(0.0);
-        return if idle {
-            Line::styled("-", theme.role_style(StyleRole::Faint))
-        } else {
-            Line::from(unknown_value(theme))
-        };
-    };
-    let size = units::format_block_size((bytes / 512.0).round() * 512.0);
-    let (number, unit) = size.split_once(' ').unwrap_or((&size, ""));
-    let number = number.split('.').next().unwrap_or(number);
-    Line::raw(format!("{number} {unit}"))
 }
 
 fn utilization_cell(device: &DeviceView, theme: Theme) -> Line<'static> {

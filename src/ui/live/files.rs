@@ -11,10 +11,10 @@ use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
 use crate::report::files::needed_content_note;
 use crate::snapshot::files::{DeletedView, FileView};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::command::command_lines;
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::command::command_lines;
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::units;
 
 /// Columns before the path.

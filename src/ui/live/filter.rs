@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::{LiveList, LiveState};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::input_line;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::input_line;
 
 /// Draws the filter of the focused list, and how many lines match it.
 pub(super) fn draw_filter(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {

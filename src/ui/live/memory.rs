@@ -9,12 +9,12 @@ use crate::app::live::LiveState;
 use crate::session::document::MetricUnit;
 use crate::snapshot::history::HostPoint;
 use crate::snapshot::view::{DeviceView, GrowingFile, HostView};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::cut_start;
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::device::dirty_text;
 use crate::ui::live::rows::{beside, fact_line};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::cut_start;
 use crate::units;
 
 /// Maximum number of listed devices with dirty memory.

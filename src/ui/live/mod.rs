@@ -31,11 +31,11 @@ use crate::app::live::{LivePane, LiveState};
 use crate::app::viewport::Viewport;
 use crate::files::safe_text::SafeText;
 use crate::snapshot::view::{is_delay_accounting_notice, is_other_users_notice, is_units_notice};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::text::{cut_end, right_aligned};
 use crate::ui::live::filter::draw_filter;
 use crate::ui::live::rows::{take_bottom, take_top};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::text::{cut_end, right_aligned};
 
 /// Minimum width for details of the selected process beside the list.
 const DETAIL_MIN_WIDTH: u16 = 140;
@@ -79,7 +79,7 @@ pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer)
     let devices = take_top(&mut area, devices::row_count(&listed).min(max));
     devices::draw(&listed, live, theme, devices, buf);
     let gap = take_top(&mut area, 1);
-    devices::draw_totals(sample, theme, gap, buf);
+    devices::draw_totals(live, sample, theme, gap, buf);
     if listed.rows.iter().any(|device| !device.serves_serially) {
         // At most as wide as the columns without totals.
         let note = if gap.width >= WIDE_NOTE_MIN_WIDTH {

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::{unknown_value, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::{unknown_value, wrap_text};
 
 /// A label and its value; `None` is n/a.
 pub(super) fn fact_line(name: &str, value: Option<String>, theme: Theme) -> Line<'static> {
@@ -97,7 +97,7 @@ pub(super) const FACT_NAME_WIDTH: usize = 18;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::theme::Theme;
+    use crate::tui::theme::Theme;
 
     #[test]
     fn wide_fact_continues_below_its_value() {

@@ -9,10 +9,10 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::app::replay::{ReplayInput, ReplayTimeline};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::bar::level_glyph;
+use crate::tui::widgets::text::{cut_end, grouped_thousands, input_line};
 use crate::ui::live::rows::take_bottom;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::bar::level_glyph;
-use crate::ui::widgets::text::{cut_end, grouped_thousands, input_line};
 use crate::units;
 
 /// Height in rows.

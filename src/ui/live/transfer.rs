@@ -13,11 +13,11 @@ use crate::report::transfer_text::{
 };
 use crate::session::document::MetricUnit;
 use crate::snapshot::view::TransferView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::wrap_text;
 use crate::ui::live::charts::{ChartHistory, ChartTime, HistoryCurve, draw_history};
 use crate::ui::live::rows::{FACT_NAME_WIDTH, fact_line, wrap_facts};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// Minimum width for the chart beside the facts.

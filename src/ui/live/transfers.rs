@@ -7,28 +7,24 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::live::{LiveList, LiveState};
+use crate::columns::{self, Column, Value};
 use crate::report::transfer_text::{
     operation_text, short_bottleneck_text, short_end_text, throttle_text,
 };
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::{Throttle, TransferState, TransferView, is_other_users_notice};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::bar::bar;
-use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, cut_start, unknown_value};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::bar::bar;
+use crate::tui::widgets::table::EntityTable;
+use crate::tui::widgets::text::{cut_end, cut_start, unknown_value};
 use crate::units;
 
-const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("TRANSFERS", 28, 60, 0),
-    TableColumn::text("", 11, 2, 1),
-    TableColumn::numeric("%", "%", 3, 0),
-    TableColumn::numeric("done", "done", 7, 0),
-    TableColumn::numeric("of", "of", 7, 2),
-    TableColumn::numeric("MB/s", "MB/s", 5, 0),
-    TableColumn::numeric("ETA", "ETA", 8, 0),
-    TableColumn::text("(range)", 15, 2, 4),
-    TableColumn::text("bottleneck", 20, 28, 0),
-];
+/// Columns that only the screen has.
+static BAR: Column<TransferView> = Column::text("bar", "", |_| Value::Absent, (11, 2, 1));
+static FILES: Column<TransferView> =
+    Column::text("files", "TRANSFERS", |_| Value::Absent, (28, 60, 0));
+static BOTTLENECK: Column<TransferView> =
+    Column::text("bottleneck", "bottleneck", |_| Value::Absent, (20, 28, 0));
 
 /// Draws the transfers.
 pub(super) fn draw(
@@ -56,32 +52,36 @@ pub(super) fn draw(
         .render(area, buf);
         return;
     }
-    let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
-        let transfer = &transfers[row];
-        match column {
-            0 => files_cell(transfer, width, theme),
-            1 => progress_bar(transfer, width, theme),
-            2 => transfer.progress_fraction().map_or_else(
-                || Line::from(unknown_value(theme)),
-                |share| Line::raw(format!("{:.0}", (share * 100.0).floor())),
-            ),
-            3 => bytes_cell(transfer.position_bytes, theme),
-            4 => bytes_cell(transfer.size_bytes, theme),
-            5 => rate_cell(transfer, theme),
-            6 => eta_cell(transfer, theme),
-            7 => eta_range_cell(transfer, theme),
-            _ => bottleneck_cell(transfer, width, theme),
-        }
+    let rows: Vec<&TransferView> = transfers.iter().collect();
+    let cell = |row: usize, column: &Column<TransferView>, width: u16| {
+        let transfer = rows[row];
+        Some(match column.key {
+            "files" => files_cell(transfer, width, theme),
+            "bar" => progress_bar(transfer, width, theme),
+            "position_bytes" => bytes_cell(transfer.position_bytes, theme),
+            "size_bytes" => bytes_cell(transfer.size_bytes, theme),
+            "time_left" => eta_cell(transfer, theme),
+            "bottleneck" => bottleneck_cell(transfer, width, theme),
+            _ => return None,
+        })
     };
-    let table = TableWidget {
-        columns: &COLUMNS,
-        row_count: transfers.len(),
+    let own = columns::on_screen().filter(|column| column.key != "command");
+    let columns: Vec<_> = [&FILES, &BAR]
+        .into_iter()
+        .chain(own)
+        .chain([&BOTTLENECK])
+        .collect();
+    let table = EntityTable {
+        title: FILES.name,
+        columns: &columns,
+        rows: &rows,
         cell: &cell,
         selected_row: selected_row(live, transfers),
-        sorted_by: None,
+        sorted_by: &[],
+        descending: false,
         theme,
     };
-    (&table).render(area, buf);
+    table.draw(area, buf);
 }
 
 /// The selected line, if the transfers are focused.
@@ -149,36 +149,18 @@ fn bytes_cell(bytes: Option<u64>, theme: Theme) -> Line<'static> {
     }
 }
 
-fn rate_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
-    match transfer.rate_bytes_per_s {
-        Some(rate) => Line::raw(units::format_three_digits(rate / 1e6)),
-        None => Line::from(unknown_value(theme)),
-    }
-}
-
 fn eta_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
-    match (transfer.state, transfer.eta) {
-        (TransferState::Finished, _) => {
-            Line::styled("finished", theme.role_style(StyleRole::Success))
-        }
-        (TransferState::Ended, _) => Line::styled("ended", theme.role_style(StyleRole::Warning)),
-        (TransferState::Closed, _) => Line::styled("ended", theme.role_style(StyleRole::Faint)),
-        (TransferState::Stalled, _) => {
-            Line::styled("stalled", theme.role_style(StyleRole::Warning))
-        }
-        (_, Some(eta)) => Line::styled(units::format_wait(eta), theme.role_style(StyleRole::Title)),
-        (_, None) => Line::from(unknown_value(theme)),
-    }
-}
-
-fn eta_range_cell(transfer: &TransferView, theme: Theme) -> Line<'static> {
-    let text = match (transfer.state, transfer.eta_low, transfer.eta_high) {
-        (TransferState::Moving, Some(low), Some(high)) if low != high => {
-            format!("({}-{})", units::format_wait(low), units::format_wait(high))
-        }
-        _ => String::new(),
+    let value = columns::column::<TransferView>("time_left").map(|it| (it.get)(transfer));
+    let role = match transfer.state {
+        TransferState::Finished => StyleRole::Success,
+        TransferState::Ended | TransferState::Stalled => StyleRole::Warning,
+        TransferState::Closed => StyleRole::Faint,
+        TransferState::Moving | TransferState::UnknownPosition => StyleRole::Title,
     };
-    Line::styled(text, theme.role_style(StyleRole::Faint))
+    match value {
+        Some(Value::Text(text)) => Line::styled(text, theme.role_style(role)),
+        _ => Line::from(unknown_value(theme)),
+    }
 }
 
 /// The bottleneck with its reason, or how the transfer is over.

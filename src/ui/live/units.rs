@@ -9,24 +9,12 @@ use super::filter::draw_filter;
 use super::rows::{take_bottom, take_top};
 use crate::app::live::LiveState;
 use crate::app::live::unit_list::UnitColumn;
-use crate::report::watch::unit_label;
+use crate::columns::{self, Column};
 use crate::snapshot::view::{Snapshot, UnitLimit, UnitView, is_units_notice};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget, number_cell};
-use crate::ui::widgets::text::{cut_end, unknown_value, wrap_text};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::table::EntityTable;
+use crate::tui::widgets::text::{cut_end, unknown_value, wrap_text};
 use crate::units;
-
-const COLUMNS: [TableColumn; 9] = [
-    TableColumn::text("UNITS", 20, 40, 0),
-    TableColumn::numeric("r/s", "r/s", 6, 2),
-    TableColumn::numeric("w/s", "w/s", 6, 2),
-    TableColumn::numeric("rMB/s", "rMB/s", 7, 0),
-    TableColumn::numeric("wMB/s", "wMB/s", 7, 0),
-    TableColumn::numeric("some%", "some%", 5, 0),
-    TableColumn::numeric("full%", "full%", 5, 1),
-    TableColumn::numeric("limit%", "limit%", 6, 0),
-    TableColumn::text("group", 12, 60, 3),
-];
 
 /// Pressure, and use of a limit, from which they are shown as a warning.
 const PRESSURE_WARNING: f64 = 0.2;
@@ -59,16 +47,19 @@ pub(super) fn draw(live: &LiveState, theme: Theme, mut area: Rect, buf: &mut Buf
         let line = take_bottom(&mut area, 1);
         draw_filter(live, theme, line, buf);
     }
-    let cell = |row: usize, column: usize, width: u16| cell(rows[row], column, width, theme);
-    let table = TableWidget {
-        columns: &COLUMNS,
-        row_count: rows.len(),
-        cell: &cell,
+    let columns: Vec<_> = columns::on_screen().collect();
+    let list = &live.units;
+    let table = EntityTable {
+        title: "UNITS",
+        columns: &columns,
+        rows: &rows,
+        cell: &|row, column, _| warned_cell(rows[row], column, theme),
         selected_row: selected,
-        sorted_by: Some(sort_mark(live.units.column, live.units.reversed)),
+        sorted_by: &list.column.columns(),
+        descending: (list.column != UnitColumn::Name) != list.reversed,
         theme,
     };
-    (&table).render(area, buf);
+    table.draw(area, buf);
     if rows.is_empty() {
         take_top(&mut area, 1);
         let text = match live.units.filter.is_empty() {
@@ -79,51 +70,16 @@ pub(super) fn draw(live: &LiveState, theme: Theme, mut area: Rect, buf: &mut Buf
     }
 }
 
-fn sort_mark(column: UnitColumn, reversed: bool) -> SortMark {
-    let (column, second_column) = match column {
-        UnitColumn::Name => (0, None),
-        UnitColumn::Ios => (1, Some(2)),
-        UnitColumn::Bytes => (3, Some(4)),
-        UnitColumn::Pressure => (5, None),
-        UnitColumn::Limit => (7, None),
+/// Pressure and use of a limit from which they are shown as a warning.
+fn warned_cell(unit: &UnitView, column: &Column<UnitView>, theme: Theme) -> Option<Line<'static>> {
+    let limit = match column.key {
+        "pressure_some" | "pressure_full" => PRESSURE_WARNING,
+        "limit_usage" => LIMIT_WARNING,
+        _ => return None,
     };
-    SortMark {
-        column,
-        second_column,
-        descending: (column != 0) != reversed,
-    }
-}
-
-fn cell(unit: &UnitView, column: usize, width: u16, theme: Theme) -> Line<'static> {
-    let faint = theme.role_style(StyleRole::Faint);
-    let count = |value: f64| units::format_three_digits(value);
-    let megabytes = |bytes: f64| units::format_three_digits(bytes / 1e6);
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
-    let warned = |value: Option<f64>, from: f64| match value {
-        Some(value) if value >= from => StyleRole::Warning,
-        _ => StyleRole::Plain,
-    };
-    match column {
-        0 => Line::raw(cut_end(&unit_label(unit), width, theme)),
-        1 => number_cell(unit.read_ios_per_s, count, StyleRole::Read, theme),
-        2 => number_cell(unit.write_ios_per_s, count, StyleRole::Write, theme),
-        3 => number_cell(unit.read_bytes_per_s, megabytes, StyleRole::Read, theme),
-        4 => number_cell(unit.write_bytes_per_s, megabytes, StyleRole::Write, theme),
-        5 => {
-            let role = warned(unit.pressure_some, PRESSURE_WARNING);
-            number_cell(unit.pressure_some, percent, role, theme)
-        }
-        6 => {
-            let role = warned(unit.pressure_full, PRESSURE_WARNING);
-            number_cell(unit.pressure_full, percent, role, theme)
-        }
-        7 if unit.limits.is_empty() => Line::styled("-", faint),
-        7 => {
-            let usage = unit.limit_usage();
-            number_cell(usage, percent, warned(usage, LIMIT_WARNING), theme)
-        }
-        _ => Line::styled(cut_end(&unit.path, width, theme), faint),
-    }
+    let value = column.number(unit).filter(|value| *value >= limit)?;
+    let style = theme.role_style(StyleRole::Warning);
+    Some(Line::styled(column.unit.cell(value), style))
 }
 
 /// The selected unit's group and limits, and what the kernel does not tell.

@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use crate::ui::theme::{StyleRole, Theme};
+use crate::tui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// A time, or a dash where it is unknown.

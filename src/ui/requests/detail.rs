@@ -19,12 +19,12 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::requests::ListedRequest;
 use crate::files::printable::printable_bytes;
 use crate::trace::requests::TracedRequest;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::bar::bar;
+use crate::tui::widgets::text::cut_end;
 use crate::ui::requests::cells::operation_role;
 use crate::ui::requests::flags;
 use crate::ui::requests::list::seek_text;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::bar::bar;
-use crate::ui::widgets::text::cut_end;
 use crate::units;
 
 /// Height in rows.

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::trace::requests::{HEATMAP_ROWS, ReadOtherCounts, RequestsView, row_start_ns};
+use crate::tui::theme::{StyleRole, Theme};
 use crate::ui::requests::time_axis;
-use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Width of the axis in columns.

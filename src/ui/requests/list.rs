@@ -8,10 +8,10 @@ use ratatui::widgets::Widget;
 use crate::app::requests::{ListedRequest, RequestOrder, RequestsState};
 use crate::files::printable::printable_bytes;
 use crate::trace::requests::RequestsView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::table::{SortMark, TableColumn, TableWidget};
+use crate::tui::widgets::text::{cut_end, wrap_text};
 use crate::ui::requests::cells::{operation_role, time_cell};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{SortMark, TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, wrap_text};
 use crate::units;
 
 const COLUMNS: [TableColumn; 11] = [

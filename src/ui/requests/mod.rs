@@ -27,10 +27,10 @@ use ratatui::widgets::{Clear, Paragraph, Widget, Wrap};
 use crate::app::AppState;
 use crate::app::requests::RequestsState;
 use crate::trace::requests::RequestsView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::with_side_margins;
+use crate::tui::widgets::text::{grouped_thousands, input_line};
 use crate::ui::live::timeline;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::with_side_margins;
-use crate::ui::widgets::text::{grouped_thousands, input_line};
 use crate::units;
 
 /// What the screen shows where requests can be traced.

@@ -6,10 +6,10 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::trace::requests::RequestsView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::table::{TableColumn, TableWidget};
+use crate::tui::widgets::text::grouped_thousands;
 use crate::ui::requests::cells::{operation_role, time_cell};
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
 const COLUMNS: [TableColumn; 9] = [

@@ -8,8 +8,8 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
 use crate::trace::requests::{RequestsView, ScatterPoint};
+use crate::tui::theme::{StyleRole, Theme};
 use crate::ui::requests::time_axis;
-use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Width of the axis in columns.

@@ -7,10 +7,10 @@ use ratatui::widgets::Widget;
 
 use crate::files::printable::printable_bytes;
 use crate::trace::requests::RequestsView;
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::table::{TableColumn, TableWidget};
+use crate::tui::widgets::text::{cut_end, grouped_thousands};
 use crate::ui::requests::cells::time_cell;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::table::{TableColumn, TableWidget};
-use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
 const COLUMNS: [TableColumn; 7] = [

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::ui::theme::{StyleRole, Theme};
+use crate::tui::theme::{StyleRole, Theme};
 
 /// Narrower axes have no mark in the middle.
 const MIDDLE_MIN_WIDTH: u16 = 24;

@@ -21,13 +21,13 @@ use crate::bench;
 use crate::report::compare::words::session_letter;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{ChartOverlay, ComparedBenchmark, ComparedSession};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::areas::split_heading;
+use crate::tui::widgets::plot::{PlotCurve, PlotWidget};
+use crate::tui::widgets::scrolled;
+use crate::tui::widgets::text::{cut_end, wrap_text};
 use crate::ui::sessions::metrics;
 use crate::ui::sessions::roles::session_role;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::areas::split_heading;
-use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
-use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, wrap_text};
 
 /// Minimum width for the metrics beside the chart.
 const METRICS_BESIDE_MIN_WIDTH: u16 = 150;

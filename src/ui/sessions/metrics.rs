@@ -5,9 +5,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::report::compare::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
+use crate::tui::theme::{StyleRole, Theme};
+use crate::tui::widgets::text::cut_end;
 use crate::ui::sessions::roles::session_role;
-use crate::ui::theme::{StyleRole, Theme};
-use crate::ui::widgets::text::cut_end;
 
 /// Columns between two columns of the table, where there is room.
 const COLUMN_GAP: usize = 2;

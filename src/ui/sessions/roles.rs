@@ -1,6 +1,6 @@
 //! The colours of compared sessions.
 
-use crate::ui::theme::StyleRole;
+use crate::tui::theme::StyleRole;
 
 /// Roles of the sessions' curves; further sessions repeat them.
 const SESSION_ROLES: [StyleRole; 5] = [

@@ -7,28 +7,45 @@ use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::why::WatchedDiagnosis;
 use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
-use diskscope::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
-use diskscope::diagnosis::{
-    Cause, CauseCode, CauseDetail, Certainty, Diagnosis, Measurement, NotExamined, Party, Quantity,
-    Severity,
-};
-use diskscope::probe::process::blocked_task::ThreadSleep;
 use diskscope::ui::Theme;
+use diskscope::why::remedies::{ProcessInstance, idle_class, limit_unit, pause};
+use diskscope::why::{
+    Cause, Certainty, Diagnosis, Evidence, Metric, NotExamined, Party, Remedy, Severity, Unit,
+};
 
 use crate::interface::canned;
 use crate::interface::screens::{buffer_text, draw_to_buffer};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
+const WRITE_AWAIT: Metric = Metric("w_await", "w_await", Unit::Nanoseconds, "/proc/diskstats");
+const QUEUE: Metric = Metric("aqu-sz", "aqu-sz", Unit::Count, "/proc/diskstats");
+const AHEAD: Metric = Metric(
+    "requests_ahead",
+    "share of the requests ahead",
+    Unit::Fraction,
+    "block requests (trace)",
+);
+const SWAP_IN: Metric = Metric("swap_in", "swap-in", Unit::BytesPerSecond, "/proc/vmstat");
+const IO_PRESSURE: Metric = Metric(
+    "io_pressure_some",
+    "PSI io some",
+    Unit::Fraction,
+    "/proc/pressure/io",
+);
+
 fn saturated() -> Cause {
-    let detail = CauseDetail::DeviceSaturated { serial: true };
-    let mut cause = Cause::new(detail, Severity::Warning, &"2026-11-21T18:01:50Z".into());
+    let begin = "2026-11-21T18:01:50Z".into();
+    let mut cause = Cause::new("device-saturated", Severity::Warning, &begin);
     cause.device = Some("sda".into());
+    cause.sentence = "postgres (postgresql@15-main) waits 41.0 ms per write on sda because it, a rotational disk, is saturated by cp of nightly-backup.service; 62 % of the requests served meanwhile are its.".to_owned();
+    cause.headline =
+        "postgres waits 41.0 ms per write: sda is saturated by cp (nightly-backup.service)"
+            .to_owned();
     cause.evidence = vec![
-        Measurement::of(&"sda".into(), Quantity::WriteAwait, 41e6),
-        Measurement::of(&"sda".into(), Quantity::LightLoadLatency, 8e6),
-        Measurement::of(&"sda".into(), Quantity::QueueSize, 31.2),
-        Measurement::of(&"cp".into(), Quantity::RequestsAhead, 0.62),
+        Evidence::of(&"sda".into(), WRITE_AWAIT, 41e6),
+        Evidence::of(&"sda".into(), QUEUE, 31.2),
+        Evidence::of(&"cp".into(), AHEAD, 0.62),
     ];
     cause.certainty = Certainty::Confirmed;
     let party = |pid, command: &str, unit: &str, share| Party {
@@ -49,26 +66,25 @@ fn saturated() -> Cause {
         start_ticks: 12_345_678,
     };
     cause.remedies = vec![
-        Remedy::IdleClass {
-            process,
-            scheduler: "bfq".into(),
-        },
-        Remedy::LimitUnit {
-            unit: "nightly-backup.service".into(),
-            device: "sda".into(),
-            read_bytes_per_s: Some(41_000_000),
-            write_bytes_per_s: None,
-        },
-        Remedy::Pause { process },
+        idle_class(process, &"bfq".into()),
+        limit_unit(
+            &"nightly-backup.service".into(),
+            &"sda".into(),
+            [Some(41_000_000), None],
+        ),
+        pause(process),
     ];
     cause
 }
 
 fn dirty() -> Cause {
     let begin = "2026-11-21T18:02:01Z".into();
-    let mut cause = Cause::new(CauseDetail::DirtyThrottled, Severity::Warning, &begin);
+    let mut cause = Cause::new("dirty-throttled", Severity::Warning, &begin);
     cause.device = Some("sda".into());
-    cause.consequence_of = Some(CauseCode::DeviceSaturated);
+    cause.sentence = "A writer is throttled n/a of the time: sda writes only, and the memory for unwritten data is used up.".to_owned();
+    cause.headline =
+        "processes wait for writeback: the dirty memory of sda is at its limit".to_owned();
+    cause.consequence_of = Some("device-saturated");
     cause
 }
 
@@ -78,17 +94,17 @@ fn diagnosis(causes: Vec<Cause>) -> Diagnosis {
         window: Duration::from_secs(10),
         causes,
         ruled_out: vec![
-            (
-                CauseCode::SwapThrashing,
-                vec![Measurement::of_machine(Quantity::SwapIn, 0.0)],
-            ),
-            (CauseCode::SyncStorm, Vec::new()),
+            ("swap-thrashing", vec![Evidence::of_machine(SWAP_IN, 0.0)]),
+            ("sync-storm", Vec::new()),
         ],
         not_examined: vec![
-            (CauseCode::DriveErrors, NotExamined::NotPermitted),
-            (CauseCode::LinkDegraded, NotExamined::NotReported),
+            ("drive-errors", NotExamined::NotPermitted),
+            (
+                "link-degraded",
+                NotExamined::NotReported("no drive reports the speed of its link"),
+            ),
         ],
-        machine: vec![Measurement::of_machine(Quantity::IoPressure, 0.02)],
+        machine: vec![Evidence::of_machine(IO_PRESSURE, 0.02)],
         traced_requests: Some(1942),
     }
 }
@@ -139,22 +155,14 @@ fn why_screen_shows_conclusion_proof_and_remedy() {
 #[test]
 fn why_screen_shows_a_command_whole_or_not_at_all() {
     let mut cause = saturated();
-    let unmount = |mount_point: &str| Remedy::LazyUnmount {
-        mount_point: mount_point.into(),
-        mount: Some(AwaitedMount {
-            id: 66,
-            parent: 44,
-            device_id: (0, 41),
-            waiter: ThreadSleep {
-                pid: 20,
-                tid: 20,
-                run_times: [81_234, 1204, 31],
-            },
-        }),
+    let unmount = |quoted: &str| {
+        let condition = "cat /proc/20/task/20/schedstat | grep -qx '81234 1204 31'";
+        let command = format!("{condition} && umount -f -l -- {quoted}");
+        Remedy::command(command, "ends the waiting")
     };
     cause.remedies = vec![
-        unmount(&"/srv/archive".repeat(5)),
-        unmount("/gr\u{f6}\u{df}e"),
+        unmount(&"/srv/archive".repeat(8)),
+        unmount("'/gr\u{f6}\u{df}e'"),
     ];
     cause.evidence.clear();
     let state = why_state(&[cause]);

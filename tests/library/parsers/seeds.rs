@@ -4,14 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use diskscope::recording::frame::encode_frame;
-use diskscope::recording::ring::{RingGeometry, encode_segment_header};
-use diskscope::recording::{FrameKind, FrameMark, RecordingWriter, TriggerRecord};
+use diskscope::recording::{FileRecorder, Recorder, TriggerRecord};
 use diskscope::session::document::Session;
 use diskscope::session::store::{self, Journal};
 use diskscope::snapshot::view::DeviceView;
-use diskscope::snapshot::{Snapshot, ViewBuilder};
-use flate2::{Compress, Compression, FlushCompress};
+use diskscope::snapshot::{Snapshot, ViewBuilder, snapshot_line};
 
 pub fn repository_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -177,66 +174,30 @@ pub fn unit_and_volume_seeds() -> Vec<Vec<u8>> {
 pub fn recording_seed() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("seed.rec");
-    let mut recorder = RecordingWriter::create(&path, None).unwrap();
+    let mut recorder = FileRecorder::create(&path, None).unwrap();
     for index in 0..4 {
-        recorder.append_view(&seed_snapshot(index)).unwrap();
-        let mark = FrameMark {
-            time_ms: index,
-            bytes_per_s: None,
-        };
-        recorder.append_requests(mark, REQUEST_LINE).unwrap();
+        recorder.append_snapshot(&seed_snapshot(index)).unwrap();
+        recorder.append_requests(REQUEST_LINE).unwrap();
     }
-    recorder.end_recording(5, "enough").unwrap();
+    recorder.end().unwrap();
     fs::read(path).unwrap()
 }
 
-/// A small ring of a trigger and two views in two segments.
-pub fn ring_seed() -> Vec<u8> {
-    let geometry = RingGeometry {
-        segment_bytes: 4096,
-        segment_count: 3,
-    };
+/// Lines of a recording: a trigger, requests and views.
+pub fn recorded_lines_seed() -> Vec<u8> {
     let trigger = TriggerRecord {
         time_ms: 2,
         condition: "await(sda)>50ms".into(),
         ..TriggerRecord::default()
     };
-    let trigger = serde_json::to_vec(&trigger).unwrap();
-    let view = serde_json::to_vec(&seed_snapshot(1)).unwrap();
-    let mut bytes = geometry.encode();
-    for (segment, sequence) in [2, 1].into_iter().enumerate() {
-        bytes.resize(geometry.segment_offset(segment) as usize, 0);
-        let (head, mut sum) = encode_segment_header(sequence);
-        bytes.extend(head);
-        for (kind, content) in [
-            (FrameKind::View, &view[..]),
-            (FrameKind::TriggerRequests, REQUEST_LINE),
-            (FrameKind::Trigger, &trigger),
-            (FrameKind::SegmentEnd, &[]),
-        ] {
-            let mark = FrameMark {
-                time_ms: sequence,
-                bytes_per_s: None,
-            };
-            let payload = deflated(content);
-            let frame = encode_frame(kind, true, mark, &payload, Some(sum));
-            sum = u32::from_le_bytes(frame[24..28].try_into().unwrap());
-            bytes.extend(frame);
-        }
+    let mut lines = serde_json::to_vec(&trigger).unwrap();
+    lines.push(b'\n');
+    for index in 0..2 {
+        lines.extend(REQUEST_LINE);
+        lines.extend(snapshot_line(&seed_snapshot(index)).unwrap().as_bytes());
+        lines.push(b'\n');
     }
-    bytes.resize(geometry.file_bytes() as usize, 0);
-    bytes
-}
-
-/// As the payload of a frame that stands alone.
-fn deflated(content: &[u8]) -> Vec<u8> {
-    let mut compress = Compress::new(Compression::fast(), false);
-    let mut payload = Vec::with_capacity(content.len() + 1024);
-    compress
-        .compress_vec(content, &mut payload, FlushCompress::Sync)
-        .unwrap();
-    assert_eq!(compress.total_in() as usize, content.len());
-    payload
+    lines
 }
 
 fn seed_snapshot(index: u64) -> Snapshot {

@@ -8,9 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
-use diskscope::diagnosis::remedy::{AwaitedMount, ProcessInstance, Remedy};
+use diskscope::drive::mounts::MountEntry;
 use diskscope::probe::process::blocked_task::ThreadSleep;
-use diskscope::report::diagnosis::remedy_text;
+use diskscope::why::remedies::{ProcessInstance, idle_class};
+use diskscope::why::unmount_command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -201,11 +202,8 @@ fn idle_class_command_sets_all_threads() {
     let pid = found.get();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let start_ticks = stat.split(' ').nth(21).unwrap().parse().unwrap();
-    let remedy = Remedy::IdleClass {
-        process: ProcessInstance { pid, start_ticks },
-        scheduler: "bfq".into(),
-    };
-    let command = remedy_text(&remedy).command.unwrap();
+    let remedy = idle_class(ProcessInstance { pid, start_ticks }, &"bfq".into());
+    let command = remedy.command.unwrap();
     let output = run_pasted_command(&command, Path::new("/"));
     assert!(output.status.success(), "{command}: {output:?}");
     for task in tasks_of(pid) {
@@ -292,16 +290,19 @@ impl MountNamespace {
             tid: pid,
             run_times: times.try_into().unwrap(),
         };
-        let remedy = Remedy::LazyUnmount {
-            mount_point: place.to_str().unwrap().into(),
-            mount: Some(AwaitedMount {
-                id: numbers[0].into(),
-                parent: numbers[1].into(),
-                device_id: (numbers[2], numbers[3]),
-                waiter,
-            }),
+        let mount = MountEntry {
+            id: numbers[0].into(),
+            parent: numbers[1].into(),
+            device_id: (numbers[2], numbers[3]),
+            root: "/".to_owned(),
+            mount_point: place.to_str().unwrap().to_owned(),
+            path: place.into(),
+            file_system: "fuse".to_owned(),
+            source: String::new(),
+            source_number: None,
+            options: Vec::new(),
         };
-        remedy_text(&remedy).command.unwrap()
+        unmount_command(&mount, &waiter).unwrap()
     }
 }
 

@@ -131,6 +131,6 @@ fn replay_order_is_unaffected_by_clock_steps() {
             replay.step(1);
         }
         replay.seek(usize::MAX);
-        replay.device_history().unwrap();
+        replay.device_history();
     }
 }

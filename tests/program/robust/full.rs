@@ -293,28 +293,41 @@ fn recording_that_has_no_room_for_its_first_snapshot_leaves_no_file() {
 }
 
 #[test]
-fn new_ring_that_has_no_room_leaves_no_file() {
+fn ring_on_full_disk_deletes_its_oldest_and_goes_on() {
     let sandbox = RunSandbox::new();
-    let Some(small) = Small::with_size(sandbox.path().join("small"), "8m") else {
+    let Some(small) = Small::with_size(sandbox.path().join("small"), "1m") else {
         return;
     };
-    let file = small.at.join("day.ring");
-    let record = |size: &str| {
-        let words = ["record", file.to_str().unwrap(), "--ring", size];
-        let words = [&words[..], &["--duration", "1s"]].concat();
-        let output = sandbox.command(&words).output().unwrap();
-        (output.status.code(), stderr(&output))
-    };
-    let (code, message) = record("16MB");
-    assert_eq!(code, Some(1), "{message}");
-    assert!(message.contains("almost full"), "{message}");
-    assert!(!file.exists());
-    // One that was there stays, although it is empty.
-    fs::write(&file, "").unwrap();
-    assert_eq!(record("16MB").0, Some(1));
-    assert!(file.exists());
-    let (code, message) = record("4MB");
-    assert_eq!(code, Some(0), "{message}");
+    let ring = small.at.join("day");
+    let words = [
+        "record",
+        ring.to_str().unwrap(),
+        "--ring",
+        "4MB",
+        "--interval",
+        "100ms",
+    ];
+    // Ended recorders leave files that can be deleted.
+    for _ in 0..3 {
+        let mut short = sandbox.command(&[&words[..], &["--duration", "300ms"]].concat());
+        assert_eq!(short.output().unwrap().status.code(), Some(0));
+    }
+    let _filler = small.fill_leaving(0);
+    let mut long = sandbox.command(&[&words[..], &["--duration", "3s"]].concat());
+    let output = long.output().unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(
+        !ring.join("samples-00000001.ndjson.gz").exists(),
+        "{message}"
+    );
+    let mut recording = Recording::open(&ring).unwrap();
+    assert!(recording.damage().is_none());
+    let last = recording.view_count() - 1;
+    let age_ms =
+        jiff::Timestamp::now().as_millisecond() as u64 - recording.view_mark(last).unwrap().time_ms;
+    assert!(age_ms < 2000, "{age_ms}: {message}");
+    assert!(recording.read_view(last).unwrap().is_some());
 }
 
 #[test]

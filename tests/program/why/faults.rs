@@ -174,8 +174,9 @@ fn server_that_does_not_answer_is_the_one_whose_file_is_read() {
     let causes = document["causes"].as_array().unwrap();
     let is_stalled = |cause: &&Value| cause["code"] == "fuse-or-network-stalled";
     let stalled = causes.iter().find(is_stalled).unwrap();
-    let mut advice = stalled["advice"].as_array().unwrap().iter();
-    let command = advice.find_map(|it| it.as_str()?.split_once(" && umount -f -l -- "));
+    let mut remedies = stalled["remedies"].as_array().unwrap().iter();
+    let command =
+        remedies.find_map(|it| it["command"].as_str()?.split_once(" && umount -f -l -- "));
     let is_met = || {
         let (condition, _) = command.unwrap();
         let shell = Command::new("sh").args(["-c", condition]).status();

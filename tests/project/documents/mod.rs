@@ -1,9 +1,9 @@
 //! Documents that are generated from the program: the tables of benchmarks, checks, keys and
 //! fields. Each test compares one with the program, or writes it.
 
-mod alerts_page;
 mod benchmarks_page;
 mod checks_page;
+mod columns_page;
 mod commands_page;
 mod fields;
 mod keys_page;

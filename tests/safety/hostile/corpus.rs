@@ -1,9 +1,9 @@
 //! Text with control sequences for the terminal, or that shifts the text next to it, and files made of it.
 
+use std::io::Write;
 use std::path::Path;
 
-use diskscope::recording::frame::{FrameKind, FrameMark, encode_file_header, encode_frame};
-use flate2::{Compress, Compression, FlushCompress};
+use flate2::{Compression, GzBuilder};
 use serde_json::Value;
 
 /// One text with everything: OSC 52 and 0, clearing the screen, C1, bidi, zero width, line breaks,
@@ -128,44 +128,23 @@ pub fn hostile_request(text: &str) -> Value {
     line
 }
 
-/// A frame with this content, that stands alone.
-pub fn hostile_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
-    let mut compress = Compress::new(Compression::best(), false);
-    let mut payload = Vec::with_capacity(content.len() / 100 + 4096);
-    loop {
-        let done = compress.total_in() as usize;
-        compress
-            .compress_vec(&content[done..], &mut payload, FlushCompress::Sync)
-            .unwrap();
-        if compress.total_in() as usize == content.len() && payload.len() < payload.capacity() {
-            break;
-        }
-        payload.reserve(payload.capacity());
-    }
-    let mark = FrameMark {
-        time_ms: 1_767_323_045_000,
-        bytes_per_s: Some(1),
-    };
-    encode_frame(kind, true, mark, &payload, None)
-}
-
-/// A recording of these frames.
-pub fn encode_recording(frames: &[(FrameKind, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = encode_file_header().to_vec();
-    for (kind, content) in frames {
-        bytes.extend(hostile_frame(*kind, content));
-    }
-    bytes
+/// A member of a recording with these lines. Its index is empty: a reader decompresses it to find its end.
+pub fn hostile_member(lines: &[u8]) -> Vec<u8> {
+    const FIELD_BYTES: u16 = 972;
+    let mut extra = b"DS".to_vec();
+    extra.extend(FIELD_BYTES.to_le_bytes());
+    extra.push(1);
+    extra.resize(usize::from(FIELD_BYTES) + 4, 0);
+    let mut member = GzBuilder::new()
+        .extra(extra)
+        .write(Vec::new(), Compression::best());
+    member.write_all(lines).unwrap();
+    member.finish().unwrap()
 }
 
 /// A recording of a view, a request and another view, spoilt.
 pub fn hostile_recording(text: &str) -> Vec<u8> {
-    let view = hostile_view(text).to_string().into_bytes();
-    let request = hostile_request(text).to_string() + "\n";
-    encode_recording(&[
-        (FrameKind::View, view.clone()),
-        (FrameKind::Requests, request.into_bytes()),
-        (FrameKind::View, view),
-        (FrameKind::EndOfRecording, text.as_bytes().to_vec()),
-    ])
+    let view = hostile_view(text);
+    let request = hostile_request(text);
+    hostile_member(format!("{view}\n{request}\n{view}\n").as_bytes())
 }

@@ -1,0 +1,315 @@
+//! Results of a diagnosis.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::evidence::{Evidence, Metric};
+use crate::files::safe_text::SafeText;
+
+/// How serious a cause is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing; nothing is wrong.
+    Note,
+    /// Somebody waits longer than necessary.
+    Warning,
+    /// Somebody does not get any further, or data are at risk.
+    Critical,
+}
+
+/// How a cause was established.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// From requests, limits or messages that belong to it.
+    Confirmed,
+    /// From what happened at the same time.
+    Probable,
+}
+
+/// Why a cause could not be examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotExamined {
+    /// It needs rights that this user does not have.
+    NotPermitted,
+    /// The kernel does not report it: what exactly.
+    NotReported(&'static str),
+    /// A recording does not contain it.
+    NotRecorded,
+    /// The window is too short.
+    WindowTooShort,
+}
+
+impl NotExamined {
+    /// The reason in a few words.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NotPermitted => "not permitted: root",
+            Self::NotReported(what) => what,
+            Self::NotRecorded => "not part of a recording",
+            Self::WindowTooShort => "needs --duration 10s or more",
+        }
+    }
+}
+
+/// A process that causes or suffers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Party {
+    /// Process id.
+    pub pid: u32,
+    /// Command line.
+    pub command: SafeText,
+    /// Its service, container or session.
+    pub unit: Option<SafeText>,
+    /// For who causes: share of the traffic or of the requests, 0 to 1. For who suffers: fraction of
+    /// the time in which it was blocked.
+    pub share: Option<f64>,
+}
+
+/// How long a measure stays right.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RemedyReach {
+    /// As long as the cause.
+    #[default]
+    Lasting,
+    /// It acts on one process by its number, which another process has later.
+    Process,
+    /// Its command names a mount, whose place another one may have later.
+    Mount,
+}
+
+/// What helps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// What the command does, and what to mind; without a command, what to do.
+    pub text: String,
+    /// The command line, quoted for a shell; `None` where no command helps, or a name cannot be
+    /// written in one.
+    pub command: Option<String>,
+    /// How long it stays right.
+    #[serde(skip)]
+    pub reach: RemedyReach,
+}
+
+impl Remedy {
+    /// A measure without a command.
+    #[must_use]
+    pub fn advice(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A command and what it does.
+    #[must_use]
+    pub fn command(command: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            command: Some(command.into()),
+            reach: RemedyReach::Lasting,
+        }
+    }
+
+    /// The command and what it does, or else the advice: a name may not be fit for a command.
+    #[must_use]
+    pub fn command_or(
+        command: Option<String>,
+        text: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        match command {
+            Some(command) => Self::command(command, text),
+            None => Self::advice(advice),
+        }
+    }
+
+    /// The sentence before the command. It is no comment behind it: a shell may take the words of a
+    /// comment as arguments (zshoptions(1), `INTERACTIVE_COMMENTS`).
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match &self.command {
+            Some(_) => format!("{}:", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// What distinguishes a cause from the others of a diagnosis, and makes it the same one in the next:
+/// what it is and where.
+pub type CauseKey = (&'static str, Option<SafeText>);
+
+/// A cause, as the document has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// Stable identifier, such as `device-saturated`.
+    pub code: &'static str,
+    /// How serious it is.
+    pub severity: Severity,
+    /// How it was established.
+    pub certainty: Certainty,
+    /// Who waits on what because of whom, with a full stop.
+    pub sentence: String,
+    /// The same in a few words for one line, without a full stop: who waits comes first.
+    #[serde(skip)]
+    pub headline: String,
+    /// The proof.
+    pub evidence: Vec<Evidence>,
+    /// Who causes it, the largest share first.
+    #[serde(rename = "who")]
+    pub culprits: Vec<Party>,
+    /// Who suffers, who waits most first.
+    pub victims: Vec<Party>,
+    /// The device.
+    pub device: Option<SafeText>,
+    /// The file, where it is one.
+    pub file: Option<SafeText>,
+    /// When it was first seen, RFC 3339.
+    pub since: SafeText,
+    /// Code of the cause that explains it.
+    pub consequence_of: Option<&'static str>,
+    /// Functions of the kernel in which a task hangs, innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<SafeText>,
+    /// What helps, safe measures first.
+    pub remedies: Vec<Remedy>,
+}
+
+impl Cause {
+    /// A cause without sentence, device, parties and remedies, seen for the first time at `since`.
+    #[must_use]
+    pub fn new(code: &'static str, severity: Severity, since: &SafeText) -> Self {
+        Self {
+            code,
+            severity,
+            certainty: Certainty::Probable,
+            sentence: String::new(),
+            headline: String::new(),
+            evidence: Vec::new(),
+            culprits: Vec::new(),
+            victims: Vec::new(),
+            device: None,
+            file: None,
+            since: since.clone(),
+            consequence_of: None,
+            stack: Vec::new(),
+            remedies: Vec::new(),
+        }
+    }
+
+    /// The cause, as one that is proven.
+    #[must_use]
+    pub fn confirmed(mut self) -> Self {
+        self.certainty = Certainty::Confirmed;
+        self
+    }
+
+    /// The cause, as one of this device.
+    #[must_use]
+    pub fn on(mut self, device: &SafeText) -> Self {
+        self.device = Some(device.clone());
+        self
+    }
+
+    /// What distinguishes it from others.
+    #[must_use]
+    pub fn key(&self) -> CauseKey {
+        (self.code, self.device.clone())
+    }
+
+    /// Adds a value of a device, process or control group to the proof, if it is known.
+    pub fn prove(&mut self, subject: &SafeText, metric: Metric, value: impl Into<Option<f64>>) {
+        let value = value.into().filter(|value| value.is_finite());
+        self.evidence
+            .extend(value.map(|value| Evidence::of(subject, metric, value)));
+    }
+
+    /// Adds a value of the machine to the proof, if it is known.
+    pub fn prove_of_machine(&mut self, metric: Metric, value: impl Into<Option<f64>>) {
+        let value = value.into().filter(|value| value.is_finite());
+        self.evidence
+            .extend(value.map(|value| Evidence::of_machine(metric, value)));
+    }
+}
+
+/// What was found in a window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Diagnosis {
+    /// End of the window, RFC 3339.
+    pub time: SafeText,
+    /// Length of the window.
+    pub window: Duration,
+    /// The causes; the first is the conclusion.
+    pub causes: Vec<Cause>,
+    /// Causes that were ruled out, with the values that rule them out.
+    pub ruled_out: Vec<(&'static str, Vec<Evidence>)>,
+    /// Causes that could not be examined, and why.
+    pub not_examined: Vec<(&'static str, NotExamined)>,
+    /// Values of the machine, which prove that nothing is wrong where nothing is.
+    pub machine: Vec<Evidence>,
+    /// Requests that were traced as proof; `None` where no device was traced.
+    pub traced_requests: Option<u64>,
+}
+
+impl Diagnosis {
+    /// Whether something is wrong: a note alone is no problem.
+    #[must_use]
+    pub fn is_problem(&self) -> bool {
+        self.causes
+            .iter()
+            .any(|cause| cause.severity >= Severity::Warning)
+    }
+
+    /// Whether a problem was found, in two words.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        if self.is_problem() {
+            "problem found"
+        } else {
+            "no problem"
+        }
+    }
+
+    /// The first cause in one sentence, or that nothing is wrong.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        match self.causes.first() {
+            Some(cause) if cause.severity >= Severity::Warning => cause.sentence.clone(),
+            Some(cause) => format!(
+                "Nothing is wrong with I/O. Worth knowing: {}",
+                cause.sentence
+            ),
+            None if self.is_partly_recorded() => {
+                "What was recorded shows nothing wrong with I/O.".to_owned()
+            }
+            None => "Nothing is wrong with I/O.".to_owned(),
+        }
+    }
+
+    /// Whether a cause could not be examined because the recording does not have what it takes.
+    fn is_partly_recorded(&self) -> bool {
+        let mut reasons = self.not_examined.iter().map(|(_, reason)| reason);
+        reasons.any(|reason| *reason == NotExamined::NotRecorded)
+    }
+
+    /// Removes the measures for one process, where another one may have its number.
+    pub fn remove_process_remedies(&mut self) {
+        for cause in &mut self.causes {
+            cause
+                .remedies
+                .retain(|remedy| remedy.reach != RemedyReach::Process);
+        }
+    }
+
+    /// Keeps of the measures what is still right when the diagnosis is read later.
+    pub fn keep_lasting_remedies(&mut self) {
+        self.remove_process_remedies();
+        let remedies = self.causes.iter_mut().flat_map(|it| &mut it.remedies);
+        for remedy in remedies.filter(|it| it.reach == RemedyReach::Mount) {
+            remedy.command = None;
+        }
+    }
+}

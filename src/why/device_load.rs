@@ -1,0 +1,110 @@
+//! Whether a device has more requests than it serves, and how that is told.
+//!
+//! Utilization is used for devices that serve one request at a time only; since kernel 5.0 it is sampled.
+
+use super::analysis::{Analysis, DeviceSummary, IntervalLoad};
+use super::blame::SUFFERING;
+use super::cause::Cause;
+use super::evidence::{Evidence, IOPS, LIGHT_LATENCY, QUEUE, READ_AWAIT, UTILIZATION, WRITE_AWAIT};
+use crate::units;
+
+/// Fraction of the time for which a device has to be saturated to be saturated all the time.
+pub const SATURATED_TIME: f64 = 0.5;
+/// Writeback comes in bursts, so that a device which is idle or lightly loaded between them delays
+/// others for seconds at a time. A process that waits for a smaller fraction of the time does not
+/// suffer, so that shorter bursts are none;
+const MIN_BURSTS: f64 = SUFFERING;
+/// and latencies below this in nanoseconds, the mean of the requests in the bursts, are not noticed
+/// as delays: a person takes 0.1 s for immediate.
+const BURST_LATENCY: f64 = 100e6;
+/// A serial device is saturated at this utilization and queue,
+const SERIAL_BUSY: f64 = 0.9;
+const SERIAL_QUEUE: f64 = 1.8;
+/// a parallel one at this queue, if the latency has risen.
+const PARALLEL_QUEUE: f64 = 3.0;
+/// Latency compared with that under light load: below, requests are merely combined.
+const RISEN_LATENCY: f64 = 3.0;
+/// Latency in nanoseconds that nobody notices.
+const UNNOTICED_LATENCY: f64 = 10e6;
+
+/// Whether there are more requests than the device serves, all the time or in bursts that delay others
+/// noticeably.
+pub fn is_overloaded(device: &DeviceSummary) -> bool {
+    is_saturated(device) || has_bursts(device)
+}
+
+/// Whether most intervals show more requests than the device serves.
+pub fn is_saturated(device: &DeviceSummary) -> bool {
+    saturated_time(device) >= SATURATED_TIME
+}
+
+/// Fraction of the intervals in which the device has more requests than it serves.
+pub fn saturated_time(device: &DeviceSummary) -> f64 {
+    device.fraction_of_intervals(|load| is_saturated_in(device, load))
+}
+
+/// Whether there are bursts of more requests than the device serves, long and slow enough to delay
+/// others noticeably.
+fn has_bursts(device: &DeviceSummary) -> bool {
+    let intervals = device.intervals.iter();
+    let bursts = intervals.filter(|load| is_saturated_in(device, load));
+    let (mut requests, mut time) = (0.0, 0.0);
+    for load in bursts {
+        requests += load.completed();
+        time += load.completed() * load.latency().unwrap_or(0.0);
+    }
+    saturated_time(device) >= MIN_BURSTS && time >= requests * BURST_LATENCY
+}
+
+/// Whether a device has more requests in an interval than it serves.
+fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
+    let is_full = if device.serial {
+        load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE
+    } else {
+        load.queue >= PARALLEL_QUEUE
+    };
+    is_full && is_risen(device, load.latency().unwrap_or(0.0))
+}
+
+/// Whether a latency in nanoseconds is far above that under light load.
+pub fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
+    latency >= (device.light_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
+}
+
+/// What shows how much a device is loaded.
+pub fn prove_load(cause: &mut Cause, device: &DeviceSummary) {
+    let name = &device.name;
+    if device.read_await > device.write_await {
+        cause.prove(name, READ_AWAIT, device.read_await);
+    } else {
+        cause.prove(name, WRITE_AWAIT, device.write_await);
+    }
+    cause.prove(name, LIGHT_LATENCY, device.measured_light_latency);
+    cause.prove(name, QUEUE, device.queue);
+    cause.prove(
+        name,
+        UTILIZATION,
+        Some(device.busy).filter(|_| device.serial),
+    );
+    cause.prove(name, IOPS, device.iops);
+}
+
+/// ` 41 ms per write`: of the requests that take longer.
+pub fn latency_text(device: &DeviceSummary) -> String {
+    let (latency, what) = if device.read_await > device.write_await {
+        (device.read_await, "read")
+    } else {
+        (device.write_await, "write")
+    };
+    latency.map_or_else(String::new, |latency| {
+        format!(" {} per {what}", units::format_latency(latency))
+    })
+}
+
+/// The queue of the device with the most requests in flight, which rules out that one is loaded.
+pub fn busiest_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
+    let busiest = devices.max_by(|a, b| a.queue.total_cmp(&b.queue));
+    let queue = busiest.map(|device| Evidence::of(&device.name, QUEUE, device.queue));
+    queue.into_iter().collect()
+}

@@ -1,0 +1,99 @@
+//! Which cause is named first, and which are consequences of others.
+
+use std::time::Duration;
+
+use super::analysis::Analysis;
+use super::cause::{Cause, Diagnosis, Severity};
+use super::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE};
+use super::rule::Examination;
+use super::rules::RULES;
+use super::window::EvidenceWindow;
+use crate::probe::process::numbers::ProcessNumbers;
+use crate::snapshot::view::HostView;
+use crate::stats::sorting::SortList as _;
+
+/// Examines a window; `None` if it has no snapshot with rates.
+#[must_use]
+pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
+    let analysis = Analysis::new(window)?;
+    let mut diagnosis = Diagnosis {
+        time: analysis.last().time.clone(),
+        window: Duration::from_secs_f64(analysis.seconds),
+        machine: machine_evidence(&analysis),
+        traced_requests: window.requests.as_ref().map(|requests| requests.requests),
+        ..Diagnosis::default()
+    };
+    for rule in &RULES {
+        match (rule.examine)(&analysis) {
+            Examination::Found(causes) => diagnosis.causes.extend(causes),
+            Examination::RuledOut(evidence) => diagnosis.ruled_out.push((rule.code, evidence)),
+            Examination::NotExamined(reason) => diagnosis.not_examined.push((rule.code, reason)),
+        }
+    }
+    if window.process_numbers == ProcessNumbers::Other {
+        diagnosis.remove_process_remedies();
+    }
+    mark_consequences(&analysis, &mut diagnosis.causes);
+    sort(&mut diagnosis.causes);
+    Some(diagnosis)
+}
+
+fn machine_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let evidence = |metric, value: fn(&HostView) -> Option<f64>| {
+        Some(Evidence::of_machine(metric, analysis.mean(value)?))
+    };
+    [
+        evidence(IO_PRESSURE, |host| host.pressure_some),
+        evidence(CPU_BUSY, |host| host.cpu_busy),
+        evidence(MEMORY_PRESSURE, |host| host.memory_pressure_some),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Position of the rule of a cause.
+fn rank(cause: &Cause) -> usize {
+    let position = RULES.iter().position(|rule| rule.code == cause.code);
+    position.unwrap_or(RULES.len())
+}
+
+/// Whether a cause explains another one: on the same device, for the same process, or where both are
+/// of the machine as a whole.
+fn explains(analysis: &Analysis<'_>, cause: &Cause, other: &Cause) -> bool {
+    let rule = RULES.iter().find(|rule| rule.code == cause.code);
+    let is_listed = rule.is_some_and(|rule| rule.explains.contains(&other.code));
+    if !is_listed || cause.severity < other.severity.min(Severity::Warning) {
+        return false;
+    }
+    let is_same_place = match (&cause.device, &other.device) {
+        (Some(own), Some(others)) => analysis.lies_on(own, others) || analysis.lies_on(others, own),
+        (None, None) => true,
+        _ => false,
+    };
+    let suffers = |cause: &Cause, pid| cause.victims.iter().any(|it| it.pid == pid);
+    is_same_place || other.victims.iter().any(|it| suffers(cause, it.pid))
+}
+
+fn mark_consequences(analysis: &Analysis<'_>, causes: &mut [Cause]) {
+    for index in 0..causes.len() {
+        let explained_by = causes
+            .iter()
+            .find(|cause| explains(analysis, cause, &causes[index]))
+            .map(|cause| cause.code);
+        causes[index].consequence_of = explained_by;
+    }
+}
+
+/// Causes before their consequences, the severe ones first, then in the order of the rules, then
+/// where somebody waits longer.
+fn sort(causes: &mut [Cause]) {
+    let waiting = |cause: &Cause| cause.victims.first().and_then(|it| it.share).unwrap_or(0.0);
+    causes.sort_list_by(|a, b| {
+        let consequence = a.consequence_of.is_some().cmp(&b.consequence_of.is_some());
+        let severity = b.severity.cmp(&a.severity);
+        let waits = waiting(b).total_cmp(&waiting(a));
+        let rank = rank(a).cmp(&rank(b));
+        consequence.then(severity).then(rank).then(waits)
+    });
+}

@@ -1,0 +1,253 @@
+//! Records the evidence of a window for the diagnosis: snapshots, scans of the tasks, facts, and,
+//! where root allows, the requests of the busiest device.
+
+mod device_trace;
+mod read_files;
+mod stoppable;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::device_trace::DeviceTrace;
+use self::read_files::ReadFileLayouts;
+use self::stoppable::stoppable_processes;
+use crate::drive::DriveKind;
+use crate::files::safe_text::SafeText;
+use crate::probe::boot_time;
+use crate::probe::facts::{FactsReader, FactsSample};
+use crate::probe::process::numbers::ProcessNumbers;
+use crate::probe::system::kernel_log::NewErrors;
+use crate::roots::SysPaths;
+use crate::snapshot::Snapshot;
+use crate::why::window::EvidenceWindow;
+
+pub(crate) use self::device_trace::process_of;
+
+/// Time between two scans of the tasks; a scan that takes long is repeated less often.
+pub const SCAN_INTERVAL: Duration = Duration::from_millis(200);
+/// Requests in flight, mean of a snapshot, from which the busiest device is traced.
+const MIN_QUEUE: f64 = 0.5;
+/// Snapshots before the busiest device is chosen.
+const SNAPSHOTS_BEFORE_TRACE: usize = 2;
+/// Blocked tasks that are examined further at most.
+const MAX_EXAMINED: usize = 16;
+/// Snapshots that a sliding window keeps at most, whatever their interval.
+const MAX_SNAPSHOTS: usize = 60;
+/// Snapshots that a sliding window keeps at least, whatever their interval.
+const MIN_SNAPSHOTS: usize = 4;
+
+/// Records a window: of fixed length, from its begin to [`Self::finish`], or sliding, with
+/// [`Self::slide`] from time to time.
+#[derive(Debug)]
+pub struct WindowRecorder {
+    roots: SysPaths,
+    facts: FactsReader,
+    /// Facts of the window, the oldest first.
+    readings: VecDeque<FactsSample>,
+    /// Errors in the kernel log, and when they were read.
+    logged: VecDeque<(Duration, NewErrors)>,
+    window: EvidenceWindow,
+    read_files: ReadFileLayouts,
+    trace: Option<DeviceTrace>,
+    may_trace: bool,
+}
+
+impl WindowRecorder {
+    /// Begins a window; `may_trace` is whether requests may be traced, where the kernel permits it.
+    #[must_use]
+    pub fn begin(roots: SysPaths, may_trace: bool) -> Self {
+        let mut facts = FactsReader::new(roots.clone());
+        Self {
+            readings: VecDeque::from([facts.read()]),
+            logged: VecDeque::new(),
+            facts,
+            window: EvidenceWindow::default(),
+            read_files: ReadFileLayouts::default(),
+            trace: None,
+            may_trace,
+            roots,
+        }
+    }
+
+    /// Adds a snapshot; the first one of a sampler, which has no rates, is ignored.
+    pub fn add_snapshot(&mut self, snapshot: Arc<Snapshot>) {
+        if snapshot.interval.is_none() {
+            return;
+        }
+        self.window.snapshots.push(snapshot);
+        if self.may_trace
+            && self.trace.is_none()
+            && self.window.snapshots.len() >= SNAPSHOTS_BEFORE_TRACE
+        {
+            self.start_trace();
+        }
+    }
+
+    /// Scans the tasks, unless the last scan was too recent.
+    pub fn scan(&mut self) {
+        self.window.scans.extend(self.facts.scan());
+    }
+
+    /// Permits to trace requests from now on, or ends the trace.
+    pub fn set_tracing(&mut self, may_trace: bool) {
+        self.may_trace = may_trace;
+        if let Some(trace) = self.trace.take_if(|_| !may_trace) {
+            trace.stop();
+            self.window.requests = None;
+        }
+    }
+
+    /// The device whose requests are traced.
+    #[must_use]
+    pub fn traced_device(&self) -> Option<&SafeText> {
+        self.trace.as_ref().map(DeviceTrace::device)
+    }
+
+    /// Drops what is older than `length`; a few snapshots remain where the interval is long.
+    pub fn slide(&mut self, length: Duration) {
+        let begin = boot_time().saturating_sub(length);
+        self.window.scans.retain(|scan| scan.at >= begin);
+        // The last reading before the begin shows the state at it.
+        while self.readings.get(1).is_some_and(|next| next.at <= begin) {
+            self.readings.pop_front();
+        }
+        self.logged.retain(|(at, _)| *at >= begin);
+        if let Some(trace) = &self.trace {
+            trace.drop_before(begin);
+        }
+        let mut kept = Duration::ZERO;
+        let newest_first = self.window.snapshots.iter().rev();
+        let count = newest_first
+            .take_while(|snapshot| {
+                let is_within = kept < length;
+                kept += snapshot.interval.unwrap_or_default();
+                is_within
+            })
+            .count()
+            .clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS);
+        let dropped = self.window.snapshots.len().saturating_sub(count);
+        self.window.snapshots.drain(..dropped);
+    }
+
+    /// Forgets scans and facts: the snapshots remain.
+    pub fn rest(&mut self) {
+        self.window.scans.clear();
+        self.window.blocked.clear();
+        self.window.read_files.clear();
+        self.window.stoppable.clear();
+        self.window.facts = None;
+        self.readings.clear();
+    }
+
+    /// The snapshots and the scans so far, without the facts.
+    #[must_use]
+    pub fn window(&self) -> &EvidenceWindow {
+        &self.window
+    }
+
+    /// What gives reason to scan the tasks although no snapshot shows it; costs little.
+    pub fn read_signals(&mut self) -> QuietSignals {
+        let (fuse_waiting, errors) = self.facts.read_signals();
+        let logged_errors = matches!(&errors, NewErrors::Read(errors) if !errors.is_empty());
+        self.logged.push_back((boot_time(), errors));
+        QuietSignals {
+            fuse_waiting,
+            logged_errors,
+        }
+    }
+
+    fn read_facts(&mut self) {
+        let mut facts = self.facts.read();
+        let errors = std::mem::take(&mut facts.kernel_errors);
+        self.logged.push_back((facts.at, errors));
+        self.readings.push_back(facts);
+    }
+
+    /// The evidence up to now. The facts are read unless they are younger than `age`.
+    pub fn evidence(&mut self, age: Duration) -> &EvidenceWindow {
+        let last = self.readings.back();
+        if last.is_none_or(|last| boot_time() >= last.at + age) {
+            self.read_facts();
+        }
+        let Some(mut end) = self.readings.back().cloned() else {
+            return &self.window;
+        };
+        self.window.blocked.clear();
+        for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
+            let details = self.facts.examine_blocked(&end, &task);
+            self.window.blocked.push(details);
+        }
+        let snapshots = &self.window.snapshots;
+        self.window.read_files = self.read_files.read(&self.roots, snapshots, end.at);
+        self.window.stoppable = stoppable_processes(&self.roots, &self.window.snapshots);
+        self.window.process_numbers = ProcessNumbers::of_procfs(&self.roots);
+        end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
+        let begin = self.readings.front().cloned();
+        self.window.facts = Some((begin.unwrap_or_default(), end));
+        let requests = self.trace.as_ref();
+        self.window.requests = requests.map(|trace| trace.evidence(&self.roots));
+        &self.window
+    }
+
+    /// Ends the window.
+    #[must_use]
+    pub fn finish(mut self) -> EvidenceWindow {
+        self.scan();
+        self.evidence(Duration::ZERO);
+        if let Some(trace) = self.trace.take() {
+            trace.stop();
+        }
+        self.window
+    }
+
+    /// Traces the drive with the most requests in flight.
+    fn start_trace(&mut self) {
+        let Some(last) = self.window.snapshots.last() else {
+            return;
+        };
+        let busiest = last
+            .devices
+            .iter()
+            .filter(|view| {
+                matches!(view.kind, Some(DriveKind::Disk | DriveKind::Loop))
+                    && view.queue_size.is_some_and(|queue| queue >= MIN_QUEUE)
+            })
+            .max_by(|a, b| {
+                a.queue_size
+                    .partial_cmp(&b.queue_size)
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            });
+        let Some(name) = busiest.map(|view| view.name.clone()) else {
+            return;
+        };
+        self.trace = DeviceTrace::start(&self.roots, name);
+        // One attempt: what is refused once is refused again.
+        self.may_trace = self.trace.is_some();
+    }
+}
+
+/// What a quiet machine is asked once per snapshot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QuietSignals {
+    /// Requests that wait for FUSE servers.
+    pub fuse_waiting: u64,
+    /// Whether the kernel logged an I/O error.
+    pub logged_errors: bool,
+}
+
+/// The errors of several readings.
+fn joined_errors<'a>(readings: impl Iterator<Item = &'a NewErrors>) -> NewErrors {
+    let mut all = Vec::new();
+    let mut unread = None;
+    for errors in readings {
+        match errors {
+            NewErrors::Read(errors) => all.extend(errors.iter().cloned()),
+            other => unread = Some(other.clone()),
+        }
+    }
+    match unread {
+        Some(reason) if all.is_empty() => reason,
+        _ => NewErrors::Read(all),
+    }
+}

@@ -1,0 +1,96 @@
+//! Many small flushes: tasks wait for each other's journal commits and for the drive's cache.
+
+use crate::units;
+use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
+use crate::why::blame::{SUFFERING, parties};
+use crate::why::cause::{Cause, Remedy, Severity};
+use crate::why::device_load::latency_text;
+use crate::why::evidence::{
+    BLOCKED, DISKSTATS, Evidence, Metric, WAITING_TASKS, WRITE_AWAIT, bytes, ns, per_second,
+};
+use crate::why::parties::{names, who_waits};
+use crate::why::rule::{Examination, Rule};
+use crate::why::wait_kind::WaitKind;
+
+pub(super) const RULE: Rule = Rule {
+    code: "sync-storm",
+    explains: &["device-saturated", "device-slow", "queue-starved"],
+    examine,
+};
+
+/// Flushes per second from which they are many, if each of them takes time.
+const MANY_FLUSHES: f64 = 20.0;
+/// Fraction of the time for which flushes have to be in flight, counted one after the other.
+const FLUSHING_TIME: f64 = 0.3;
+/// Writes with more bytes than this are no small commits.
+const SMALL_WRITE: f64 = 128e3;
+/// Tasks that have to wait.
+const MIN_WAITING: usize = 2;
+/// Mean fraction of the time that a task waits for commits from which the kernel's own word proves
+/// the cause.
+const PROVEN_COMMIT: f64 = 0.2;
+/// Flushes per second, their mean latency, and the mean size of the writes.
+const FLUSHES: Metric = per_second("flushes", "flushes", DISKSTATS);
+const FLUSH_AWAIT: Metric = ns("f_await", "f_await", DISKSTATS);
+const WRITE_SIZE: Metric = bytes("wareq-sz", "wareq-sz", DISKSTATS);
+
+fn examine(analysis: &Analysis<'_>) -> Examination {
+    let devices = analysis.whole_devices();
+    let causes = devices
+        .filter_map(|device| cause(analysis, device))
+        .collect();
+    Examination::of_devices(analysis, causes, || {
+        let counted = analysis.devices.iter();
+        let counted = counted.filter_map(|it| Some((&it.name, it.flushes?)));
+        let most = counted.max_by(|a, b| a.1.total_cmp(&b.1));
+        let flushes = most.map(|(name, flushes)| Evidence::of(name, FLUSHES, flushes));
+        flushes.into_iter().collect()
+    })
+}
+
+fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
+    let waiting: Vec<&Waiter> = analysis.waiters_on(&device.name, SUFFERING).collect();
+    let commits = |waiter: &&Waiter| waiter.waits_for(&[WaitKind::Commit]) >= PROVEN_COMMIT;
+    let committing: Vec<&Waiter> = waiting.iter().copied().filter(commits).collect();
+    let is_proven = committing.len() >= MIN_WAITING;
+    let suffering = if is_proven { committing } else { waiting };
+    let flushes = device.flushes.unwrap_or(0.0);
+    let flushing = flushes * device.flush_await.unwrap_or(0.0) / 1e9;
+    let by_flushes = flushes >= MANY_FLUSHES && flushing >= FLUSHING_TIME;
+    let small = device.write_size.is_none_or(|size| size <= SMALL_WRITE);
+    if suffering.len() < MIN_WAITING || !small || !(by_flushes || is_proven) {
+        return None;
+    }
+    let name = &device.name;
+    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
+    if is_proven {
+        cause = cause.confirmed();
+    }
+    cause.prove(name, FLUSHES, flushes);
+    cause.prove(name, FLUSH_AWAIT, device.flush_await);
+    cause.prove(name, WRITE_AWAIT, device.write_await);
+    cause.prove(name, WRITE_SIZE, device.write_size);
+    cause.prove(name, WAITING_TASKS, suffering.len() as f64);
+    cause.prove(&suffering[0].command, BLOCKED, suffering[0].blocked);
+    cause.victims = parties(&suffering);
+    cause.culprits = cause.victims.clone();
+    for culprit in &mut cause.culprits {
+        culprit.share = None;
+    }
+    cause.remedies.push(Remedy::advice(
+        "combine transactions: group commit of the database, fewer fsync calls; a drive with a protected write cache completes flushes at once",
+    ));
+    let each = device.flush_await.map(units::format_latency);
+    let each = each.map_or_else(String::new, |each| format!(", {each} each"));
+    cause.sentence = format!(
+        "{} wait for each other's flushes on {name}: {} flushes per second{each}.",
+        names(&cause.victims, suffering.len()).unwrap_or_default(),
+        units::format_count(flushes.round())
+    );
+    cause.headline = format!(
+        "{}{}: many small flushes on {name}",
+        who_waits(&cause),
+        latency_text(device)
+    );
+    Some(cause)
+}
