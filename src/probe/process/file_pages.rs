@@ -16,9 +16,9 @@ use rustix::io::Errno;
 
 use crate::foreign_tree::ForeignTree;
 use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::process::closed_files::final_path;
 use crate::probe::process::open_files::has_write_lease;
 use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
-use crate::probe::process::temporary_name::final_path;
 use crate::probe::sample::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 use crate::roots::SysPaths;
 
