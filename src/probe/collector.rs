@@ -10,13 +10,13 @@ use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::mounts::{MountReader, MountWatch};
 use super::operations::{OperationReader, OperationSources};
 use super::process::closed_files;
-use super::process::file_pages::{FilePageReader, FollowedFile};
+use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
-use super::process::task_scan::{TaskScan, TaskScanner};
+use super::process::task_scan::TaskScanner;
 use super::process::taskstats::{ExitRecordSocket, NoExitRecords, TaskstatsSocket};
 use super::sample::{
-    ControlGroupsSample, DiskCounters, ExitRecord, HostSample, IoAccounting, ProbeNotice,
-    SystemSample,
+    ControlGroupsSample, DiskCounters, ExitRecord, FollowedFile, HostSample, IoAccounting,
+    ProbeNotice, SystemSample, TaskScan,
 };
 use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
 use super::system::{diskstats, host};

@@ -1,11 +1,13 @@
 //! Kernel counters at one time: raw, nothing derived.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::mounts::MountSample;
 use super::operations::operation::OperationSample;
-use super::process::task_scan::TaskScan;
 use super::system::kernel_log::IoErrorSample;
 use crate::drive::BlockDevice;
 use crate::probe::file_systems::MountedFileSystem;
@@ -15,7 +17,6 @@ pub use super::control_groups::DeviceIo;
 pub use super::control_groups::io_files::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
 pub use super::notice::ProbeNotice;
-pub use super::process::file_pages::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 pub use super::process::io_priority::IoPriority;
 pub use super::system::vmstat::{PagingCounters, ReclaimCounters};
 
@@ -513,6 +514,53 @@ pub struct OpenFile {
     pub allocated_bytes: u64,
 }
 
+/// A file that is written, or was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedFile {
+    /// Its identity.
+    pub id: ((u32, u32), u64),
+    /// Its path, for a file that is closed.
+    pub path: Arc<[u8]>,
+    /// Process id and descriptor through which it is open.
+    pub descriptor: Option<(u32, u32)>,
+}
+
+/// What the page cache holds of a file that is not on its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePages {
+    /// The file.
+    pub id: ((u32, u32), u64),
+    /// The bytes, or why they are unknown.
+    pub unwritten: Result<UnwrittenBytes, PagesUnknown>,
+}
+
+/// Bytes of a file in memory only, in whole pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnwrittenBytes {
+    /// Dirty or under writeback.
+    pub total: u64,
+    /// Under writeback.
+    pub writeback: u64,
+}
+
+/// Why the unwritten pages of a file are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PagesUnknown {
+    /// The kernel has no cachestat(2): it is older than 6.5.
+    OldKernel,
+    /// The kernel denies it: the file belongs to another user.
+    NotPermitted,
+    /// The file is a block device, which is not opened.
+    BlockDevice,
+    /// The file system does not keep the data of its files in the page cache of the file.
+    FileSystem,
+    /// The closed file is no longer at its path.
+    NotFound,
+    /// Another error.
+    Failed,
+}
+
 /// Type of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
@@ -522,4 +570,43 @@ pub enum FileKind {
     Block((u32, u32)),
     /// A pipe.
     Pipe,
+}
+
+/// All processes at one time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskScan {
+    /// Time of the scan (`CLOCK_BOOTTIME`).
+    pub at: Duration,
+    /// Processor time of each process since it began, in ticks, by process id.
+    pub processes: BTreeMap<u32, ScannedProcess>,
+    /// The tasks that are blocked.
+    pub blocked: Vec<BlockedTask>,
+}
+
+/// A process in a scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScannedProcess {
+    /// Start time in ticks since boot.
+    pub start_ticks: u64,
+    /// Name of the program.
+    pub name: Arc<[u8]>,
+    /// Processor time in ticks.
+    pub cpu_ticks: u64,
+}
+
+/// A task in uninterruptible sleep, or one that waits for a FUSE server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedTask {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name of the thread.
+    pub name: Vec<u8>,
+    /// Whether it is a thread of the kernel.
+    pub is_kernel_thread: bool,
+    /// Kernel function that it waits in.
+    pub wait_channel: Option<String>,
+    /// Its context switches so far: equal in two scans means that it has slept in between.
+    pub switches: Option<u64>,
 }

@@ -2,7 +2,6 @@
 
 pub mod by_device;
 pub mod ended;
-mod threads;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,7 +13,9 @@ use crate::probe::SystemSample;
 use crate::probe::file_locations::{device_at_location, location_of};
 use crate::probe::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
 use crate::probe::process::io_priority::IoClass;
-use crate::probe::sample::{IoPriority, ProbeNotice, ProcessIo, ProcessKey, ProcessSample};
+use crate::probe::sample::{
+    IoPriority, ProbeNotice, ProcessIo, ProcessKey, ProcessSample, ThreadSample,
+};
 use crate::snapshot::view::{DeviceShare, EndedProgram, ProcessView};
 use crate::stats::sorting::SortList as _;
 use crate::trace::requests::TracedIo;
@@ -76,7 +77,7 @@ pub fn process_views(
         }
         if all || is_active(&view) || by_device::is_traced(traced, pair) {
             let whole = add_identity(view, interval.current, pair, first);
-            views.extend(threads::thread_views(interval, pair, &whole));
+            views.extend(thread_views(interval, pair, &whole));
             views.push(whole);
         }
     }
@@ -309,4 +310,71 @@ fn is_active(view: &ProcessView) -> bool {
 /// requested; then nothing came from the cache.
 fn cache_fraction(io: &ProcessIo) -> Option<f64> {
     (io.rchar > 0).then(|| (1.0 - io.read_bytes as f64 / io.rchar as f64).clamp(0.0, 1.0))
+}
+
+/// The active threads, where threads were read; `whole` is their process.
+fn thread_views(
+    interval: &SampleInterval<'_>,
+    pair: &ProcessPair<'_>,
+    whole: &ProcessView,
+) -> Vec<ProcessView> {
+    let Some(tasks) = &pair.current.thread_samples else {
+        return Vec::new();
+    };
+    let earlier = pair.previous.zip(interval.seconds());
+    let view = |task: &ThreadSample| {
+        let mut view = ProcessView {
+            pid: whole.pid,
+            start_ticks: whole.start_ticks,
+            tid: task.tid,
+            user: whole.user.clone(),
+            command: SafeText::from_bytes(&task.name),
+            state: task.state,
+            // The process is the parent of its threads.
+            parent_pid: whole.pid,
+            devices: whole
+                .devices
+                .iter()
+                .map(|share| DeviceShare::named(share.name.clone()))
+                .collect(),
+            devices_estimated: whole.devices_estimated,
+            ..ProcessView::default()
+        };
+        if let Some((earlier, seconds)) = earlier
+            && let Some(was) = find_thread(earlier, task.tid)
+        {
+            set_thread_rates(&mut view, was, task, Duration::from_secs_f64(seconds));
+        }
+        if let Some(io) = task.io.value() {
+            view.read_total_bytes = Some(io.read_bytes);
+            view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+        }
+        view
+    };
+    tasks.iter().map(view).filter(is_active).collect()
+}
+
+fn find_thread(process: &ProcessSample, tid: u32) -> Option<&ThreadSample> {
+    process
+        .thread_samples
+        .as_ref()?
+        .iter()
+        .find(|task| task.tid == tid)
+}
+
+fn set_thread_rates(
+    view: &mut ProcessView,
+    was: &ThreadSample,
+    task: &ThreadSample,
+    elapsed: Duration,
+) {
+    if let (Some(before), Some(after)) = (was.io.value(), task.io.value())
+        && let Some(io) = io_difference(&before, &after)
+    {
+        set_rates(view, &io, elapsed);
+    }
+    if let (Some(before), Some(after)) = (was.io_delay, task.io_delay) {
+        let share = after.saturating_sub(before).as_secs_f64() / elapsed.as_secs_f64();
+        view.io_wait = Some(share.min(1.0));
+    }
 }

@@ -4,7 +4,6 @@
 //! counter went backwards, without permission. They are never 0.
 
 mod device_share;
-mod fault;
 mod mount;
 mod unit;
 
@@ -22,9 +21,9 @@ use crate::probe::system::temperature::Temperatures;
 use crate::units::nanoseconds;
 
 pub use self::device_share::{DeviceShare, TotalRates, TracedInterval};
-pub use self::fault::{BlockedTaskView, IoErrorsView};
 pub use self::mount::{MountErrors, MountView, NoMountValues};
 pub use self::unit::{UnitLimit, UnitView};
+pub use super::faults::{BlockedTaskView, IoErrorsView};
 pub use crate::transfers::view::{
     Bottleneck, BottleneckReason, Throttle, TransferKey, TransferKind, TransferOperation,
     TransferState, TransferView, WorkProgress,

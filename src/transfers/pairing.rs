@@ -1,7 +1,7 @@
 //! Pairs of source and destination files.
 
 use super::flow::{FileFlow, ProcessFlows};
-use crate::probe::process::temporary_name::{base_name, without_temporary_suffix};
+use crate::probe::process::closed_files::{base_name, without_temporary_suffix};
 use crate::probe::sample::FileKind;
 
 /// A file that receives a smaller fraction of the bytes that are read is a log: compressors reach

@@ -15,7 +15,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::{FileLocation, location_of};
 use crate::probe::interval::{io_difference, open_file};
-use crate::probe::process::temporary_name::final_path;
+use crate::probe::process::closed_files::final_path;
 use crate::probe::sample::{
     ClosedFile, FileKind, FollowedFile, OpenFile, ProcessIo, ProcessKey, ProcessSample,
 };

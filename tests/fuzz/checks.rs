@@ -21,8 +21,9 @@ use diskscope::files::printable;
 use diskscope::probe::control_groups::io_files;
 use diskscope::probe::file_systems;
 use diskscope::probe::operations::operation::OperationProgress;
-use diskscope::probe::process::temporary_name;
-use diskscope::probe::process::{blocked_task, open_files, stat, taskstats, thread_owner};
+use diskscope::probe::process::{
+    blocked_task, closed_files, open_files, stat, taskstats, thread_owner,
+};
 use diskscope::probe::system::{diskstats, host, kernel_log, vmstat};
 use diskscope::probe::{SystemSample, mounts, operations};
 use diskscope::recording::{FileRecorder, Recorder, Recording, RecordingTimes};
@@ -137,8 +138,8 @@ pub fn command_line(bytes: &[u8]) {
         }
     }
     black_box(DdArguments::parse(bytes));
-    assert!(temporary_name::final_path(bytes).len() <= bytes.len());
-    assert!(bytes.ends_with(temporary_name::base_name(bytes)));
+    assert!(closed_files::final_path(bytes).len() <= bytes.len());
+    assert!(bytes.ends_with(closed_files::base_name(bytes)));
 }
 
 /// Control groups and volumes: counters and limits, the status of device-mapper targets.

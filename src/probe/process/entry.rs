@@ -75,17 +75,18 @@ impl ProcessEntry {
         let (pid, threads) = (process.identity.pid, process.thread_count);
         let is_alone = threads == 1 && process.reaped_faults == 0;
         self.own_io = match (self.own_io.take(), process.io.value()) {
-            (_, None) => None,
+            (None, _) | (_, None) => None,
             // Its counters are those of its only thread: reading that of all processes would be most of
             // the cost of the first sample.
-            (_, Some(io)) if is_first_sample && is_alone => Some(OwnIo::of_only_thread(pid, io)),
-            (Some(mut own), _) => own.read(proc, pid, threads).map(|()| {
+            (Some(_), Some(io)) if is_first_sample && is_alone => {
+                Some(OwnIo::of_only_thread(pid, io))
+            }
+            (Some(mut own), Some(_)) => own.read(proc, pid, threads).map(|()| {
                 if is_first_sample {
                     own.start_at_zero();
                 }
                 own
             }),
-            (None, _) => None,
         };
         process.own_io = self.own_io.as_ref().map(OwnIo::total);
     }

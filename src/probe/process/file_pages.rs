@@ -9,18 +9,17 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use crate::foreign_tree::ForeignTree;
 use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::process::closed_files::final_path;
 use crate::probe::process::open_files::has_write_lease;
 use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
-use crate::probe::process::temporary_name::final_path;
+use crate::probe::sample::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -38,53 +37,6 @@ const PAGE_CACHE_FILE_SYSTEMS: [&str; 16] = [
     "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat", "msdos", "exfat", "ntfs3", "bcachefs",
     "jfs", "nilfs2", "udf", "hfs", "hfsplus",
 ];
-
-/// A file that is written, or was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FollowedFile {
-    /// Its identity.
-    pub id: FileId,
-    /// Its path, for a file that is closed.
-    pub path: Arc<[u8]>,
-    /// Process id and descriptor through which it is open.
-    pub descriptor: Option<(u32, u32)>,
-}
-
-/// What the page cache holds of a file that is not on its device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilePages {
-    /// The file.
-    pub id: FileId,
-    /// The bytes, or why they are unknown.
-    pub unwritten: Result<UnwrittenBytes, PagesUnknown>,
-}
-
-/// Bytes of a file in memory only, in whole pages.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UnwrittenBytes {
-    /// Dirty or under writeback.
-    pub total: u64,
-    /// Under writeback.
-    pub writeback: u64,
-}
-
-/// Why the unwritten pages of a file are unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PagesUnknown {
-    /// The kernel has no cachestat(2): it is older than 6.5.
-    OldKernel,
-    /// The kernel denies it: the file belongs to another user.
-    NotPermitted,
-    /// The file is a block device, which is not opened.
-    BlockDevice,
-    /// The file system does not keep the data of its files in the page cache of the file.
-    FileSystem,
-    /// The closed file is no longer at its path.
-    NotFound,
-    /// Another error.
-    Failed,
-}
 
 /// Looks at the pages of written files.
 #[derive(Debug, Default)]

@@ -18,6 +18,5 @@ pub mod stat;
 pub(super) mod table;
 pub mod task_scan;
 pub mod taskstats;
-pub mod temporary_name;
 pub mod thread_owner;
 mod threads;

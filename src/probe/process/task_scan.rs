@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::CWD;
@@ -14,6 +13,8 @@ use super::numbers::{AssignedPids, is_process, list_pids, list_tids};
 use super::stat::parse_stat;
 use crate::probe::text::{read_small_file, read_word};
 use crate::roots::SysPaths;
+
+pub use crate::probe::sample::{BlockedTask, ScannedProcess, TaskScan};
 
 /// A scan of the tasks may take at most this fraction of the time between two scans.
 const MAX_SCAN_SHARE: f64 = 0.02;
@@ -32,45 +33,6 @@ const KERNEL_THREAD_PARENT: u32 = 2;
 const FUSE_CHANNELS: [&str; 2] = ["request_wait_answer", "fuse_wait_on_page_writeback"];
 /// `/proc/PID/stat` is never longer: 52 numbers and a name of 15 bytes.
 const STAT_BYTES: usize = 1024;
-
-/// All processes at one time.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TaskScan {
-    /// Time of the scan (`CLOCK_BOOTTIME`).
-    pub at: Duration,
-    /// Processor time of each process since it began, in ticks, by process id.
-    pub processes: BTreeMap<u32, ScannedProcess>,
-    /// The tasks that are blocked.
-    pub blocked: Vec<BlockedTask>,
-}
-
-/// A process in a scan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ScannedProcess {
-    /// Start time in ticks since boot.
-    pub start_ticks: u64,
-    /// Name of the program.
-    pub name: Arc<[u8]>,
-    /// Processor time in ticks.
-    pub cpu_ticks: u64,
-}
-
-/// A task in uninterruptible sleep, or one that waits for a FUSE server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlockedTask {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Name of the thread.
-    pub name: Vec<u8>,
-    /// Whether it is a thread of the kernel.
-    pub is_kernel_thread: bool,
-    /// Kernel function that it waits in.
-    pub wait_channel: Option<String>,
-    /// Its context switches so far: equal in two scans means that it has slept in between.
-    pub switches: Option<u64>,
-}
 
 /// Scans the tasks, but not so often that the scans are a noticeable load.
 #[derive(Debug, Default)]

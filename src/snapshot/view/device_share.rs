@@ -6,7 +6,7 @@ use crate::files::safe_text::SafeText;
 
 /// I/O on one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "RecordedShare")]
+#[serde(default)]
 pub struct DeviceShare {
     /// Kernel's name.
     pub name: SafeText,
@@ -37,39 +37,6 @@ impl DeviceShare {
     }
 }
 
-/// As it is in files: recordings of earlier versions contain the name only.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RecordedShare {
-    Name(SafeText),
-    Share(RecordedRates),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RecordedRates {
-    name: SafeText,
-    read_bytes_per_s: Option<f64>,
-    write_bytes_per_s: Option<f64>,
-    read_ios_per_s: Option<f64>,
-    write_ios_per_s: Option<f64>,
-}
-
-impl From<RecordedShare> for DeviceShare {
-    fn from(recorded: RecordedShare) -> Self {
-        match recorded {
-            RecordedShare::Name(name) => Self::named(name),
-            RecordedShare::Share(rates) => Self {
-                name: rates.name,
-                read_bytes_per_s: rates.read_bytes_per_s,
-                write_bytes_per_s: rates.write_bytes_per_s,
-                read_ios_per_s: rates.read_ios_per_s,
-                write_ios_per_s: rates.write_ios_per_s,
-            },
-        }
-    }
-}
-
 /// What the requests of all devices showed, where they were traced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -95,17 +62,4 @@ pub struct TotalRates {
     pub actual_read_bytes_per_s: Option<f64>,
     /// Bytes per second that drives wrote.
     pub actual_write_bytes_per_s: Option<f64>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn device_share_is_read_from_recordings_of_names_too() {
-        let shares: Vec<DeviceShare> =
-            serde_json::from_str(r#"["sda", {"name": "sdb", "read_bytes_per_s": 5.0}]"#).unwrap();
-        assert_eq!(shares[0], DeviceShare::named("sda".into()));
-        assert_eq!(shares[1].read_bytes_per_s, Some(5.0));
-    }
 }

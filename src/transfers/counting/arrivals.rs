@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::io::Errno;
 
 use crate::foreign_tree::{FileStatus, ForeignFile};
-use crate::probe::process::temporary_name::without_temporary_suffix;
+use crate::probe::process::closed_files::without_temporary_suffix;
 
 /// Directories that are checked at once, the others in rotation.
 const MAX_DIRECTORIES_PER_CHECK: usize = 1000;

@@ -45,8 +45,10 @@ fn sample(second: u64, processes: Vec<ProcessSample>, records: &[ExitRecord]) ->
     }
 }
 
+type Reads = (u64, u64, Vec<(String, u64)>);
+
 /// The bytes that the shell has read in each interval, and those of its ended children with their names.
-fn shell_reads(samples: &[SystemSample]) -> Vec<(u64, u64, Vec<(String, u64)>)> {
+fn shell_reads(samples: &[SystemSample]) -> Vec<Reads> {
     let mut ended = EndedChildren::default();
     let reads = |pair: &[SystemSample]| {
         let interval = SampleInterval::new(Some(&pair[0]), &pair[1]);
