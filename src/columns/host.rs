@@ -95,7 +95,7 @@ const COLUMNS: &[Host] = &[
         it.host.time_to_throttle.into()
     })
     .help("time until writers wait, as dirty bytes grow now; 0: they wait; unknown while these do not grow by 1 MB/s, and beyond ten minutes"),
-    Host::new("cache_hits", "hit%", Unit::Ratio, |it| it.host.cache_hit_fraction.into())
+    Host::new("cache_hits", "cache hits", Unit::Ratio, |it| it.host.cache_hit_fraction.into())
         .help("share of the bytes read by all processes that no device delivered"),
     Host::new("read_bytes_per_s", "rMB/s", Unit::BytesPerSecond, |it| {
         it.total.actual_read_bytes_per_s.into()
