@@ -695,6 +695,41 @@ mod tests {
     }
 
     #[test]
+    fn totals_list_programs_with_their_ended_processes() {
+        let process = |pid, command: &str, read| ProcessView {
+            pid,
+            tid: pid,
+            command: command.into(),
+            read_accumulated_bytes: Some(read),
+            write_accumulated_bytes: Some(0),
+            ..ProcessView::default()
+        };
+        let with = |processes| {
+            let mut sample = ViewBuilder::default().update(Arc::default());
+            sample.processes = processes;
+            Arc::new(sample)
+        };
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(with(vec![process(7, "cat /a", 2_000_000_000)]));
+        live.set_snapshot(with(vec![
+            process(8, "cat /b", 5),
+            process(9, "dd if=x", 7),
+        ]));
+        let listed = |live: &LiveState| -> Vec<(String, Option<u64>)> {
+            let rows = live.visible_processes().into_iter();
+            rows.map(|row| (row.command.to_string(), row.read_accumulated_bytes))
+                .collect()
+        };
+        assert_eq!(listed(&live).len(), 2);
+        live.handle_command(KeyCommand::ToggleTotals);
+        let expected = [
+            ("cat (2 processes)".to_owned(), Some(2_000_000_005)),
+            ("dd if=x".to_owned(), Some(7)),
+        ];
+        assert_eq!(listed(&live), expected);
+    }
+
+    #[test]
     fn sampling_interval_steps_stay_within_limits() {
         let mut live = LiveState::new(Duration::from_secs(1));
         live.handle_command(KeyCommand::ShorterInterval);

@@ -113,7 +113,7 @@ const COLUMNS: &[Host] = &[
     .help("both")
     .also(&["throughput"])
     .derived(),
-    Host::new("blocked_tasks", "blocked", Unit::Count, |it| {
+    Host::new("blocked_tasks", "state D", Unit::Count, |it| {
         it.blocked.as_ref().map(|tasks| tasks.len() as f64).into()
     })
     .help("tasks in uninterruptible sleep (state D), without threads of the kernel; number of `blocked[]`")

@@ -195,4 +195,24 @@ mod tests {
             "every 1s"
         );
     }
+
+    #[test]
+    fn swap_traffic_stays_beside_the_host_in_80_columns() {
+        let mut state = AppState::new(Duration::from_secs(1));
+        let mut sample = ViewBuilder::default().update(Arc::default());
+        sample.host.name = Some("web-07".into());
+        sample.host.kernel = Some("6.1.0-56-amd64".into());
+        sample.host.pressure_some = Some(0.5);
+        sample.host.pressure_full = Some(0.4);
+        sample.host.dirty_bytes = Some(1 << 30);
+        sample.host.swap_in_bytes_per_s = Some(180e6);
+        sample.host.swap_out_bytes_per_s = Some(0.0);
+        state.live.set_snapshot(Arc::new(sample));
+        let area = Rect::new(0, 0, 80, 1);
+        let mut buf = Buffer::empty(area);
+        draw_host(&state, Theme::FULL, area, &mut buf);
+        let line: String = buf.content().iter().map(|cell| cell.symbol()).collect();
+        assert!(line.contains("web-07   "), "{line}");
+        assert!(line.contains("swap in 180 out 0 MB/s"), "{line}");
+    }
 }
