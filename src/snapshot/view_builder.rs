@@ -15,7 +15,9 @@ use super::view::{DeviceView, HostView, Snapshot, TotalRates};
 use super::{devices, growing, io_errors, memory, mounts, processes, units};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::sample::{CpuTicks, FollowedFile, ProbeNotice, ReclaimCounters};
+use crate::probe::sample::{
+    CpuTicks, FollowedFile, HostSample, PressureLine, ProbeNotice, ReclaimCounters,
+};
 use crate::trace::requests::TracedIo;
 
 /// Settings of the view.
@@ -186,7 +188,15 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
     };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
-    let share = |stall: f64| stall / 100.0;
+    // The kernel's own average of 10 s still tells of a load that has ended.
+    let stalled = |line: fn(&HostSample) -> Option<PressureLine>| {
+        let now = line(now)?;
+        let in_interval = || {
+            let stalled = now.total.checked_sub(line(before?)?.total)?;
+            Some((stalled.as_secs_f64() / elapsed?).min(1.0))
+        };
+        Some(in_interval().unwrap_or(now.average_10_s / 100.0))
+    };
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
     HostView {
         name: word(&now.name),
@@ -195,21 +205,11 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         load_averages: now.load_averages,
         cpu_busy: cpu.map(|(busy, _)| busy),
         cpu_iowait: cpu.map(|(_, waiting)| waiting),
-        pressure_some: now
-            .pressure
-            .map(|pressure| share(pressure.some.average_10_s)),
-        pressure_full: now
-            .pressure
-            .map(|pressure| share(pressure.full.average_10_s)),
-        memory_pressure_some: now
-            .memory_pressure
-            .map(|pressure| share(pressure.some.average_10_s)),
-        memory_pressure_full: now
-            .memory_pressure
-            .map(|pressure| share(pressure.full.average_10_s)),
-        cpu_pressure_some: now
-            .cpu_pressure
-            .map(|pressure| share(pressure.average_10_s)),
+        pressure_some: stalled(|host| Some(host.pressure?.some)),
+        pressure_full: stalled(|host| Some(host.pressure?.full)),
+        memory_pressure_some: stalled(|host| Some(host.memory_pressure?.some)),
+        memory_pressure_full: stalled(|host| Some(host.memory_pressure?.full)),
+        cpu_pressure_some: stalled(|host| host.cpu_pressure),
         swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
         swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
         refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),

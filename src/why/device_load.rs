@@ -58,12 +58,13 @@ fn has_bursts(device: &DeviceSummary) -> bool {
 
 /// Whether a device has more requests in an interval than it serves.
 fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
-    let is_full = if device.serial {
-        load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE
+    let latency = load.latency().unwrap_or(0.0);
+    if device.serial {
+        // One request waits for the other: the latency has risen by that.
+        load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE && latency >= UNNOTICED_LATENCY
     } else {
-        load.queue >= PARALLEL_QUEUE
-    };
-    is_full && is_risen(device, load.latency().unwrap_or(0.0))
+        load.queue >= PARALLEL_QUEUE && is_risen(device, latency)
+    }
 }
 
 /// Whether a latency in nanoseconds is far above that under light load.

@@ -51,7 +51,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::RuledOut(vec![Evidence::of_machine(BLOCKED_FOR, longest)])
 }
 
-/// Whether a task hangs in I/O. Kernel threads wait for others; requests to servers of file
+/// Whether a task hangs in I/O: what it waits for makes no progress. Kernel threads wait for others; requests to servers of file
 /// systems are another cause.
 fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
     let io = waiter.waits_for(&[
@@ -65,6 +65,7 @@ fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
     !waiter.is_kernel_thread
         && !analysis.waits_for_server(waiter)
         && io > 0.0
+        && !analysis.makes_progress(waiter)
         && waiter.is_still_blocked
         && waiter.longest >= limit
 }
