@@ -8,7 +8,9 @@ use crate::why::cause::{Cause, Certainty, Severity};
 use crate::why::device_load::{
     SATURATED_TIME, busiest_evidence, is_overloaded, latency_text, prove_load, saturated_time,
 };
-use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, Unit, WAITING_TASKS, fraction};
+use crate::why::evidence::{
+    BLOCKED, DISKSTATS, Metric, RATE_SPREAD, THROUGHPUT, Unit, WAITING_TASKS, fraction,
+};
 use crate::why::parties::{by_whom, culprit, names, victim, who_waits};
 use crate::why::remedies::{against, trace_requests};
 use crate::why::rule::{Examination, Rule};
@@ -60,6 +62,10 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     if time < SATURATED_TIME {
         cause.prove(&device.name, SATURATED, time);
     }
+    if let Some(spread) = device.fixed_rate_spread() {
+        cause.prove(&device.name, THROUGHPUT, device.throughput);
+        cause.prove(&device.name, RATE_SPREAD, spread);
+    }
     blame.prove(&mut cause);
     cause.prove(&device.name, WAITING_TASKS, waiting as f64);
     if let Some(victim) = cause.victims.first().cloned() {
@@ -67,6 +73,11 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     }
     if let Some(culprit) = cause.culprits.first() {
         cause.remedies = against(culprit, device, analysis);
+    }
+    if blame.victims.is_empty() {
+        for remedy in &mut cause.remedies {
+            remedy.text += &format!("; it is one of {waiting} that wait for each other");
+        }
     }
     cause.remedies.push(trace_requests(&device.name));
     tell(&mut cause, device, &blame, waiting);
