@@ -17,11 +17,11 @@ const MIN_BURSTS: f64 = SUFFERING;
 /// and latencies below this in nanoseconds, the mean of the requests in the bursts, are not noticed
 /// as delays: a person takes 0.1 s for immediate.
 const BURST_LATENCY: f64 = 100e6;
-/// A serial device is saturated at this utilization and queue,
+/// A serial device is saturated at this utilization and queue: one request waits for another;
 const SERIAL_BUSY: f64 = 0.9;
 const SERIAL_QUEUE: f64 = 1.8;
 /// a parallel one at this queue, if the latency has risen.
-const PARALLEL_QUEUE: f64 = 3.0;
+const PARALLEL_QUEUE: f64 = 1.8;
 /// Latency compared with that under light load: below, requests are merely combined.
 const RISEN_LATENCY: f64 = 3.0;
 /// Latency in nanoseconds that nobody notices.

@@ -132,3 +132,33 @@ fn slow_sync_makes_progress() {
     assert!(found.is_some(), "{document:#}");
     assert_ne!(found.unwrap()["code"], "hung-io", "{document:#}");
 }
+
+/// A frozen file system is named with the command that thaws it.
+#[test]
+fn frozen_file_system_is_named() {
+    let Some(file_system) = LoopFileSystem::new("ext4", Requirement::Ext4) else {
+        return;
+    };
+    let place = file_system.mount_point();
+    let fsfreeze = |option: &str| {
+        let mut command = std::process::Command::new("fsfreeze");
+        command
+            .arg(option)
+            .arg(place)
+            .status()
+            .is_ok_and(|it| it.success())
+    };
+    if !fsfreeze("--freeze") {
+        return;
+    }
+    let load = Load::shell([format!(
+        "exec dd if=/dev/zero of={}/file bs=4k count=1",
+        place.display()
+    )]);
+    let document = diagnosis("9s");
+    let pids = load.pids();
+    let thawed = fsfreeze("--unfreeze");
+    drop(load);
+    assert!(thawed);
+    assert_explained(&document, &pids, "hung-io", "thawed");
+}
