@@ -298,7 +298,7 @@ fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
     diagnosis.keep_lasting_remedies();
     RecordedDiagnosis {
         sentence: diagnosis.conclusion().into(),
-        text: diagnosis_text(&diagnosis)
+        text: diagnosis_text(&diagnosis, true)
             .lines()
             .map(SafeText::from)
             .collect(),
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn diagnosis_of_a_trigger_is_read_back_as_it_was_printed() {
         let diagnosis = diagnosis(&[kernel_log()]);
-        let printed = diagnosis_text(&diagnosis);
+        let printed = diagnosis_text(&diagnosis, true);
         let command = "\n  do           messages of the kernel:\n                 dmesg ";
         assert!(printed.contains(command), "{printed}");
         let stored = serde_json::to_string(&recorded_diagnosis(diagnosis)).unwrap();

@@ -424,7 +424,7 @@ fn diagnosed(window: &EvidenceWindow) {
         return;
     };
     let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
-    let text = diagnosis_text(&diagnosis);
+    let text = diagnosis_text(&diagnosis, true);
     assert!(!text.contains(stray), "{text:?}");
     let document = serde_json::to_value(DiagnosisDocument::new(&diagnosis));
     assert!(document.is_ok(), "{document:?}");
