@@ -277,7 +277,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::probe::sample::ProbeNotice;
 
     #[test]
     fn cpu_fractions_are_computed_from_ticks() {
