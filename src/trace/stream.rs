@@ -19,11 +19,9 @@ const SECTOR_BYTES: u64 = 512;
 /// The set of requests to trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceScope {
-    /// Kernel name of the device.
-    pub name: String,
     /// The drive that the requests are reported for: the device itself, or the one that it is a
     /// partition of.
-    pub drive: DeviceNumber,
+    drive: DeviceNumber,
     /// That drive's name.
     pub drive_name: String,
     /// The drive and its partitions.
@@ -83,7 +81,6 @@ impl TraceScope {
             drive_name: whole.name.clone(),
             devices: std::iter::once(whole.number).chain(parts).collect(),
             sector_range,
-            name: found.name,
         })
     }
 
