@@ -9,7 +9,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
-    BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests, RecordedDiagnosis, TriggerRecord,
+    BEFORE_TRIGGER, BlockedThread, KeptRequests, Observation, RecordedDiagnosis, TriggerRecord,
 };
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -115,12 +115,7 @@ impl FlightRecorder {
             let recent = self.recent.iter().map(|(_, live)| Arc::clone(live));
             self.pending = Some(PendingTrigger {
                 record: TriggerRecord {
-                    time: observed.time,
-                    time_ms: observed.time_ms,
-                    condition: observed.condition,
-                    subject: observed.subject,
-                    value: observed.value,
-                    value_text: observed.value_text,
+                    first: observed,
                     blocked,
                     ..TriggerRecord::default()
                 },
@@ -216,7 +211,7 @@ impl FlightRecorder {
 }
 
 /// What a trigger says, as it is recorded.
-fn observed(trigger: &Trigger) -> FurtherTrigger {
+fn observed(trigger: &Trigger) -> Observation {
     let time: Option<jiff::Timestamp> = trigger.time.parse().ok();
     let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
     let subject = match trigger.instance.pid {
@@ -224,7 +219,7 @@ fn observed(trigger: &Trigger) -> FurtherTrigger {
         None => trigger.instance.name.clone(),
     };
     let value = trigger.condition.metric().unit().format(trigger.value);
-    FurtherTrigger {
+    Observation {
         time: trigger.time.clone(),
         time_ms: time_ms.unwrap_or(0),
         condition: trigger.condition.to_string().into(),
@@ -303,7 +298,7 @@ fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
     diagnosis.keep_lasting_remedies();
     RecordedDiagnosis {
         sentence: diagnosis.conclusion().into(),
-        text: diagnosis_text(&diagnosis)
+        text: diagnosis_text(&diagnosis, true)
             .lines()
             .map(SafeText::from)
             .collect(),
@@ -349,7 +344,7 @@ mod tests {
     #[test]
     fn diagnosis_of_a_trigger_is_read_back_as_it_was_printed() {
         let diagnosis = diagnosis(&[kernel_log()]);
-        let printed = diagnosis_text(&diagnosis);
+        let printed = diagnosis_text(&diagnosis, true);
         let command = "\n  do           messages of the kernel:\n                 dmesg ";
         assert!(printed.contains(command), "{printed}");
         let stored = serde_json::to_string(&recorded_diagnosis(diagnosis)).unwrap();
@@ -405,7 +400,7 @@ mod tests {
         assert_eq!(observe(4, 0.1, 0.1), 0);
         assert_eq!(observe(5, 0.8, 0.8), 0);
         let record = recorder.finish_pending().unwrap().record;
-        assert_eq!(record.condition.as_str(), texts[0]);
+        assert_eq!(record.first.condition.as_str(), texts[0]);
         assert_eq!(record.further.len(), 1, "{record:?}");
         assert_eq!(record.further[0].condition.as_str(), texts[1]);
         assert_eq!(record.further[0].time.as_str(), "2026-01-01T00:00:03Z");

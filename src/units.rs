@@ -93,6 +93,7 @@ impl Unit {
             Self::RequestBytes => small_number(value / 1024.0),
             Self::Nanoseconds => small_number(value / 1e6),
             Self::Ratio => format!("{:.0}", value * 100.0),
+            Self::Count if value.fract() == 0.0 => format!("{value:.0}"),
             Self::Text | Self::Count | Self::PerSecond => small_number(value),
         }
     }

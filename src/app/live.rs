@@ -3,6 +3,7 @@
 pub mod device_list;
 mod name_pattern;
 mod pane;
+pub mod program_rows;
 mod ranking;
 pub mod tree;
 pub mod unit_list;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::device_list::{DeviceColumn, DeviceList, DeviceOrder, DeviceSelection};
+use self::program_rows::ProgramRows;
 use self::ranking::RowRanking;
 use self::unit_list::UnitList;
 use super::effect::Effect;
@@ -83,6 +85,8 @@ pub struct LiveState {
     pub focused_list: LiveList,
     /// Whether processes show totals since the first sample instead of rates.
     pub show_totals: bool,
+    /// These totals by program.
+    programs: ProgramRows,
     /// Whether processes are shown as a tree.
     pub show_tree: bool,
     /// Whether threads are listed too.
@@ -126,6 +130,7 @@ impl LiveState {
             selected_transfer_key: None,
             focused_list: LiveList::default(),
             show_totals: false,
+            programs: ProgramRows::default(),
             show_tree: false,
             show_threads: false,
             units: UnitList::default(),
@@ -138,6 +143,7 @@ impl LiveState {
     /// Stores a new sample.
     pub fn set_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Effect> {
         self.history.record(&snapshot);
+        self.programs.add(&snapshot);
         self.snapshot = Some(snapshot);
         self.rank_processes();
         self.select_listed();
@@ -228,7 +234,7 @@ impl LiveState {
     /// Updates the places of the processes, with hysteresis where they are sorted by numbers.
     fn rank_processes(&mut self) {
         let order = self.visible_process_order();
-        let processes = self.snapshot.iter().flat_map(|sample| &sample.processes);
+        let processes = self.process_rows().iter();
         let rows: Option<Vec<_>> = processes
             .map(|process| {
                 let value = order.number(process, self.show_totals)?;
@@ -271,11 +277,21 @@ impl LiveState {
         }
     }
 
+    /// The processes; their programs while totals are shown, but of a recording, which has its own.
+    fn process_rows(&self) -> &[ProcessView] {
+        if self.show_totals && self.timeline.is_none() {
+            return self.programs.rows();
+        }
+        self.snapshot
+            .as_ref()
+            .map_or(&[], |sample| &sample.processes)
+    }
+
     /// The processes to list, filtered and sorted.
     #[must_use]
     pub fn visible_processes(&self) -> Vec<&ProcessView> {
         let filter = self.filter.as_string().to_lowercase();
-        let processes = self.snapshot.iter().flat_map(|sample| &sample.processes);
+        let processes = self.process_rows().iter();
         let mut listed: Vec<_> = processes
             .filter(|process| matches_filter(process, &filter))
             .collect();
@@ -676,6 +692,41 @@ mod tests {
         assert_eq!(live.selected_process_id, chosen);
         live.set_snapshot(sample(&[(4, 999e6)]));
         assert_eq!(live.selected_process_id, Some((4, 4)));
+    }
+
+    #[test]
+    fn totals_list_programs_with_their_ended_processes() {
+        let process = |pid, command: &str, read| ProcessView {
+            pid,
+            tid: pid,
+            command: command.into(),
+            read_accumulated_bytes: Some(read),
+            write_accumulated_bytes: Some(0),
+            ..ProcessView::default()
+        };
+        let with = |processes| {
+            let mut sample = ViewBuilder::default().update(Arc::default());
+            sample.processes = processes;
+            Arc::new(sample)
+        };
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.set_snapshot(with(vec![process(7, "cat /a", 2_000_000_000)]));
+        live.set_snapshot(with(vec![
+            process(8, "cat /b", 5),
+            process(9, "dd if=x", 7),
+        ]));
+        let listed = |live: &LiveState| -> Vec<(String, Option<u64>)> {
+            let rows = live.visible_processes().into_iter();
+            rows.map(|row| (row.command.to_string(), row.read_accumulated_bytes))
+                .collect()
+        };
+        assert_eq!(listed(&live).len(), 2);
+        live.handle_command(KeyCommand::ToggleTotals);
+        let expected = [
+            ("cat (2 processes)".to_owned(), Some(2_000_000_005)),
+            ("dd if=x".to_owned(), Some(7)),
+        ];
+        assert_eq!(listed(&live), expected);
     }
 
     #[test]

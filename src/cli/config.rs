@@ -385,7 +385,7 @@ mod unit_tests {
                 "theme: \"ligth\" is none of auto, dark, light",
             ),
             ("theme = \"ligth\"", ", did you mean light?"),
-            ("sort = \"wMB\"", ", did you mean wMB/s?"),
+            ("sort = \"write\"", "is none of PID"),
             ("columns = [\"r/s\",\n\"await\"]", "is none of r/s"),
             ("columns = \"r/s\"", "expected a sequence"),
             ("hidden_devices = [1]", "expected a string"),

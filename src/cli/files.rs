@@ -153,7 +153,7 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
         true => RecordedTime::All,
         false => RecordedTime::WithinCpuLimit,
     };
-    let mut trace = FileTrace::start(&SysPaths::default(), recorded)
+    let trace = FileTrace::start(&SysPaths::default(), recorded)
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     let end = Instant::now() + duration;
     while !control.is_cancelled() {

@@ -249,9 +249,9 @@ fn print_triggers(
 
 /// A trigger as text. Writing to a string does not fail.
 fn trigger_text(trigger: &TriggerRecord) -> String {
-    let mut text = format!("{} {}\n", trigger.time, trigger.observation());
+    let mut text = format!("{} {}\n", trigger.first.time, trigger.first.text());
     for further in &trigger.further {
-        let _ = writeln!(text, "  also: {} {}", further.time, further.observation());
+        let _ = writeln!(text, "  also: {} {}", further.time, further.text());
     }
     let _ = writeln!(text, "  requests: {}", requests_text(&trigger.requests));
     for thread in &trigger.blocked {
@@ -293,7 +293,7 @@ fn requests_text(requests: &KeptRequests) -> String {
 /// The failure for a recording that cannot be read.
 pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
     let is_usage = match &error {
-        RecordingReadError::NotARecording { .. } | RecordingReadError::Version(_) => true,
+        RecordingReadError::NotARecording { .. } => true,
         RecordingReadError::Input(input) => input.is_usage(),
         _ => false,
     };

@@ -60,6 +60,12 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("exit with status 5 if a problem was found"),
         )
+        .arg(
+            Arg::new("verbose")
+                .long("verbose")
+                .action(ArgAction::SetTrue)
+                .help("also print all values, what was ruled out and what was not examined"),
+        )
         .args(format_arguments(FORMATS))
         .after_help(
             "With root's rights, the requests of the busiest device are traced while it watches: they prove who is \
@@ -93,7 +99,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     };
     let text = match format {
         OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
-        _ => diagnosis_text(&diagnosis),
+        _ => diagnosis_text(&diagnosis, matches.get_flag("verbose")),
     };
     output.write(&text)?;
     Ok(match () {

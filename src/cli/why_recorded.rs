@@ -49,7 +49,7 @@ pub(super) fn run(
     };
     let answer = match answer {
         Some(answer) => answer,
-        None => answer_of_snapshots(&mut cursor, at_ms, duration)?,
+        None => answer_of_snapshots(&mut cursor, at_ms, duration, matches.get_flag("verbose"))?,
     };
     output.write(match format {
         OutputFormat::Json => &answer.json,
@@ -87,7 +87,7 @@ fn answer_of_trigger(
     let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };
-    let heading = format!("trigger {} {}\n\n", record.time, record.summary());
+    let heading = format!("trigger {} {}\n\n", record.first.time, record.summary());
     let Some(RecordedDiagnosis { text, document, .. }) = record.diagnosis else {
         return Ok(None);
     };
@@ -103,6 +103,7 @@ fn answer_of_snapshots(
     cursor: &mut RecordingCursor,
     at_ms: Option<u64>,
     duration: Duration,
+    verbose: bool,
 ) -> Result<RecordedAnswer, CommandFailure> {
     match at_ms {
         Some(at) => cursor.seek_time(at),
@@ -117,7 +118,7 @@ fn answer_of_snapshots(
         .with_advice("name another time with --at, or a longer window with --duration")
     })?;
     Ok(RecordedAnswer {
-        text: diagnosis_text(&diagnosis),
+        text: diagnosis_text(&diagnosis, verbose),
         json: pretty_json(&DiagnosisDocument::new(&diagnosis))?,
         is_problem: diagnosis.is_problem(),
     })

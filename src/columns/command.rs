@@ -57,7 +57,7 @@ pub fn program_name(command: &str) -> &str {
     if let Some(name) = command.strip_prefix('[') {
         return name.strip_suffix(']').unwrap_or(name);
     }
-    let name = name_of(program_words(command).0);
+    let name = last_component(name_of(program_words(command).0));
     name.strip_prefix('-').unwrap_or(name).trim_end_matches(':')
 }
 
@@ -69,7 +69,8 @@ fn program_words(command: &str) -> (&str, &str) {
     let interpreter =
         last_component(word).trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
     let script = rest.strip_prefix(' ').unwrap_or_default();
-    if !INTERPRETERS.contains(&interpreter) || !script.starts_with('/') {
+    let is_script = script.starts_with('/') && !script.starts_with("/dev/");
+    if !INTERPRETERS.contains(&interpreter) || !is_script {
         return (word, rest);
     }
     let end = script.find(' ').unwrap_or(script.len());
@@ -119,6 +120,8 @@ mod tests {
                 "postgres: checkpointer",
                 "postgres",
             ),
+            ("bin/tool -x", "bin/tool -x", "tool"),
+            ("bash /dev/fd/3", "bash /dev/fd/3", "bash"),
             ("/ x", "/ x", ""),
             ("", "", ""),
         ] {

@@ -95,7 +95,7 @@ const COLUMNS: &[Host] = &[
         it.host.time_to_throttle.into()
     })
     .help("time until writers wait, as dirty bytes grow now; 0: they wait; unknown while these do not grow by 1 MB/s, and beyond ten minutes"),
-    Host::new("cache_hits", "hit%", Unit::Ratio, |it| it.host.cache_hit_fraction.into())
+    Host::new("cache_hits", "cache hits", Unit::Ratio, |it| it.host.cache_hit_fraction.into())
         .help("share of the bytes read by all processes that no device delivered"),
     Host::new("read_bytes_per_s", "rMB/s", Unit::BytesPerSecond, |it| {
         it.total.actual_read_bytes_per_s.into()
@@ -113,7 +113,7 @@ const COLUMNS: &[Host] = &[
     .help("both")
     .also(&["throughput"])
     .derived(),
-    Host::new("blocked_tasks", "blocked", Unit::Count, |it| {
+    Host::new("blocked_tasks", "state D", Unit::Count, |it| {
         it.blocked.as_ref().map(|tasks| tasks.len() as f64).into()
     })
     .help("tasks in uninterruptible sleep (state D), without threads of the kernel; number of `blocked[]`")

@@ -50,7 +50,6 @@ const COLUMNS: &[Mount] = &[
     })
     .help("requests that the process behind a FUSE mount has not answered; its owner and root may read it")
     .shown(5, 0),
-    Mount::text("source", "source", source, (10, 40, 1)),
     Mount::new("queue_ns", "queue ms", Unit::Nanoseconds, |it| own(it, it.queue_ns))
         .help("mean time that a request of NFS waited before it was sent"),
     Mount::new("timeouts_per_s", "timeo/s", Unit::PerSecond, |it| {
@@ -63,6 +62,7 @@ const COLUMNS: &[Mount] = &[
         .help("free space for unprivileged users")
         .also(&["free_bytes"])
     .shown(8, 3),
+    Mount::text("source", "source", source, (10, 40, 1)),
     Mount::new("available", "free%", Unit::Ratio, |it| available_share(it).into())
         .help("the same as a share of the size")
         .also(&["free"])
@@ -121,6 +121,9 @@ pub fn no_values_text(mount: &MountView, reason: NoMountValues) -> String {
         (NoMountValues::BlockDevice, None) => "on a device that is not visible".to_owned(),
         (NoMountValues::FileSystem, _) => "the kernel has no counters for it".to_owned(),
         (NoMountValues::Unreadable, _) => "its counters cannot be read".to_owned(),
+        (NoMountValues::NoFusectl, _) => {
+            "no counters: fusectl is not mounted at /sys/fs/fuse/connections".to_owned()
+        }
     }
 }
 

@@ -16,7 +16,7 @@ const MAX_PROCESSES: usize = 100_000;
 type Source = (u32, u64, bool);
 
 /// Bytes of one process, or of the ended children of one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SourceTotal {
     program: usize,
     read: u64,
@@ -75,7 +75,7 @@ impl Entity for ProgramTotal {
 }
 
 /// Adds up processes over snapshots.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ProgramTotals {
     programs: Vec<ProgramTotal>,
     indices: HashMap<SafeText, usize>,

@@ -26,8 +26,8 @@ pub use self::reader::{RecordingDamage, RecordingReadError};
 pub use self::recording::Recording;
 pub use self::ring::RingRecorder;
 pub use self::trigger::{
-    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, FurtherTrigger, KeptRequests,
-    LONGEST_AFTER_TRIGGER, RecordedDiagnosis, TriggerMark, TriggerRecord,
+    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, LONGEST_AFTER_TRIGGER, Observation,
+    RecordedDiagnosis, TriggerMark, TriggerRecord,
 };
 pub use self::view_time::{RecordingTimes, ViewTimeError};
 pub use self::writer::{AppendResult, FileRecorder, Recorder, RecordingWriteError};

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-use super::member::{HEADER_BYTES, Header, MemberIndex, SampleMark, VERSION, decode, find_header};
+use super::member::{
+    HEADER_BYTES, Header, MAX_SAMPLES, MemberIndex, SampleMark, VERSION, decode, find_header,
+};
 use super::stream::{MAX_LINE_BYTES, is_request, mark_of_line};
 use crate::files::error::FileError;
 use crate::files::file_id::FileId;
-use crate::files::format_version::UnsupportedVersion;
 use crate::files::input::{InputKind, open_input};
 
 /// Uncompressed bytes of a member at most: a real one ends with the line that reaches 1 MiB.
@@ -40,16 +41,13 @@ pub enum RecordingReadError {
     /// The file cannot be opened or is no regular file.
     #[error(transparent)]
     Input(#[from] FileError),
-    /// The file is a recording of another version of the format.
-    #[error(transparent)]
-    Version(#[from] UnsupportedVersion),
     /// The file or directory is no recording.
     #[error("{} is not a diskscope recording: {reason}", path.display())]
     NotARecording {
         /// Its path.
         path: PathBuf,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// A part of it is damaged; the others can be read.
     #[error(transparent)]
@@ -71,13 +69,13 @@ pub struct RecordingDamage {
 
 impl RecordingDamage {
     /// A file that cannot be read at all.
-    pub(super) fn of_file(path: PathBuf, reason: &str) -> Self {
+    pub(super) fn of_file(path: PathBuf, reason: String) -> Self {
         let bytes = std::fs::metadata(&path).map_or(0, |about| about.len());
         Self {
             path,
             offset: 0,
             bytes,
-            reason: reason.to_owned(),
+            reason,
         }
     }
 }
@@ -112,8 +110,8 @@ pub(super) struct Member {
 #[derive(Debug)]
 pub(super) struct RecordedFile {
     path: PathBuf,
-    /// Kept open; a file of a ring is opened again for each member.
-    file: Option<File>,
+    /// It can be read although the recorder deletes it meanwhile.
+    file: File,
     pub(super) id: FileId,
     pub(super) members: Vec<Member>,
     pub(super) damage: Option<RecordingDamage>,
@@ -145,26 +143,21 @@ impl MemberContent {
 
 impl RecordedFile {
     /// Opens a file by its path.
-    pub(super) fn open(path: &Path, keeps_open: bool) -> Result<Self, RecordingReadError> {
+    pub(super) fn open(path: &Path) -> Result<Self, RecordingReadError> {
         let (file, id) = open_input(path, InputKind::RegularFile)?;
-        let mut opened = Self::of_file(path, file, id)?;
-        if !keeps_open {
-            opened.file = None;
-        }
-        Ok(opened)
+        Self::of_file(path, file, id)
     }
 
     /// Finds the members of a file; messages call it `path`.
     pub(super) fn of_file(path: &Path, file: File, id: FileId) -> Result<Self, RecordingReadError> {
         let mut opened = Self {
             path: path.to_owned(),
-            file: None,
+            file,
             id,
             members: Vec::new(),
             damage: None,
         };
-        opened.find_members(&file)?;
-        opened.file = Some(file);
+        opened.find_members()?;
         Ok(opened)
     }
 
@@ -176,23 +169,26 @@ impl RecordedFile {
     }
 
     /// Goes from header to header. What has no index is decompressed; what is no member is skipped.
-    fn find_members(&mut self, file: &File) -> Result<(), RecordingReadError> {
+    fn find_members(&mut self) -> Result<(), RecordingReadError> {
         let path = self.path.clone();
         let failed = |source| read_failure(&path, source);
-        let size = file.metadata().map_err(failed)?.len();
+        let size = self.file.metadata().map_err(failed)?.len();
         let mut offset = 0;
         while offset < size {
-            let header = read_header(file, offset).map_err(failed)?;
+            let header = read_header(&self.file, offset).map_err(failed)?;
             let mut member = match header {
                 Some(Header::Indexed(index)) if offset + u64::from(index.member_bytes) <= size => {
                     indexed_member(offset, index)
                 }
-                Some(Header::OtherVersion(version)) => return Err(self.other_version(version)),
-                Some(_) => read_unindexed(file, offset, size).map_err(failed)?,
+                Some(Header::OtherVersion(version)) => {
+                    let reason = format!("its format has version {version}, and this is {VERSION}");
+                    return Err(self.not_a_recording(reason));
+                }
+                Some(_) => read_unindexed(&self.file, offset, size).map_err(failed)?,
                 None => {
-                    let next = find_member(file, offset + 1, size).map_err(failed)?;
+                    let next = find_member(&self.file, offset + 1, size).map_err(failed)?;
                     if offset == 0 && next == size {
-                        return Err(self.foreign(file));
+                        return Err(self.foreign());
                     }
                     self.note_damage(offset, next, "no member begins there");
                     offset = next;
@@ -200,7 +196,7 @@ impl RecordedFile {
                 }
             };
             if let Some(reason) = member.problem {
-                let next = find_member(file, offset + 1, size).map_err(failed)?;
+                let next = find_member(&self.file, offset + 1, size).map_err(failed)?;
                 member.bytes = next - offset;
                 // At the end of the file it is what the recorder was writing.
                 if next < size || reason != CUT_OFF {
@@ -223,27 +219,21 @@ impl RecordedFile {
         self.damage.get_or_insert_with(damage);
     }
 
-    fn other_version(&self, version: u8) -> RecordingReadError {
-        RecordingReadError::Version(UnsupportedVersion {
-            path: self.path.clone(),
-            content: "recording",
-            found: version.into(),
-            supported: VERSION.into(),
-            program: None,
-        })
+    fn foreign(&self) -> RecordingReadError {
+        let mut begin = [0; 8];
+        let read = self.file.read_exact_at(&mut begin, 0);
+        let reason = if read.is_ok() && EARLIER_MAGIC.contains(&&begin[..]) {
+            "an earlier diskscope has written it; record again"
+        } else {
+            "it does not begin with a gzip member of one"
+        };
+        self.not_a_recording(reason.to_owned())
     }
 
-    fn foreign(&self, file: &File) -> RecordingReadError {
-        let mut begin = [0; 8];
-        let is_earlier =
-            file.read_exact_at(&mut begin, 0).is_ok() && EARLIER_MAGIC.contains(&&begin[..]);
+    fn not_a_recording(&self, reason: String) -> RecordingReadError {
         RecordingReadError::NotARecording {
             path: self.path.clone(),
-            reason: if is_earlier {
-                "an earlier diskscope has written it; record again"
-            } else {
-                "it does not begin with a gzip member of one"
-            },
+            reason,
         }
     }
 
@@ -254,15 +244,7 @@ impl RecordedFile {
     /// could be read.
     pub(super) fn read(&self, member: usize) -> Result<MemberContent, RecordingReadError> {
         let member = &self.members[member];
-        let reopened;
-        let file = match &self.file {
-            Some(file) => file,
-            None => {
-                reopened = open_input(&self.path, InputKind::RegularFile)?.0;
-                &reopened
-            }
-        };
-        let content = decompress(file, member.offset, member.bytes)
+        let content = decompress(&self.file, member.offset, member.bytes)
             .map_err(|source| read_failure(&self.path, source))?;
         match content.problem {
             Some(reason) if member.problem.is_none() => Err(self.damaged(member, reason)),
@@ -317,7 +299,7 @@ fn read_header(file: &File, offset: u64) -> io::Result<Option<Header>> {
 fn read_unindexed(file: &File, offset: u64, size: u64) -> io::Result<Member> {
     let content = decompress(file, offset, size - offset)?;
     let samples = content.lines().filter(|line| !is_request(line));
-    let marks: Vec<SampleMark> = samples.map(mark_of_line).collect();
+    let marks = samples.take(MAX_SAMPLES).map(mark_of_line).collect();
     Ok(Member {
         offset,
         bytes: content.consumed.unwrap_or(size - offset),

@@ -57,7 +57,7 @@ impl Recording {
         if path.is_dir() {
             return Self::open_ring(path);
         }
-        Ok(Self::new(vec![RecordedFile::open(path, true)?], Vec::new()))
+        Ok(Self::new(vec![RecordedFile::open(path)?], Vec::new()))
     }
 
     /// A recording in a file that is open; messages call it `path`.
@@ -80,7 +80,7 @@ impl Recording {
     fn open_ring(path: &Path) -> Result<Self, RecordingReadError> {
         let (mut samples, mut triggers, mut damaged_file) = (Vec::new(), Vec::new(), None);
         for (name, path) in ring_files(path)? {
-            let file = match RecordedFile::open(&path, false) {
+            let file = match RecordedFile::open(&path) {
                 // The recorder has deleted it meanwhile.
                 Err(RecordingReadError::Input(error)) if error.is_not_found() => continue,
                 // After a power cut a file may hold nothing but zeros.
@@ -103,7 +103,7 @@ impl Recording {
         if samples.is_empty() && triggers.is_empty() {
             return Err(RecordingReadError::NotARecording {
                 path: path.to_owned(),
-                reason: "the directory holds no file of a ring",
+                reason: "it is a directory without a file of a ring".to_owned(),
             });
         }
         Ok(Self {
@@ -358,9 +358,18 @@ impl Recording {
             return Ok(None);
         };
         let content = file.read(0)?;
-        parse_line(content.lines().next())
-            .map(Some)
-            .map_err(|reason| file.invalid_line(0, &reason))
+        let mut record: TriggerRecord =
+            parse_line(content.lines().next()).map_err(|reason| file.invalid_line(0, &reason))?;
+        if !file.is_complete() {
+            // The recorder was killed before it had written all requests.
+            let mut count = 0;
+            self.for_each_trigger_request(trigger, &mut |_| {
+                count += 1;
+                true
+            })?;
+            record.requests.kept = count;
+        }
+        Ok(Some(record))
     }
 
     /// Whether it contains single requests.

@@ -18,25 +18,22 @@ use super::stream::{MemberStream, line_chunks};
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
 use super::writer::{
-    AppendResult, REQUEST_CHUNK_BYTES, Recorder, RecordingWriteError, io_failure, is_no_space,
-    line_of,
+    AppendResult, MAX_RING_BYTES, MIN_RING_BYTES, REQUEST_CHUNK_BYTES, Recorder,
+    RecordingWriteError, io_failure, is_no_space, line_of,
 };
 use crate::files::error::FileError;
 use crate::files::json;
 use crate::files::output;
 use crate::files::state::PrivateDirectory;
 
-/// The smallest ring in bytes: a file of it has room for the largest snapshots of a busy machine.
-pub const MIN_RING_BYTES: u64 = 4_000_000;
-/// The largest ring in bytes.
-pub const MAX_RING_BYTES: u64 = 64_000_000_000;
-
 /// A file of samples takes 1 in this many of the ring's bytes.
 const FILE_SHARE: u64 = 32;
 /// Triggers take at most 1 in this many of the ring's bytes.
 const TRIGGER_SHARE: u64 = 4;
-/// Triggers that are kept at most, however small they are.
-const MAX_TRIGGERS: usize = 1000;
+/// Files at most, however small they are: a reader has all of them open.
+const MAX_FILES: usize = 500;
+/// Triggers that are kept at most.
+const MAX_TRIGGERS: usize = 250;
 /// Compressed size of a request in bytes, about.
 const REQUEST_BYTES: u64 = 48;
 /// Requests of a trigger at most.
@@ -160,6 +157,9 @@ impl RingRecorder {
             is_trigger,
         };
         self.next_number = self.next_number.saturating_add(1);
+        while self.files.len() >= MAX_FILES {
+            self.delete_oldest()?;
+        }
         loop {
             match self.directory.create_new(name.to_string().as_ref()) {
                 Err(FileError::Io { source, .. })
@@ -267,7 +267,7 @@ impl RingRecorder {
     ) -> Result<AppendResult, RecordingWriteError> {
         let line = line_of(json::to_string(trigger))?;
         let mark = SampleMark {
-            time_ms: trigger.time_ms,
+            time_ms: trigger.first.time_ms,
             bytes_per_s: None,
         };
         let (name, mut stream) = self.begin(true)?;

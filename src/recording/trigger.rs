@@ -17,9 +17,9 @@ pub const AFTER_TRIGGER: Duration = Duration::from_secs(10);
 /// meanwhile.
 pub const LONGEST_AFTER_TRIGGER: Duration = Duration::from_secs(30);
 
-/// A trigger: what was observed, and what was kept.
+/// What was observed when a condition triggered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct TriggerRecord {
+pub struct Observation {
     /// When the condition became true, RFC 3339.
     pub time: SafeText,
     /// The same in milliseconds since 1970.
@@ -32,12 +32,31 @@ pub struct TriggerRecord {
     pub value: Option<f64>,
     /// The value with its unit, as it is shown.
     pub value_text: Option<SafeText>,
+}
+
+impl Observation {
+    /// The condition, what it holds for, and the value.
+    #[must_use]
+    pub fn text(&self) -> SafeText {
+        let part = |part: &Option<SafeText>| part.as_deref().unwrap_or("").to_owned();
+        let met_by = part(&self.subject) + " " + &part(&self.value_text);
+        let text = format!("{}: {}", self.condition, met_by.trim());
+        text.trim_end_matches([':', ' ']).into()
+    }
+}
+
+/// A trigger: what was observed, and what was kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TriggerRecord {
+    /// What was observed first.
+    #[serde(flatten)]
+    pub first: Observation,
     /// Conditions that triggered in the time after it.
     #[serde(
         default,
         deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>"
     )]
-    pub further: Vec<FurtherTrigger>,
+    pub further: Vec<Observation>,
     /// What is known of single requests.
     pub requests: KeptRequests,
     /// The threads that were in uninterruptible sleep.
@@ -48,18 +67,12 @@ pub struct TriggerRecord {
 }
 
 impl TriggerRecord {
-    /// What was observed: the condition, what it holds for, and the value.
-    #[must_use]
-    pub fn observation(&self) -> SafeText {
-        observation(&self.condition, [&self.subject, &self.value_text])
-    }
-
     /// What was observed first, and how many conditions triggered after it.
     #[must_use]
     pub fn summary(&self) -> SafeText {
         match self.further.len() {
-            0 => self.observation(),
-            more => format!("{} and {more} more", self.observation()).into(),
+            0 => self.first.text(),
+            more => format!("{} and {more} more", self.first.text()).into(),
         }
     }
 
@@ -67,42 +80,11 @@ impl TriggerRecord {
     #[must_use]
     pub fn end_ms(&self) -> u64 {
         let further = self.further.iter().map(|it| it.time_ms).max();
-        let last = self.time_ms.max(further.unwrap_or(0));
+        let last = self.first.time_ms.max(further.unwrap_or(0));
         // A recording may say any time.
         let after = |time: u64, length| time.saturating_add(whole_milliseconds(length));
-        after(last, AFTER_TRIGGER).min(after(self.time_ms, LONGEST_AFTER_TRIGGER))
+        after(last, AFTER_TRIGGER).min(after(self.first.time_ms, LONGEST_AFTER_TRIGGER))
     }
-}
-
-/// A condition that triggered in the time after another one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct FurtherTrigger {
-    /// When the condition became true, RFC 3339.
-    pub time: SafeText,
-    /// The same in milliseconds since 1970.
-    pub time_ms: u64,
-    /// The condition, as it was given.
-    pub condition: SafeText,
-    /// The device, process or unit that met it; `None` for the machine.
-    pub subject: Option<SafeText>,
-    /// The value that met it.
-    pub value: Option<f64>,
-    /// The value with its unit, as it is shown.
-    pub value_text: Option<SafeText>,
-}
-
-impl FurtherTrigger {
-    /// What was observed: the condition, what it holds for, and the value.
-    #[must_use]
-    pub fn observation(&self) -> SafeText {
-        observation(&self.condition, [&self.subject, &self.value_text])
-    }
-}
-
-fn observation(condition: &str, met_by: [&Option<SafeText>; 2]) -> SafeText {
-    let parts = met_by.map(|part| part.as_deref().unwrap_or(""));
-    let text = format!("{condition}: {}", parts.join(" ").trim());
-    text.trim_end_matches([':', ' ']).into()
 }
 
 /// Single requests around a trigger. Their lines follow that of the trigger.
@@ -166,10 +148,8 @@ mod tests {
     #[test]
     fn end_of_a_trigger_with_any_time_is_not_before_it() {
         for time_ms in [0, 1_700_000_000_000, u64::MAX - 1, u64::MAX] {
-            let trigger = TriggerRecord {
-                time_ms,
-                ..TriggerRecord::default()
-            };
+            let mut trigger = TriggerRecord::default();
+            trigger.first.time_ms = time_ms;
             assert!(trigger.end_ms() >= time_ms);
         }
     }

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::member::{SampleMark, TRAILER_BYTES};
-use super::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use super::stream::{MemberStream, line_chunks, mark_of_line};
 use super::trigger::TriggerRecord;
 use crate::files::error::FileError;
@@ -12,6 +11,10 @@ use crate::files::output;
 use crate::snapshot::{Snapshot, snapshot_line};
 use crate::units;
 
+/// The smallest ring in bytes: a file of it has room for the largest snapshots of a busy machine.
+pub(super) const MIN_RING_BYTES: u64 = 4_000_000;
+/// The largest ring in bytes.
+pub(super) const MAX_RING_BYTES: u64 = 64_000_000_000;
 /// Uncompressed bytes of requests that are appended at a time.
 pub(super) const REQUEST_CHUNK_BYTES: usize = 1 << 20;
 
@@ -50,8 +53,10 @@ impl RecordingWriteError {
             Self::Output(FileError::AlreadyExists(_)) => {
                 "name a new file: an existing recording is never overwritten".to_owned()
             }
+            Self::Output(FileError::WrongState(..)) | Self::NotARing(_) => {
+                "name a new directory, or an empty one that only you can write".to_owned()
+            }
             Self::Output(error) => error.advice(),
-            Self::NotARing(_) => "name a new directory, or an empty one".to_owned(),
             Self::RingSize(_) => format!(
                 "a ring has {} to {}, such as --ring 50MB",
                 units::format_capacity(MIN_RING_BYTES as f64),

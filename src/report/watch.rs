@@ -129,6 +129,7 @@ fn host_heading(live: &Snapshot, width: Option<usize>) -> String {
             percent("pressure_full")
         ));
     }
+    second.extend(SwapTraffic::of(live).map(|swap| swap.text()));
     second.extend(host.dirty_bytes.map(|bytes| {
         let flush_time = host
             .time_to_flush
@@ -140,7 +141,6 @@ fn host_heading(live: &Snapshot, width: Option<usize>) -> String {
             dirty_limit_text(host)
         )
     }));
-    second.extend(SwapTraffic::of(live).map(|swap| swap.text()));
     let second = (!second.is_empty()).then(|| second.join("  "));
     cut(first.join("  "), width) + &cut_known(second, width)
 }
@@ -162,6 +162,8 @@ mod tests {
 
     use super::table::display_width;
     use super::*;
+    use crate::columns::Entity;
+    use crate::drive::{BlockDevice, DeviceUse};
     use crate::probe::sample::UnitKind;
     use crate::snapshot::view::{
         DeviceShare, DeviceView, ProcessView, TotalRates, TracedInterval, TransferState,
@@ -335,9 +337,63 @@ mod tests {
         assert_eq!(new_notices(&test_view(), &mut printed), "");
     }
 
+    #[test]
+    fn text_without_a_width_is_not_cut_and_names_the_program_first() {
+        let mut live = test_view();
+        let long = "/srv/a/rather/long/path/".repeat(9);
+        live.processes[0].command = format!("/usr/bin/python3 /opt/bin/borg {long}").into();
+        live.transfers[0].source = Some(long.as_str().into());
+        let text = watch_text(&live, TextLayout::default());
+        let command = format!("borg {long} (/usr/bin/python3 /opt/bin/borg)");
+        let transfer = format!("  {long} -> /mnt/backup/vm7.raw");
+        for line in [command, transfer] {
+            assert!(text.lines().any(|it| it.ends_with(&line)), "{line}\n{text}");
+        }
+        let heading = text
+            .lines()
+            .find(|line| line.starts_with("Device"))
+            .unwrap();
+        for column in DeviceView::COLUMNS.iter().filter(|it| it.is_in_tables()) {
+            assert!(heading.contains(column.name), "{heading}");
+        }
+        let narrow = watch_text(&live, LAYOUT);
+        assert!(narrow.contains(" borg /srv/a/rather"), "{narrow}");
+    }
+
+    #[test]
+    fn swap_traffic_is_told_with_its_device() {
+        let mut live = test_view();
+        live.host.swap_in_bytes_per_s = Some(180e6);
+        live.host.swap_out_bytes_per_s = Some(175e6);
+        let drive = |name: &str, users| BlockDevice {
+            name: name.to_owned(),
+            users,
+            ..BlockDevice::default()
+        };
+        live.drives = [
+            drive("sda", vec![]),
+            drive("nvme0n1", vec![DeviceUse::Swap]),
+        ]
+        .into();
+        let text = watch_text(&live, LAYOUT);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[1].contains("  swap in 180 out 175 MB/s  dirty"),
+            "{text}"
+        );
+        assert!(
+            lines.contains(&"swap in 180 out 175 MB/s on nvme0n1"),
+            "{text}"
+        );
+        live.host.swap_in_bytes_per_s = Some(0.0);
+        live.host.swap_out_bytes_per_s = Some(0.0);
+        assert!(!watch_text(&live, LAYOUT).contains("swap"));
+    }
+
     proptest! {
         #[test]
-        fn watch_text_fits_80_columns(
+        fn watch_text_fits_the_terminal(
+            width in 40_usize..300,
             name in "\\PC{0,60}", source in "\\PC{0,120}", destination in "\\PC{0,120}",
             rate in 0.0..1e12_f64, bytes: u64, seconds in 0_u64..1 << 31,
         ) {
@@ -352,8 +408,12 @@ mod tests {
             live.transfers[0].destination = Some(destination.into());
             live.transfers[0].size_bytes = Some(bytes);
             live.transfers[0].eta = Some(Duration::from_secs(seconds));
-            for line in watch_text(&live, LAYOUT).lines() {
-                prop_assert!(display_width(line) <= 80, "{} columns: {line}", display_width(line));
+            let layout = TextLayout {
+                width: Some(width),
+                all_devices: false,
+            };
+            for line in watch_text(&live, layout).lines() {
+                prop_assert!(display_width(line) <= width, "{} columns: {line}", display_width(line));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The JSON of a snapshot: what `watch --json` prints and a recording keeps.
 //!
 //! Numbers are rounded by the unit in their names: rates, times and sizes to whole bytes, requests and
-//! nanoseconds, shares and everything else to 4 decimal places. More digits are noise, which does not
-//! compress.
+//! nanoseconds, shares and everything else to 4 decimal places, from 10,000 on to integers. More digits
+//! are noise, which does not compress.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::files::json::escape_controls;
 
 /// Ends of the names of whole numbers: of rates, times and sizes.
 const WHOLE_UNITS: [&str; 3] = ["_per_s", "_ns", "_bytes"];
-/// What the other numbers are rounded to, 4 decimal places.
+/// What the other numbers are rounded to, 4 decimal places; from as many on they are whole as well.
 const STEPS_PER_UNIT: f64 = 1e4;
 /// Below it a whole number is printed without a decimal point, and is exact.
 const EXACT_BELOW: f64 = 1e15;
@@ -69,7 +69,8 @@ impl Formatter for RoundingFormatter {
     }
 
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        let is_whole = WHOLE_UNITS.iter().any(|unit| self.name.ends_with(unit));
+        let is_whole = WHOLE_UNITS.iter().any(|unit| self.name.ends_with(unit))
+            || value.abs() >= STEPS_PER_UNIT;
         let rounded = if is_whole {
             value.round()
         } else {
@@ -165,7 +166,7 @@ mod tests {
             (Value::Number(left), Value::Number(right)) => {
                 let (left, right) = (left.as_f64().unwrap(), right.as_f64().unwrap());
                 let is_whole = name.ends_with("_per_s") || name.ends_with("_ns");
-                let is_whole = is_whole || name.ends_with("_bytes");
+                let is_whole = is_whole || name.ends_with("_bytes") || left >= 1e4;
                 let most = if is_whole { 0.5 } else { 0.5001e-4 };
                 let noise = left.abs() * f64::EPSILON;
                 assert!(

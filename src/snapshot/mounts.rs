@@ -90,6 +90,7 @@ fn mount_view(mount: &MountSample, sample: &SystemSample) -> MountView {
             NoMountCounters::BlockDevice => NoMountValues::BlockDevice,
             NoMountCounters::FileSystem => NoMountValues::FileSystem,
             NoMountCounters::Unreadable => NoMountValues::Unreadable,
+            NoMountCounters::NoFusectl => NoMountValues::NoFusectl,
         }),
         ..MountView::default()
     }

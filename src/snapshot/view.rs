@@ -141,16 +141,16 @@ pub struct HostView {
     /// Fraction of processor time (0 to 1) that was idle while I/O was outstanding.
     #[serde(rename = "cpu_wait")]
     pub cpu_iowait: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
+    /// Fraction of time (0 to 1) in which at least one task waited for I/O.
     pub pressure_some: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
+    /// Fraction of time (0 to 1) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for memory:
+    /// Fraction of time (0 to 1) in which at least one task waited for memory:
     /// reclaim, swap-in, or a file that was dropped from the page cache and is read again.
     pub memory_pressure_some: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for memory.
+    /// Fraction of time (0 to 1) in which all tasks waited for memory.
     pub memory_pressure_full: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for a processor.
+    /// Fraction of time (0 to 1) in which at least one task waited for a processor.
     pub cpu_pressure_some: Option<f64>,
     /// Bytes read from swap per second.
     pub swap_in_bytes_per_s: Option<f64>,

@@ -13,7 +13,7 @@ use super::{devices, growing, mounts, processes, units};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
-use crate::probe::sample::{CpuTicks, FollowedFile, PressureStall, ReclaimCounters};
+use crate::probe::sample::{CpuTicks, FollowedFile, HostSample, PressureLine, ReclaimCounters};
 use crate::trace::requests::TracedIo;
 use crate::transfers::TransferTracker;
 use crate::transfers::context::{TransferContext, TransferDevice};
@@ -217,8 +217,15 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
     };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
-    let some = |stall: Option<PressureStall>| Some(stall?.some.average_10_s / 100.0);
-    let full = |stall: Option<PressureStall>| Some(stall?.full.average_10_s / 100.0);
+    // The kernel's own average of 10 s still tells of a load that has ended.
+    let stalled = |line: fn(&HostSample) -> Option<PressureLine>| {
+        let now = line(now)?;
+        let in_interval = || {
+            let stalled = now.total.checked_sub(line(before?)?.total)?;
+            Some((stalled.as_secs_f64() / elapsed?).min(1.0))
+        };
+        Some(in_interval().unwrap_or(now.average_10_s / 100.0))
+    };
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
     HostView {
         name: word(&now.name),
@@ -227,11 +234,11 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         load_averages: now.load_averages,
         cpu_busy: cpu.map(|(busy, _)| busy),
         cpu_iowait: cpu.map(|(_, waiting)| waiting),
-        pressure_some: some(now.pressure),
-        pressure_full: full(now.pressure),
-        memory_pressure_some: some(now.memory_pressure),
-        memory_pressure_full: full(now.memory_pressure),
-        cpu_pressure_some: now.cpu_pressure.map(|line| line.average_10_s / 100.0),
+        pressure_some: stalled(|host| Some(host.pressure?.some)),
+        pressure_full: stalled(|host| Some(host.pressure?.full)),
+        memory_pressure_some: stalled(|host| Some(host.memory_pressure?.some)),
+        memory_pressure_full: stalled(|host| Some(host.memory_pressure?.full)),
+        cpu_pressure_some: stalled(|host| host.cpu_pressure),
         swap_in_bytes_per_s: reclaim_rate(|it| it.swapped_in_bytes),
         swap_out_bytes_per_s: reclaim_rate(|it| it.swapped_out_bytes),
         refault_bytes_per_s: reclaim_rate(|it| it.refaulted_bytes),

@@ -123,7 +123,8 @@ impl RateEstimator {
         self.last = Some((end.clamp(seen, at.max(seen)), value));
     }
 
-    /// Whether `total` can have been reached since the last observation; few rates exclude nothing.
+    /// Whether `total` can have been reached since the last observation; few rates exclude nothing, nor
+    /// does one that stood still.
     #[must_use]
     pub fn can_have_reached(&self, at: Duration, total: u64) -> bool {
         let Some((seen, value)) = self.last else {
@@ -132,6 +133,7 @@ impl RateEstimator {
         let best = self.recent_rates.iter().copied().fold(0.0, f64::max);
         let elapsed = at.saturating_sub(seen).as_secs_f64();
         self.recent_rates.len() < MIN_RATES
+            || self.recent_rates.back() == Some(&0.0)
             || total.saturating_sub(value) as f64 <= best * elapsed * FINAL_SPURT
     }
 

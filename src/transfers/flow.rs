@@ -201,7 +201,7 @@ impl ProcessFlows<'_> {
     }
 }
 
-/// The processes whose open files are known, with the files that are their own.
+/// The processes whose open files are known.
 #[must_use]
 pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {
     let pairs = interval.process_pairs.iter();
@@ -214,13 +214,12 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
         .map(|pair| {
             let io_delta = pair.io_delta();
             let counted = io_delta.map(|(io, _)| counted_bytes(&io));
-            let parent = parent_with_same_program(interval, pair);
-            let inherited = parent.map_or(&[][..], |parent| &parent.files);
-            let own = pair.current.files.iter();
-            let own = own.filter(|file| !is_one_of(file, inherited));
+            let files = pair.current.files.iter();
             ProcessFlows {
                 process: pair.current,
-                flows: own.map(|file| FileFlow::new(pair, file, counted)).collect(),
+                flows: files
+                    .map(|file| FileFlow::new(pair, file, counted))
+                    .collect(),
                 io_delta,
                 family: family_of(interval.current, pair.current),
             }
@@ -249,23 +248,6 @@ fn waits_for_child_with_its_files(interval: &SampleInterval<'_>, pair: &ProcessP
         other.current.identity.parent_pid == own.identity.pid
             && files.iter().any(|file| is_one_of(file, &own.files))
     })
-}
-
-/// The parent of a process, where it runs the same program and transfers something itself: a child that
-/// was forked for a part of the work has its parent's files (`dpkg-deb`).
-fn parent_with_same_program<'s>(
-    interval: &SampleInterval<'s>,
-    pair: &ProcessPair<'s>,
-) -> Option<&'s ProcessSample> {
-    let own = &pair.current.identity;
-    let parent = interval.current.process(own.parent_pid)?;
-    let mut pairs = interval.process_pairs.iter();
-    let parent = pairs.find(|it| std::ptr::eq(it.current, parent))?;
-    let transfers = || {
-        let io = parent.io_delta();
-        io.is_some_and(|(io, _)| counted_bytes(&io) > 0)
-    };
-    (parent.current.identity.name == own.name && transfers()).then_some(parent.current)
 }
 
 /// Whether a process has a pipe open.

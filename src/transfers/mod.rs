@@ -217,7 +217,8 @@ impl TransferTracker {
     /// one that it can write, in place: an image that is converted into an existing file or onto a device
     /// (pread(2), pwrite(2), io_uring).
     fn find_unpositioned<'f>(&self, process: &'f ProcessFlows<'f>) -> Option<Found<'f>> {
-        if self.is_followed(process, |_| true) {
+        let key = process.process.identity.key();
+        if self.is_followed(|file| file.process == key) {
             return None;
         }
         let copies = process.copies_at_least(MIN_WRITE_BYTES_PER_S);
@@ -229,7 +230,7 @@ impl TransferTracker {
             }
             None => return None,
         };
-        Some(Found {
+        (!self.is_known(source)).then_some(Found {
             source: Some(source),
             destination,
             basis: ProgressBasis::IoCounters,
@@ -289,24 +290,21 @@ impl TransferTracker {
 
     /// Whether an active transfer has the same file of the process, by whichever descriptor.
     fn follows_inode(&self, end: End<'_>) -> bool {
-        self.is_followed(end.process, |file| file.inode == end.flow.file.inode)
+        let key = end.process.process.identity.key();
+        self.is_followed(|file| file.process == key && file.inode == end.flow.file.inode)
+            || self.is_known(end)
     }
 
-    /// Whether an active transfer has this descriptor of the process.
+    /// Whether an active transfer has this descriptor.
     fn is_known(&self, end: End<'_>) -> bool {
-        self.is_followed(end.process, |file| file.is(end))
+        self.is_followed(|file| file.is(end))
     }
 
-    /// Whether an active transfer has such a file of the process.
-    fn is_followed(
-        &self,
-        process: &ProcessFlows<'_>,
-        is_wanted: impl Fn(&TransferFile) -> bool,
-    ) -> bool {
-        let key = process.process.identity.key();
+    /// Whether an active transfer has such a file.
+    fn is_followed(&self, is_wanted: impl Fn(&TransferFile) -> bool) -> bool {
         let active = self.transfers.iter().filter(|it| it.is_active());
         let mut files = active.flat_map(|it| [&it.source, &it.destination].into_iter().flatten());
-        files.any(|file| file.process == key && is_wanted(file))
+        files.any(is_wanted)
     }
 }
 

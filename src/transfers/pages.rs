@@ -83,3 +83,87 @@ impl DestinationPages {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::safe_text::SafeText;
+    use crate::transfers::context::NoSpeeds;
+    use crate::transfers::view::TransferState;
+    use crate::transfers::waits::DeviceLoad;
+
+    /// The bytes in memory of a transfer in this state, of which so much is written, on a device where
+    /// others write.
+    fn add(pages: &mut DestinationPages, state: TransferState, written: u64) -> Option<u64> {
+        let name = SafeText::from("sda");
+        let device = TransferDevice {
+            name: &name,
+            parent: None,
+            underlying: &[],
+            load: DeviceLoad::default(),
+            unwritten_bytes: Some(271_000_000),
+            time_to_flush: None,
+        };
+        let context = TransferContext {
+            sample: &SystemSample::default(),
+            previous: None,
+            devices: &[],
+            is_dirty_limit_reached: false,
+            unwritten_bytes: Some(900_000_000),
+            writeback: &NoSpeeds,
+        };
+        let mut view = TransferView {
+            position_bytes: Some(written),
+            state,
+            ..TransferView::default()
+        };
+        pages.add_to(&mut view, Some(&device), &context);
+        view.not_on_disk_bytes
+    }
+
+    #[test]
+    fn what_others_write_after_the_end_is_not_of_the_transfer() {
+        const WRITTEN: u64 = 600_000_000;
+        let unwritten = UnwrittenBytes {
+            total: 250_000,
+            writeback: 0,
+        };
+        let mut pages = DestinationPages {
+            latest: Some(Ok(unwritten)),
+            ..DestinationPages::default()
+        };
+        assert_eq!(
+            add(&mut pages, TransferState::Moving, WRITTEN),
+            Some(250_000)
+        );
+        // It was renamed, or is overwritten by somebody.
+        for latest in [Some(Err(PagesUnknown::NotFound)), None] {
+            pages.latest = latest;
+            for written in [WRITTEN, WRITTEN + 1000, WRITTEN + 1000] {
+                let bytes = add(&mut pages, TransferState::Finished, written);
+                assert!(bytes <= Some(252_000), "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_pipe() {
+        let context = TransferContext {
+            sample: &SystemSample::default(),
+            previous: None,
+            devices: &[],
+            is_dirty_limit_reached: false,
+            unwritten_bytes: Some(866_000_000),
+            writeback: &NoSpeeds,
+        };
+        let mut view = TransferView {
+            position_bytes: Some(900_000_000),
+            ..TransferView::default()
+        };
+        DestinationPages::default().add_to(&mut view, None, &context);
+        assert_eq!(
+            (view.not_on_disk_bytes, view.not_on_disk_exact),
+            (None, false)
+        );
+    }
+}

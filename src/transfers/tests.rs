@@ -640,3 +640,95 @@ fn idle_reader_disappears_after_half_a_minute() {
     }
     assert!(story.next_sample(reader("less", 60, 1000, 60)).is_empty());
 }
+
+/// cp of a sparse file, of which each second skips 30 MiB of holes and copies 20 MiB.
+fn sparse_copy(second: u64) -> Vec<ProcessSample> {
+    let mut source = open_fixture(3, "/a", 1).open_for_reading(second * 50 * MIB, 1000 * MIB);
+    source.0.allocated_bytes = 400 * MIB;
+    let mut destination =
+        open_fixture(4, "/b", 2).open_for_writing(second * 50 * MIB, second * 50 * MIB);
+    destination.0.allocated_bytes = second * 20 * MIB;
+    let mut process = process(
+        7,
+        "cp",
+        "cp --sparse=always /a /b",
+        1,
+        &[source, destination],
+    );
+    process.io = Availability::Available(ProcessIo {
+        rchar: second * 20 * MIB,
+        wchar: second * 20 * MIB,
+        ..ProcessIo::default()
+    });
+    vec![process]
+}
+
+#[test]
+fn rate_and_time_left_of_a_sparse_copy_are_those_of_its_data() {
+    let mut story = TrackerScenario::new();
+    for second in 0..4 {
+        story.next_sample(sparse_copy(second));
+    }
+    let view = only_view(story.next_sample(sparse_copy(4)));
+    assert_eq!(view.position_bytes, Some(200 * MIB));
+    let rate = view.rate_bytes_per_s.unwrap() / MIB as f64;
+    assert!((rate - 20.0).abs() < 0.1, "{rate}");
+    // 320 MiB of data are left.
+    let left = view.eta.unwrap().as_secs_f64();
+    assert!((left - 16.0).abs() < 0.8, "{left}");
+}
+
+#[test]
+fn what_a_file_system_allocates_in_advance_is_not_copied_yet() {
+    let mut story = TrackerScenario::new();
+    let copy = |second: u64| {
+        let mut source = open_fixture(3, "/a", 1).open_for_reading(0, 1000 * MIB);
+        source.0.allocated_bytes = 250 * MIB;
+        let mut destination = open_fixture(4, "/b", 2).open_for_writing(0, second * 15 * MIB);
+        // XFS doubles it again and again.
+        destination.0.allocated_bytes = (second * 15 * MIB).next_power_of_two();
+        vec![process(7, "cp", "cp /a /b", 0, &[source, destination])]
+    };
+    story.next_sample(copy(1));
+    for second in 2..6 {
+        story.next_sample(copy(second));
+    }
+    let view = only_view(story.next_sample(copy(6)));
+    assert_eq!(view.rate_bytes_per_s, Some((15 * MIB) as f64));
+    let left = view.eta.unwrap().as_secs_f64();
+    assert!((left - 160.0 / 15.0).abs() < 0.1, "{left}");
+}
+
+#[test]
+fn flush_at_the_end_of_dd_belongs_to_its_time_left() {
+    for (conversion, expected) in [("conv=fsync", 18), ("conv=noerror", 8)] {
+        let mut story = TrackerScenario::new();
+        let line = format!("dd if=/a of=/b bs=1M {conversion} ");
+        let dd = |done: u64| {
+            let files = [
+                open_fixture(0, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
+                open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
+            ];
+            vec![process(7, "dd", &line, 0, &files)]
+        };
+        story.next_sample(dd(10));
+        let mut view = only_view(story.next_sample(dd(20)));
+        view.not_on_disk_bytes = Some(100 * MIB);
+        let speed = Some(10.0 * MIB as f64);
+        story.tracker.transfers[0].add_flush(&mut view, speed);
+        assert_eq!(
+            view.eta,
+            Some(Duration::from_secs(expected)),
+            "{conversion}"
+        );
+        // At its end everything is in memory.
+        for done in [100, 100, 100, 100] {
+            view = only_view(story.next_sample(dd(done)));
+        }
+        assert_eq!(view.eta, None);
+        view.not_on_disk_bytes = Some(70 * MIB);
+        story.tracker.transfers[0].add_flush(&mut view, speed);
+        let flush = (conversion == "conv=fsync").then_some(Duration::from_secs(7));
+        assert_eq!(view.eta, flush, "{conversion}");
+    }
+}

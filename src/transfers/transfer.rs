@@ -10,7 +10,7 @@ use super::flow::{Movement, counted_bytes, has_pipe, movement, read_bytes, writt
 use super::kind::{is_rate_limited, kind_of_program};
 use super::pages::DestinationPages;
 use super::pairing::End;
-use super::view::{TransferState, TransferView};
+use super::view::{TransferKind, TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::{FileLocation, location_of};
@@ -50,6 +50,8 @@ const MAX_LAG_DIVISOR: u64 = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TransferFile {
     pub(super) process: ProcessKey,
+    /// As in [`ProcessFlows`](super::flow::ProcessFlows).
+    family: u32,
     descriptor: u32,
     pub(super) location: FileLocation,
     pub(super) inode: ((u32, u32), u64),
@@ -61,6 +63,7 @@ impl TransferFile {
         let file = end.flow.file;
         Self {
             process: end.process.process.identity.key(),
+            family: end.process.family,
             descriptor: file.descriptor,
             location: location_of(file),
             inode: file.inode,
@@ -68,11 +71,12 @@ impl TransferFile {
         }
     }
 
-    /// Whether this is the same descriptor.
+    /// Whether this is the same descriptor: a child that was forked for a part of the work has inherited
+    /// that of its parent, with one common offset (`dpkg-deb`).
     pub(super) fn is(&self, end: End<'_>) -> bool {
         let file = end.flow.file;
-        self.process == end.process.process.identity.key()
-            && (self.descriptor, self.inode) == (file.descriptor, file.inode)
+        (self.family, self.descriptor, self.inode)
+            == (end.process.family, file.descriptor, file.inode)
     }
 
     /// The file for a look at its pages; `None` for a device, which is not opened.
@@ -166,6 +170,7 @@ impl Transfer {
             pages: DestinationPages::default(),
             pid: process.identity.pid,
             command: SafeText::from_bytes(name),
+            is_plain_copy: transforms(kind_of_program(name, true, true)).then_some(false),
             dd: (name == b"dd").then(|| DdArguments::parse(arguments)),
             basis,
             position: None,
@@ -177,7 +182,6 @@ impl Transfer {
             sequential_intervals: 0,
             seeks: 0,
             is_preallocated: false,
-            is_plain_copy: None,
             end: None,
         }
     }
@@ -439,9 +443,10 @@ impl Transfer {
         let held = length
             .min(destination.allocated_bytes)
             .max(destination.position);
-        self.is_plain_copy = Some(
-            self.basis == ProgressBasis::DestinationGrowth || holds_about(held, read_position),
-        );
+        let is_copied = self.basis == ProgressBasis::DestinationGrowth;
+        if !transforms(kind_of_program(self.command.as_bytes(), true, true)) {
+            self.is_plain_copy = Some(is_copied || holds_about(held, read_position));
+        }
     }
 
     /// Records the end, with a last look at the destination.
@@ -602,6 +607,14 @@ impl Transfer {
         };
         eta.at_least(flush).show_in(view);
     }
+}
+
+/// Whether programs of this kind write something else than what they read.
+fn transforms(kind: TransferKind) -> bool {
+    matches!(
+        kind,
+        TransferKind::Archive | TransferKind::Compress | TransferKind::Install
+    )
 }
 
 /// Whether the bytes between a position and the file's present one can be a hole, which programs skip.

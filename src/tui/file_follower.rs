@@ -69,7 +69,8 @@ impl ShownTrace {
             let _ = senders.messages.blocking_send(message);
         }
         if !is_running {
-            let reason = self.trace.end_reason().unwrap_or("the trace has ended");
+            let reason = self.trace.end_reason();
+            let reason = reason.as_deref().unwrap_or("the trace has ended");
             send_unavailable(senders, reason, ENDED_ADVICE);
         }
         is_running

@@ -34,10 +34,6 @@ const MAX_REQUESTS: u32 = 2_000_000;
 /// Views that a diagnosis takes into account, at least and at most, whatever their interval.
 const RECENT_VIEWS: (usize, usize) = (4, 30);
 
-/// Views that a backward search reads forwards at a time: the recorder restarts its compressed
-/// stream after as many.
-const SEARCH_BLOCK: usize = 60;
-
 /// Commands to the thread.
 #[derive(Debug, Clone)]
 enum PlayerCommand {
@@ -228,25 +224,16 @@ impl PlayerState {
     ) -> Option<PlayerCommand> {
         let before = self.cursor.position();
         self.is_playing = false;
-        let found = self.find_view(before, text, forward, inbox);
-        match found {
-            Ok(SearchEnd::Found(view, found)) => {
+        let end = self.find_view(before, text, forward, inbox);
+        self.cursor.seek(before);
+        match end {
+            SearchEnd::Found(view, found) => {
                 self.cursor.seek(view);
                 self.show_frame(Some(before));
                 self.send_message(Message::FrameFound(Some(found)));
             }
-            Ok(SearchEnd::NotFound) => {
-                self.cursor.seek(before);
-                self.send_message(Message::FrameFound(None));
-            }
-            Ok(SearchEnd::Interrupted(command)) => {
-                self.cursor.seek(before);
-                return Some(command);
-            }
-            Err(error) => {
-                self.cursor.seek(before);
-                self.send_message(Message::ReplayFailed(Arc::new(error.into())));
-            }
+            SearchEnd::NotFound => self.send_message(Message::FrameFound(None)),
+            SearchEnd::Interrupted(command) => return Some(command),
         }
         None
     }
@@ -257,39 +244,24 @@ impl PlayerState {
         text: &str,
         forward: bool,
         inbox: &Receiver<PlayerCommand>,
-    ) -> Result<SearchEnd, RecordingReadError> {
-        let count = self.cursor.recording().view_count();
-        // Blocks in the direction of the search; the views of each are read forwards.
-        let mut block = if forward {
-            start + 1..(start + 1 + SEARCH_BLOCK).min(count)
-        } else {
-            start.saturating_sub(SEARCH_BLOCK)..start
+    ) -> SearchEnd {
+        let after = start + 1..self.cursor.recording().view_count();
+        let views: Vec<usize> = match forward {
+            true => after.collect(),
+            false => (0..start).rev().collect(),
         };
-        while !block.is_empty() {
-            let mut last = None;
-            for view in block.clone() {
-                if let Ok(command) = inbox.try_recv() {
-                    return Ok(SearchEnd::Interrupted(command));
-                }
-                self.cursor.seek(view);
-                let snapshot = self.cursor.read_view();
-                let found = snapshot?.and_then(|snapshot| find_in_snapshot(&snapshot, text));
-                match found {
-                    Some(found) if forward => return Ok(SearchEnd::Found(view, found)),
-                    Some(found) => last = Some((view, found)),
-                    None => {}
-                }
+        for view in views {
+            if let Ok(command) = inbox.try_recv() {
+                return SearchEnd::Interrupted(command);
             }
-            if let Some((view, found)) = last {
-                return Ok(SearchEnd::Found(view, found));
+            self.cursor.seek(view);
+            // What is damaged is passed over.
+            let snapshot = self.cursor.read_view().ok().flatten();
+            if let Some(found) = snapshot.and_then(|it| find_in_snapshot(&it, text)) {
+                return SearchEnd::Found(view, found);
             }
-            block = if forward {
-                block.end..(block.end + SEARCH_BLOCK).min(count)
-            } else {
-                block.start.saturating_sub(SEARCH_BLOCK)..block.start
-            };
         }
-        Ok(SearchEnd::NotFound)
+        SearchEnd::NotFound
     }
 
     /// Sends the current view with its history; after a jump the history is rebuilt.

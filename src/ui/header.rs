@@ -11,6 +11,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::{AppState, Screen};
+use crate::columns::swap::SwapTraffic;
+use crate::snapshot::Snapshot;
 use crate::snapshot::view::HostView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::text::right_aligned;
@@ -35,7 +37,7 @@ pub(super) fn draw_host(state: &AppState, theme: Theme, area: Rect, buf: &mut Bu
         .live
         .snapshot
         .as_ref()
-        .map_or_else(Vec::new, |sample| host_facts(&sample.host, theme));
+        .map_or_else(Vec::new, |sample| host_facts(sample, theme));
     while facts_width(&facts) > room {
         let last = facts.iter().map(|fact| fact.drop_rank).max();
         facts.retain(|fact| Some(fact.drop_rank) != last);
@@ -72,22 +74,30 @@ fn interval_line(state: &AppState, theme: Theme) -> Line<'static> {
     )
 }
 
-fn host_facts(host: &HostView, theme: Theme) -> Vec<HeaderFact> {
+fn host_facts(sample: &Snapshot, theme: Theme) -> Vec<HeaderFact> {
+    let host = &sample.host;
     let plain = |rank, text: String| HeaderFact {
         drop_rank: rank,
         spans: vec![Span::raw(text)],
     };
     let mut facts = Vec::new();
     facts.extend(host.name.clone().map(|name| plain(1, name.into())));
-    facts.extend(host.kernel.clone().map(|kernel| plain(5, kernel.into())));
+    facts.extend(host.kernel.clone().map(|kernel| plain(6, kernel.into())));
     let uptime = host.uptime.map(units::format_wait);
-    facts.extend(uptime.map(|uptime| plain(6, format!("up {uptime}"))));
+    facts.extend(uptime.map(|uptime| plain(7, format!("up {uptime}"))));
     let load = host
         .load_averages
         .map(|[minute, ..]| units::format_three_digits(minute));
-    facts.extend(load.map(|load| plain(4, format!("load {load:<4}"))));
+    facts.extend(load.map(|load| plain(5, format!("load {load:<4}"))));
     facts.extend(pressure_fact(host, theme));
     facts.extend(dirty_fact(host));
+    facts.extend(SwapTraffic::of(sample).map(|swap| HeaderFact {
+        drop_rank: 2,
+        spans: vec![Span::styled(
+            swap.text(),
+            theme.role_style(StyleRole::Warning),
+        )],
+    }));
     facts
 }
 
@@ -101,7 +111,7 @@ fn pressure_fact(host: &HostView, theme: Theme) -> Option<HeaderFact> {
         spans.extend(pressure_spans(full, theme));
     }
     Some(HeaderFact {
-        drop_rank: 2,
+        drop_rank: 3,
         spans,
     })
 }
@@ -131,7 +141,7 @@ fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
         text.push_str(&format!("  writeback {}", size(bytes)));
     }
     Some(HeaderFact {
-        drop_rank: 3,
+        drop_rank: 4,
         spans: vec![Span::raw(text)],
     })
 }
@@ -184,5 +194,25 @@ mod tests {
             cells[column("y").unwrap()].modifier.contains(Modifier::DIM),
             "every 1s"
         );
+    }
+
+    #[test]
+    fn swap_traffic_stays_beside_the_host_in_80_columns() {
+        let mut state = AppState::new(Duration::from_secs(1));
+        let mut sample = ViewBuilder::default().update(Arc::default());
+        sample.host.name = Some("web-07".into());
+        sample.host.kernel = Some("6.1.0-56-amd64".into());
+        sample.host.pressure_some = Some(0.5);
+        sample.host.pressure_full = Some(0.4);
+        sample.host.dirty_bytes = Some(1 << 30);
+        sample.host.swap_in_bytes_per_s = Some(180e6);
+        sample.host.swap_out_bytes_per_s = Some(0.0);
+        state.live.set_snapshot(Arc::new(sample));
+        let area = Rect::new(0, 0, 80, 1);
+        let mut buf = Buffer::empty(area);
+        draw_host(&state, Theme::FULL, area, &mut buf);
+        let line: String = buf.content().iter().map(|cell| cell.symbol()).collect();
+        assert!(line.contains("web-07   "), "{line}");
+        assert!(line.contains("swap in 180 out 0 MB/s"), "{line}");
     }
 }

@@ -250,6 +250,8 @@ pub struct Diagnosis {
     pub not_examined: Vec<(&'static str, NotExamined)>,
     /// Values of the machine, which prove that nothing is wrong where nothing is.
     pub machine: Vec<Evidence>,
+    /// What the busiest device does, in words; `None` where all are idle.
+    pub busiest: Option<String>,
     /// Requests that were traced as proof; `None` where no device was traced.
     pub traced_requests: Option<u64>,
 }
@@ -276,23 +278,25 @@ impl Diagnosis {
     /// The first cause in one sentence, or that nothing is wrong.
     #[must_use]
     pub fn conclusion(&self) -> String {
-        match self.causes.first() {
-            Some(cause) if cause.severity >= Severity::Warning => cause.sentence.clone(),
-            Some(cause) => format!(
-                "Nothing is wrong with I/O. Worth knowing: {}",
-                cause.sentence
-            ),
-            None if self.is_partly_recorded() => {
-                "What was recorded shows nothing wrong with I/O.".to_owned()
-            }
-            None => "Nothing is wrong with I/O.".to_owned(),
+        let nothing = self.nothing_wrong();
+        match (self.causes.first(), &self.busiest) {
+            (Some(cause), _) if cause.severity >= Severity::Warning => cause.sentence.clone(),
+            (Some(cause), _) => format!("{nothing}: {}", cause.sentence),
+            (None, Some(busiest)) => format!("{nothing}: {busiest}."),
+            (None, None) => format!("{nothing}."),
         }
     }
 
-    /// Whether a cause could not be examined because the recording does not have what it takes.
-    fn is_partly_recorded(&self) -> bool {
-        let mut reasons = self.not_examined.iter().map(|(_, reason)| reason);
-        reasons.any(|reason| *reason == NotExamined::NotRecorded)
+    /// That nothing is wrong, as far as it could be seen.
+    fn nothing_wrong(&self) -> &'static str {
+        let lacks = |lack| self.not_examined.iter().any(|(_, reason)| *reason == lack);
+        if lacks(NotExamined::NotRecorded) {
+            "What was recorded shows nothing wrong with I/O"
+        } else if lacks(NotExamined::NotPermitted) {
+            "What can be seen without root shows nothing wrong with I/O"
+        } else {
+            "Nothing is wrong with I/O"
+        }
     }
 
     /// Removes the measures for one process, where another one may have its number.

@@ -17,11 +17,11 @@ const MIN_BURSTS: f64 = SUFFERING;
 /// and latencies below this in nanoseconds, the mean of the requests in the bursts, are not noticed
 /// as delays: a person takes 0.1 s for immediate.
 const BURST_LATENCY: f64 = 100e6;
-/// A serial device is saturated at this utilization and queue,
+/// A serial device is saturated at this utilization and queue: one request waits for another;
 const SERIAL_BUSY: f64 = 0.9;
 const SERIAL_QUEUE: f64 = 1.8;
 /// a parallel one at this queue, if the latency has risen.
-const PARALLEL_QUEUE: f64 = 3.0;
+const PARALLEL_QUEUE: f64 = 1.8;
 /// Latency compared with that under light load: below, requests are merely combined.
 const RISEN_LATENCY: f64 = 3.0;
 /// Latency in nanoseconds that nobody notices.
@@ -58,12 +58,13 @@ fn has_bursts(device: &DeviceSummary) -> bool {
 
 /// Whether a device has more requests in an interval than it serves.
 fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
-    let is_full = if device.serial {
-        load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE
+    let latency = load.latency().unwrap_or(0.0);
+    if device.serial {
+        // One request waits for the other: the latency has risen by that.
+        load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE && latency >= UNNOTICED_LATENCY
     } else {
-        load.queue >= PARALLEL_QUEUE
-    };
-    is_full && is_risen(device, load.latency().unwrap_or(0.0))
+        load.queue >= PARALLEL_QUEUE && is_risen(device, latency)
+    }
 }
 
 /// Whether a latency in nanoseconds is far above that under light load.

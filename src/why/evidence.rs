@@ -110,6 +110,9 @@ pub const UTILIZATION: Metric = fraction("util", "%util", DISKSTATS);
 pub const IOPS: Metric = per_second("iops", "IOPS", DISKSTATS);
 /// Bytes read and written per second.
 pub const THROUGHPUT: Metric = rate("throughput", "throughput", DISKSTATS);
+/// Spread of the throughput over the intervals, relative to its mean.
+pub const RATE_SPREAD: Metric =
+    fraction("throughput_spread", "spread of the throughput", DISKSTATS);
 /// Fraction of the time in which the task was blocked.
 pub const BLOCKED: Metric = fraction("blocked", "blocked", "/proc/PID/stat");
 /// Longest time without a context switch.

@@ -81,6 +81,19 @@ pub(super) fn victim(cause: &Cause, otherwise: &str) -> String {
     first.map_or_else(|| otherwise.to_owned(), name)
 }
 
+/// The memory that is too small: that of the control group in which all suffer, or else of the machine.
+pub(super) fn memory_of(victims: &[Party]) -> String {
+    let unit = victims.first().and_then(|party| party.unit.as_ref());
+    match unit.filter(|unit| {
+        victims
+            .iter()
+            .all(|party| party.unit.as_ref() == Some(unit))
+    }) {
+        Some(unit) => format!("the memory of the machine, or the limit of {unit},"),
+        None => "the memory".to_owned(),
+    }
+}
+
 /// `cp waits`, for a headline.
 pub(super) fn who_waits(cause: &Cause) -> String {
     match cause.victims.first() {

@@ -11,6 +11,10 @@ use super::window::EvidenceWindow;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::snapshot::view::HostView;
 use crate::stats::sorting::SortList as _;
+use crate::units;
+
+/// Code of the notes about what limits work.
+const AT_LIMIT: &str = "at-limit";
 
 /// Examines a window; `None` if it has no snapshot with rates.
 #[must_use]
@@ -20,6 +24,7 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
         time: analysis.last().time.clone(),
         window: Duration::from_secs_f64(analysis.seconds),
         machine: machine_evidence(&analysis),
+        busiest: busiest_text(&analysis),
         traced_requests: window.requests.as_ref().map(|requests| requests.requests),
         ..Diagnosis::default()
     };
@@ -33,9 +38,44 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
     if window.process_numbers == ProcessNumbers::Other {
         diagnosis.remove_process_remedies();
     }
+    drop_explained(&mut diagnosis.causes);
     mark_consequences(&analysis, &mut diagnosis.causes);
     sort(&mut diagnosis.causes);
     Some(diagnosis)
+}
+
+/// Drops the notes about what limits a process or a device of which another cause tells.
+fn drop_explained(causes: &mut Vec<Cause>) {
+    let told: Vec<Cause> = causes
+        .iter()
+        .filter(|it| it.code != AT_LIMIT)
+        .cloned()
+        .collect();
+    let parties = |cause: &Cause| {
+        let all = cause.victims.iter().chain(&cause.culprits);
+        all.map(|party| party.pid).collect::<Vec<u32>>()
+    };
+    let known: Vec<u32> = told.iter().flat_map(parties).collect();
+    causes.retain(|cause| {
+        let is_of_told_device = told.iter().any(|other| {
+            other.severity >= Severity::Warning
+                && other.device.is_some()
+                && other.device == cause.device
+        });
+        let is_known = parties(cause).iter().any(|pid| known.contains(pid));
+        cause.code != AT_LIMIT || !is_known && !is_of_told_device
+    });
+}
+
+/// The device with the most requests in flight, in words.
+fn busiest_text(analysis: &Analysis<'_>) -> Option<String> {
+    let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
+    let busiest = devices.max_by(|a, b| a.queue.total_cmp(&b.queue))?;
+    Some(format!(
+        "nobody waits long for it, and the busiest device, {}, moves {}",
+        busiest.name,
+        units::format_throughput(busiest.throughput)
+    ))
 }
 
 fn machine_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {

@@ -140,7 +140,7 @@ impl Scene {
     }
 
     fn codes(&self) -> Vec<&str> {
-        self.diagnosis().causes.iter().map(|it| it.code).collect()
+        codes(&self.diagnosis())
     }
 }
 
@@ -202,6 +202,12 @@ fn window_without_rates_has_no_diagnosis() {
     assert_eq!(diagnose(&window), None);
 }
 
+/// The codes of all causes but the notes about what limits work.
+fn codes(diagnosis: &Diagnosis) -> Vec<&'static str> {
+    let codes = diagnosis.causes.iter().map(|it| it.code);
+    codes.filter(|code| *code != "at-limit").collect()
+}
+
 /// The commands of the measures of all causes that contain this.
 fn commands(diagnosis: &Diagnosis, part: &str) -> Vec<String> {
     let remedies = diagnosis.causes.iter().flat_map(|it| &it.remedies);
@@ -227,7 +233,8 @@ fn recorded(change: impl Fn(usize, &mut Snapshot)) -> Diagnosis {
 
 /// Code and device of the first cause.
 fn first(diagnosis: &Diagnosis) -> Option<(&str, Option<&str>)> {
-    let cause = diagnosis.causes.first()?;
+    let mut causes = diagnosis.causes.iter();
+    let cause = causes.find(|cause| cause.code != "at-limit")?;
     Some((cause.code, cause.device.as_deref()))
 }
 
@@ -358,7 +365,7 @@ fn codes_of_bursts(busy: &Scene, bursts: usize) -> Vec<&str> {
         window.snapshots[second] = Arc::new(between.snapshot(second));
     }
     let diagnosis = diagnose(&window).unwrap();
-    diagnosis.causes.iter().map(|it| it.code).collect()
+    codes(&diagnosis)
 }
 
 #[test]
@@ -522,7 +529,10 @@ fn equal_writers_that_wait_for_each_other_saturate_a_device() {
     assert_eq!(scene.codes(), ["device-saturated"]);
     scene.processes.truncate(2);
     scene.blocked.truncate(2);
-    assert!(scene.codes().is_empty());
+    assert_eq!(scene.codes(), ["device-saturated"]);
+    scene.processes.truncate(1);
+    scene.blocked.truncate(1);
+    assert!(scene.codes().is_empty(), "it waits for itself");
 }
 
 #[test]
@@ -616,14 +626,21 @@ fn virtual_disk_at_a_constant_rate_is_slow() {
     scene.devices = vec![device("sda", 12.0, 3000.0, 40e6)];
     scene.drives = vec![some_drive()];
     scene.drives[0].transport = Some("virtio".to_owned());
-    let is_at_fixed_rate = |scene: &Scene| {
-        let diagnosis = scene.diagnosis();
-        let mut causes = diagnosis.causes.iter();
-        causes.any(|cause| cause.sentence.contains("and not more"))
-    };
-    assert!(is_at_fixed_rate(&scene));
+    // The culprit is named before the limit, which is evidence.
+    let cause = scene.diagnosis().causes.remove(0);
+    assert_eq!((cause.code, cause.culprits[0].pid), ("device-saturated", 2));
+    assert_eq!(value(&cause, "throughput_spread"), Some(0.0));
+    scene.processes.remove(1);
+    scene.blocked.remove(1);
+    let cause = scene.diagnosis().causes.remove(0);
+    assert_eq!(cause.code, "device-slow");
+    assert!(
+        cause.sentence.contains("and not more"),
+        "{}",
+        cause.sentence
+    );
     scene.drives[0].transport = Some("sata".to_owned());
-    assert!(!is_at_fixed_rate(&scene));
+    assert!(!scene.codes().contains(&"device-slow"));
 }
 
 #[test]
@@ -694,7 +711,7 @@ fn limit_that_holds_one_request_back_is_named_before_the_process_that_hangs() {
         }],
     }];
     let diagnosis = scene.diagnosis();
-    let codes: Vec<&str> = diagnosis.causes.iter().map(|it| it.code).collect();
+    let codes = codes(&diagnosis);
     assert_eq!(codes, ["cgroup-throttled", "hung-io"]);
     let hung = &diagnosis.causes[1];
     assert_eq!(hung.consequence_of, Some("cgroup-throttled"));
@@ -1235,4 +1252,156 @@ fn recording_names_the_file_systems_that_a_task_may_have_waited_for() {
 fn first_snapshot_of_a_sampler_does_not_lengthen_the_window() {
     let diagnosis = Scene::quiet().diagnosis();
     assert_eq!(diagnosis.window, Duration::from_secs(LENGTH as u64));
+}
+
+#[test]
+fn work_that_waits_for_itself_is_explained_by_name() {
+    let note = |scene: &Scene| {
+        let diagnosis = scene.diagnosis();
+        assert!(!diagnosis.is_problem(), "{:?}", diagnosis.conclusion());
+        let mut notes = diagnosis.causes.iter().filter(|it| it.code == "at-limit");
+        notes
+            .next()
+            .map(|it| it.sentence.clone())
+            .unwrap_or_default()
+    };
+    let reader = |queue: f64, latency: f64| {
+        let mut scene = Scene::quiet().with_process(7, "tar", 1e6, Some("folio_wait_bit_common"));
+        scene.devices = vec![device("sda", queue, 900.0, latency)];
+        scene
+    };
+    for (scene, expected) in [
+        (
+            reader(0.9, 0.1e6),
+            "tar (pid 7) waits 100 % of the time for sda, one request at a time, 100 us per write: latency-bound.",
+        ),
+        (
+            reader(0.9, 8e6),
+            "one request at a time, 8.00 ms per write: seek-bound.",
+        ),
+        (
+            reader(6.0, 2e6),
+            "for sda, whose limit its own requests reach: 3.69 MB/s",
+        ),
+    ] {
+        assert!(
+            note(&scene).ends_with(expected) || note(&scene).contains(expected),
+            "{}",
+            note(&scene)
+        );
+    }
+    let mut flushing = reader(0.9, 1e6);
+    flushing.devices[0].flush_ios_per_s = Some(400.0);
+    flushing.devices[0].flush_await_ns = Some(2e6);
+    assert!(note(&flushing).ends_with("for the flushes of sda, 2.00 ms each: flush-bound."));
+    let locked = Scene::quiet().with_process(7, "tar", 0.0, Some("rwsem_down_write_slowpath"));
+    assert!(note(&locked).contains("for a lock that another task holds"));
+    // Depth without a blocked task, as of libaio and io_uring.
+    let mut deep = reader(64.0, 2e6);
+    deep.blocked.clear();
+    assert!(
+        note(&deep).contains("sda is at its limit, 100 % of it by tar (pid 7)"),
+        "{}",
+        note(&deep)
+    );
+    deep.processes.clear();
+    assert!(
+        note(&deep).contains("probably at its limit"),
+        "{}",
+        note(&deep)
+    );
+}
+
+#[test]
+fn waiting_that_makes_progress_is_no_hang() {
+    let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/usb", 0.0, Some("submit_bio_wait"));
+    scene.blocked[0].switches = Some(7);
+    assert_eq!(scene.codes(), ["hung-io"], "sda is nearly idle");
+    scene.devices = vec![device("sda", 1.0, 50.0, 20e6)];
+    assert!(scene.codes().is_empty(), "sda works");
+    // sync(1) has no file open: it waits for all devices.
+    let mut sync = Scene::quiet().with_process(20, "sync", 0.0, Some("wb_wait_for_completion"));
+    sync.processes[0].devices.clear();
+    sync.blocked[0].switches = Some(7);
+    sync.host.dirty_bytes = Some(131_000_000);
+    sync.devices[0].write_bytes_per_s = Some(7.1e6);
+    let diagnosis = sync.diagnosis();
+    let sentence = "sync (pid 20) waits 100 % of the time until 131 MB are written, at 7.10 MB/s: about 18.5 s.";
+    assert_eq!(diagnosis.causes[0].sentence, sentence);
+    assert!(!diagnosis.is_problem());
+    sync.devices[0].write_bytes_per_s = Some(0.0);
+    assert_eq!(sync.codes(), ["hung-io"]);
+}
+
+#[test]
+fn severity_of_flushes_is_that_of_the_harm() {
+    let scene = |tasks: u32, flush_ns: f64| {
+        let mut scene = Scene::quiet();
+        for pid in 1..=tasks {
+            scene = scene.with_process(pid, "committer", 1e5, Some("jbd2_log_wait_commit"));
+        }
+        scene.devices = vec![DeviceView {
+            flush_ios_per_s: Some(0.8e9 / flush_ns),
+            flush_await_ns: Some(flush_ns),
+            ..device("sda", 0.8, 0.8e9 / flush_ns, 0.03e6)
+        }];
+        let diagnosis = scene.diagnosis();
+        let mut storms = diagnosis
+            .causes
+            .into_iter()
+            .filter(|it| it.code == "sync-storm");
+        storms.next().map(|it| it.severity)
+    };
+    assert_eq!(scene(4, 45e3), Some(Severity::Note));
+    assert_eq!(scene(4, 5e6), Some(Severity::Warning));
+    assert_eq!(scene(1, 1e6), None);
+    assert_eq!(scene(1, 40e6), Some(Severity::Warning));
+}
+
+#[test]
+fn task_whose_device_is_not_known_probably_waits_for_the_overloaded_one() {
+    let mut scene = Scene::quiet().with_process(20, "postgres", 0.0, None);
+    scene.processes[0].devices.clear();
+    scene.blocked.push(BlockedTask {
+        pid: 20,
+        tid: 20,
+        ..BlockedTask::default()
+    });
+    scene.devices = vec![device("sda", 33.0, 140.0, 232e6)];
+    let cause = scene.diagnosis().causes.remove(0);
+    assert_eq!(
+        (cause.code, cause.certainty),
+        ("device-saturated", Certainty::Probable)
+    );
+    assert!(
+        cause.sentence.starts_with("postgres probably waits on sda"),
+        "{}",
+        cause.sentence
+    );
+}
+
+#[test]
+fn frozen_file_system_is_named_with_the_command_that_thaws_it() {
+    let mut scene = Scene::quiet().with_process(20, "touch", 0.0, Some("percpu_rwsem_wait"));
+    scene.blocked[0].switches = Some(7);
+    scene.facts.mounts = vec![mount(0, 9, "ext4", "/"), mount(1, 0, "ext4", "/srv")];
+    let mut window = scene.window();
+    window.blocked = vec![BlockedDetails {
+        pid: 20,
+        tid: 20,
+        used_mount_id: Some(1),
+        ..BlockedDetails::default()
+    }];
+    let diagnosis = diagnose(&window).unwrap();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code, "hung-io");
+    assert!(
+        cause.sentence.contains("the file system at /srv is thawed"),
+        "{}",
+        cause.sentence
+    );
+    assert_eq!(
+        commands(&diagnosis, "fsfreeze"),
+        ["fsfreeze --unfreeze /srv"]
+    );
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cause::Diagnosis;
-use super::entries::{Entry, cause_entries, evidence_entries, remainder_entries};
+use super::entries::{Entry, EntryKind, cause_entries, evidence_entries, remainder_entries};
 use crate::text::wrap_text;
 use crate::units;
 
@@ -12,9 +12,13 @@ const WIDTH: usize = 80;
 /// Column in which the values of a line begin.
 const INDENT: usize = 15;
 
-/// The diagnosis as text; every line ends in a newline.
+/// Values of the first cause in a short text.
+const MAX_EVIDENCE: usize = 6;
+
+/// The diagnosis as text; every line ends in a newline. Without `verbose` the first values only, and
+/// not what was ruled out or not examined.
 #[must_use]
-pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
+pub fn diagnosis_text(diagnosis: &Diagnosis, verbose: bool) -> String {
     let mut text = String::new();
     let watched = units::format_wait(diagnosis.window);
     let time = units::format_time(&diagnosis.time);
@@ -27,7 +31,14 @@ pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
         append_entries(&mut text, &evidence_entries(&diagnosis.machine));
     }
     if let Some(cause) = diagnosis.causes.first() {
-        let entries = cause_entries(cause, diagnosis.traced_requests);
+        let mut entries = cause_entries(cause, diagnosis.traced_requests);
+        if !verbose {
+            let mut values = 0;
+            entries.retain(|entry| {
+                values += usize::from(entry.kind == EntryKind::Evidence);
+                entry.kind != EntryKind::Evidence || values <= MAX_EVIDENCE
+            });
+        }
         append_entries(&mut text, &entries);
     }
     for cause in diagnosis.causes.iter().skip(1) {
@@ -39,7 +50,9 @@ pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
         let sentence = format!("{code}: {}{why}", cause.sentence);
         append_lines(&mut text, "also", &wrap_text(&sentence, WIDTH - INDENT));
     }
-    append_entries(&mut text, &remainder_entries(diagnosis));
+    if verbose {
+        append_entries(&mut text, &remainder_entries(diagnosis));
+    }
     text
 }
 

@@ -394,7 +394,7 @@ fn opened(path: &Path) {
     }
     for trigger in 0..recording.trigger_marks().count().min(VIEWS) {
         if let Ok(Some(record)) = recording.read_trigger(trigger) {
-            assert!(record.end_ms() >= record.time_ms);
+            assert!(record.end_ms() >= record.first.time_ms);
             let shown = record.summary();
             assert!(shown.chars().all(printable::is_printable), "{shown:?}");
         }
@@ -424,7 +424,7 @@ fn diagnosed(window: &EvidenceWindow) {
         return;
     };
     let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
-    let text = diagnosis_text(&diagnosis);
+    let text = diagnosis_text(&diagnosis, true);
     assert!(!text.contains(stray), "{text:?}");
     let document = serde_json::to_value(DiagnosisDocument::new(&diagnosis));
     assert!(document.is_ok(), "{document:?}");

@@ -154,7 +154,7 @@ fn make_traffic(directory: &Path) -> Traffic {
 fn trace<T: Send + 'static>(
     action: impl FnOnce() -> T + Send + 'static,
 ) -> Option<(HotFilesView, T)> {
-    let mut trace = match FileTrace::start(&SysPaths::default(), RecordedTime::All) {
+    let trace = match FileTrace::start(&SysPaths::default(), RecordedTime::All) {
         Ok(trace) => trace,
         Err(error) => {
             skip(Requirement::Tracing, error);

@@ -250,6 +250,11 @@ pub fn waiting_requests(roots: &SysPaths, (major, minor): (u32, u32)) -> Option<
     parse_number(read_word(&directory.join("waiting"))?.as_bytes())
 }
 
+/// Whether fusectl is mounted: each FUSE file system has a directory there.
+pub(super) fn has_connections(roots: &SysPaths) -> bool {
+    !directory_entries(&connections(roots)).is_empty()
+}
+
 fn connections(roots: &SysPaths) -> PathBuf {
     roots.sys.join("fs/fuse/connections")
 }

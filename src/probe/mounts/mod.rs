@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use self::counters::{
-    CountedFileSystem, parse_cifs_stats, parse_mountstats, parse_objset, share_name,
-    waiting_requests,
+    CountedFileSystem, has_connections, parse_cifs_stats, parse_mountstats, parse_objset,
+    share_name, waiting_requests,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -67,6 +67,8 @@ pub enum NoMountCounters {
     FileSystem,
     /// They cannot be read: another kernel, or root only.
     Unreadable,
+    /// Those of FUSE are behind fusectl, which is not mounted.
+    NoFusectl,
 }
 
 /// Reads the mounts.
@@ -220,10 +222,11 @@ impl Statistics {
             ),
             Family::Fuse => {
                 sample.waiting = waiting_requests(roots, sample.device_id);
-                return sample
-                    .waiting
-                    .map(|_| ())
-                    .ok_or(NoMountCounters::Unreadable);
+                return match sample.waiting {
+                    Some(_) => Ok(()),
+                    None if has_connections(roots) => Err(NoMountCounters::Unreadable),
+                    None => Err(NoMountCounters::NoFusectl),
+                };
             }
             Family::Overlay | Family::BlockDevice => return Err(NoMountCounters::BlockDevice),
             Family::OtherNetwork => return Err(NoMountCounters::FileSystem),

@@ -46,7 +46,7 @@ fn storage_is_listed_once_and_says_what_it_lacks() {
     let lacks = |point| at(&found, point).no_counters;
     assert_eq!(lacks("/"), Some(NoMountCounters::BlockDevice));
     assert_eq!(lacks("/media"), Some(NoMountCounters::Unreadable));
-    assert_eq!(lacks("/mnt/ssh"), Some(NoMountCounters::Unreadable));
+    assert_eq!(lacks("/mnt/ssh"), Some(NoMountCounters::NoFusectl));
     assert_eq!(lacks("/host"), Some(NoMountCounters::FileSystem));
     assert_eq!(at(&found, "/").device, Some((8, 1)));
     assert_eq!(at(&found, "/merged").device, Some((8, 17)), "of /data");

@@ -94,6 +94,9 @@ pub(super) fn units_text(units: Option<&[UnitView]>, width: Option<usize>) -> St
         unit.kind != UnitKind::Slice && (unit.total_bytes_per_s() > 0.0 || waits)
     };
     let active: Vec<&UnitView> = units.iter().filter(is_listed).collect();
+    if active.is_empty() {
+        return format!("no unit with I/O, of {}\n", units.len());
+    }
     let shown = &active[..active.len().min(MAX_LINES)];
     let mut text = table_text(shown, width, None);
     let hidden = active.len() - shown.len();

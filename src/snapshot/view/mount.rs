@@ -108,4 +108,6 @@ pub enum NoMountValues {
     FileSystem,
     /// The counters cannot be read: root only, or not in this kernel.
     Unreadable,
+    /// Those of FUSE are behind fusectl, which is not mounted.
+    NoFusectl,
 }

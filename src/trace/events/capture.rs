@@ -68,7 +68,9 @@ impl PreparedTrace {
         let header = directory.join("header_page");
         let format = PageFormat::read(&header)
             .map_err(TraceError::from_io_error("reading", &header))?
-            .ok_or(TraceError::UnknownFormat { path: header })?;
+            .ok_or_else(|| TraceError::NotDescribed {
+                what: "pages of its buffer that can be read".to_owned(),
+            })?;
         let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
         let names = ThreadNames::new(&roots.proc, instance.tracefs());
         let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
@@ -94,8 +96,8 @@ fn missing_event_error(events: &Path, event: &str) -> TraceError {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             TraceError::from_io_error("reading", &format)(error)
         }
-        _ => TraceError::NoBlockEvents {
-            event: event.to_owned(),
+        _ => TraceError::NotDescribed {
+            what: format!("event {event}"),
         },
     }
 }

@@ -22,17 +22,11 @@ pub enum TraceError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel has no events of the block layer.
-    #[error("single requests: n/a, this kernel has no event {event}")]
-    NoBlockEvents {
-        /// The missing event.
-        event: String,
-    },
-    /// The kernel describes its buffer in an unknown format.
-    #[error("single requests: n/a, {} cannot be understood", path.display())]
-    UnknownFormat {
-        /// Path of the description.
-        path: PathBuf,
+    /// The kernel does not describe what is needed, or not in a format that is known.
+    #[error("single requests: n/a, this kernel describes no {what}")]
+    NotDescribed {
+        /// The event, or the buffer's pages.
+        what: String,
     },
     /// Another error.
     #[error("single requests: cannot {tried} {}: {source}", path.display())]
@@ -84,12 +78,9 @@ impl TraceError {
                 "mount it (mount -t tracefs none /sys/kernel/tracing), or use a kernel with CONFIG_FTRACE; \
                  in a container, bind-mount it; rates, transfers and benchmarks work without it"
             }
-            Self::NoBlockEvents { .. } => {
+            Self::NotDescribed { .. } => {
                 "use a kernel with CONFIG_BLK_DEV_IO_TRACE or CONFIG_EVENT_TRACING; rates, transfers \
                  and benchmarks work without it"
-            }
-            Self::UnknownFormat { .. } => {
-                "report the file's content together with the kernel's version"
             }
             Self::Io { .. } => "rates, transfers and benchmarks work without it",
         };

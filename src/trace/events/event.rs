@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What an event reports. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
     /// Q: submitted to the block layer.
     Queued,
@@ -50,6 +50,7 @@ pub enum EventKind {
     /// The thread changed blocks that go into the journal.
     JournalChanged,
     /// Not a kernel event: before this time events of some processor were lost.
+    #[default]
     EventsLost,
     /// Not a kernel event: before this time recording was paused.
     RecordingResumed,
@@ -163,7 +164,7 @@ pub struct FileKey {
 }
 
 /// One event. Fields that an event of its kind lacks are 0, empty or `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Event {
     /// Time in nanoseconds on the clock of the capture (`CLOCK_BOOTTIME`).
     pub at: u64,
@@ -200,17 +201,7 @@ impl Event {
         Self {
             at,
             kind,
-            pid: 0,
-            thread_name: ThreadName::default(),
-            device: (0, 0),
-            sector: 0,
-            sectors: 0,
-            bytes: 0,
-            flags: RwbsFlags::default(),
-            origin: ((0, 0), 0),
-            error: 0,
-            file: FileKey::default(),
-            amount: None,
+            ..Self::default()
         }
     }
 }

@@ -74,12 +74,11 @@ impl PageFormat {
         let data = page.get(self.data.offset..)?;
         let stored = data.get(length..).and_then(<[u8]>::first_chunk);
         let lost_events = if commit & MISSED_FLAG == 0 {
-            LostEvents::Nothing
+            0
         } else if commit & MISSED_COUNT_STORED_FLAG == 0 {
-            LostEvents::UnknownCount
+            1
         } else {
-            let count = stored.map(|bytes| u64::from_ne_bytes(*bytes));
-            count.map_or(LostEvents::UnknownCount, LostEvents::Count)
+            stored.map_or(1, |bytes| u64::from_ne_bytes(*bytes))
         };
         Some(RingPage {
             remaining: &data[..length.min(data.len())],
@@ -89,29 +88,18 @@ impl PageFormat {
     }
 }
 
-/// Whether events were lost between a page and the previous one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LostEvents {
-    /// None.
-    Nothing,
-    /// Some; the kernel had no room for the count.
-    UnknownCount,
-    /// This many.
-    Count(u64),
-}
-
 /// The records of one page, in order: time and bytes of each.
 #[derive(Debug, Clone)]
 pub struct RingPage<'p> {
     remaining: &'p [u8],
     time: u64,
-    lost_events: LostEvents,
+    lost_events: u64,
 }
 
 impl<'p> RingPage<'p> {
-    /// Whether events were lost before it.
+    /// Events that were lost between it and the previous page; 1 where the kernel had no room for the count.
     #[must_use]
-    pub fn lost(&self) -> LostEvents {
+    pub fn lost(&self) -> u64 {
         self.lost_events
     }
 
@@ -270,7 +258,7 @@ mod tests {
         data.extend([0xee; 16]);
         let page = page(1000, 0, &data);
         let opened = format().open_page(&page).unwrap();
-        assert_eq!(opened.lost(), LostEvents::Nothing);
+        assert_eq!(opened.lost(), 0);
         let extended = 1005 + (2 << DELTA_BITS) + 1 + 3;
         let records: Vec<_> = opened.collect();
         assert_eq!(
@@ -289,7 +277,7 @@ mod tests {
         let mut page = RingPage {
             remaining: &[],
             time: (3 << STAMP_BITS) + 100,
-            lost_events: LostEvents::Nothing,
+            lost_events: 0,
         };
         page.set_time(200);
         assert_eq!(page.time, (3 << STAMP_BITS) + 200);
@@ -301,15 +289,9 @@ mod tests {
     fn ring_page_reports_lost_event_count() {
         let mut stored = page(0, MISSED_FLAG | MISSED_COUNT_STORED_FLAG, b"");
         stored.extend(42_u64.to_ne_bytes());
-        assert_eq!(
-            format().open_page(&stored).unwrap().lost(),
-            LostEvents::Count(42)
-        );
+        assert_eq!(format().open_page(&stored).unwrap().lost(), 42);
         let unknown = page(0, MISSED_FLAG, b"");
-        assert_eq!(
-            format().open_page(&unknown).unwrap().lost(),
-            LostEvents::UnknownCount
-        );
+        assert_eq!(format().open_page(&unknown).unwrap().lost(), 1);
         assert!(format().open_page(&[0; 12]).is_none());
     }
 

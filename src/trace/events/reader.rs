@@ -1,6 +1,5 @@
 //! Reads events from the per-processor buffers and sorts them by time.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::event::{Event, EventKind, ThreadName};
-use super::page::{LostEvents, PageFormat};
+use super::page::PageFormat;
 use crate::probe::text::{nonempty_lines, parse_number, read_file};
 
 /// Events younger than this may be preceded by one that another processor is still writing.
@@ -88,13 +87,8 @@ impl RingReader {
         let Some(page) = self.format.open_page(&self.page[..length]) else {
             return Ok(true);
         };
-        let lost = match page.lost() {
-            LostEvents::Nothing => 0,
-            LostEvents::UnknownCount => 1,
-            LostEvents::Count(count) => count,
-        };
-        if lost > 0 {
-            self.missed_events += lost;
+        if page.lost() > 0 {
+            self.missed_events = self.missed_events.saturating_add(page.lost());
             let marker = Event::new(EventKind::EventsLost, page.start_time());
             self.events.push(marker);
         }
@@ -164,13 +158,13 @@ fn sum_counters(text: &[u8], counters: &[&[u8]]) -> u64 {
     counts.sum()
 }
 
-/// Names of threads of which an event contains only the id, cached for a short time.
+/// Names of threads of which an event contains only the id.
 #[derive(Debug)]
 pub(super) struct ThreadNames {
     proc: PathBuf,
     saved_cmdlines: PathBuf,
-    cached: HashMap<u32, ThreadName>,
-    cached_since: Instant,
+    /// The latest, and when it was found: a thread dirties many files, and ids are reused after a while.
+    latest: Option<(u32, ThreadName, Instant)>,
 }
 
 impl ThreadNames {
@@ -179,22 +173,20 @@ impl ThreadNames {
         Self {
             proc: proc.to_owned(),
             saved_cmdlines: tracefs.join("saved_cmdlines"),
-            cached: HashMap::new(),
-            cached_since: Instant::now(),
+            latest: None,
         }
     }
 
     /// The name of a thread; empty where it is unknown.
     fn name_of(&mut self, pid: u32) -> ThreadName {
-        if self.cached_since.elapsed() > NAMES_LIFETIME {
-            self.cached.clear();
-            self.cached_since = Instant::now();
-        }
-        if let Some(name) = self.cached.get(&pid) {
-            return *name;
+        let known = self
+            .latest
+            .filter(|(known, _, since)| *known == pid && since.elapsed() < NAMES_LIFETIME);
+        if let Some((_, name, _)) = known {
+            return name;
         }
         let name = self.find_name(pid).unwrap_or_default();
-        self.cached.insert(pid, name);
+        self.latest = Some((pid, name, Instant::now()));
         name
     }
 

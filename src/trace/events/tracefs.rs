@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::error::TraceError;
@@ -29,8 +30,7 @@ impl TracefsMount {
     /// The administrator's mount; not below debugfs, where a lookup mounts it.
     #[must_use]
     pub fn find_mounted(roots: &SysPaths) -> Option<Self> {
-        let root = roots.tracing.clone();
-        is_tracefs(&root).then_some(Self { root, _mount: None })
+        is_tracefs(&roots.tracing).then(|| Self::at_path(&roots.tracing))
     }
 
     /// Finds the mount or creates one.
@@ -39,51 +39,36 @@ impl TracefsMount {
     ///
     /// When it is not mounted and cannot be.
     pub fn open(roots: &SysPaths) -> Result<Self, TraceError> {
-        let automounted = roots.sys.join("kernel/debug/tracing");
-        let paths = [
-            roots.tracing.clone(),
-            automounted.clone(),
-            // The one of the first mount namespace: there is one tracefs, and a further mount resets
-            // its options for all (kernel fs/super.c, `mount_single`).
-            roots.proc.join("1/root/sys/kernel/tracing"),
-        ];
-        if let Some(root) = paths.iter().find(|path| is_tracefs(path)) {
-            let root = root.clone();
-            return Ok(Self { root, _mount: None });
+        let below_debugfs = roots.sys.join("kernel/debug/tracing");
+        // The last one is that of the first mount namespace: there is one tracefs, and a further mount resets
+        // its options for all (kernel fs/super.c, `mount_single`).
+        let of_init = roots.proc.join("1/root/sys/kernel/tracing");
+        let known = [&roots.tracing, &below_debugfs, &of_init];
+        if let Some(root) = known.into_iter().find(|path| is_tracefs(path)) {
+            return Ok(Self::at_path(root));
         }
         // A mount reaches the running kernel, which is not the one that a test describes.
         if *roots != SysPaths::default() {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(TraceError::NoTracefs { source });
         }
-        let error = match mount_detached() {
-            Ok(mount) => {
-                return Ok(Self {
-                    root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
-                    _mount: Some(mount),
-                });
-            }
-            Err(error) => error,
-        };
-        if automounts_tracefs(&automounted) {
-            return Ok(Self {
-                root: automounted,
-                _mount: None,
-            });
-        }
-        Err(match error {
-            rustix::io::Errno::PERM | rustix::io::Errno::ACCESS => TraceError::NotPermitted {
+        match mount_detached() {
+            Ok(mount) => Ok(Self {
+                root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
+                _mount: Some(mount),
+            }),
+            Err(_) if automounts_tracefs(&below_debugfs) => Ok(Self::at_path(&below_debugfs)),
+            Err(Errno::PERM | Errno::ACCESS) => Err(TraceError::NotPermitted {
                 tried: "mounting",
                 path: roots.tracing.clone(),
-            },
-            error => TraceError::NoTracefs {
+            }),
+            Err(error) => Err(TraceError::NoTracefs {
                 source: error.into(),
-            },
-        })
+            }),
+        }
     }
 
-    /// A directory that a test has created.
-    #[cfg(test)]
+    /// A mount that is there.
     pub(super) fn at_path(root: &Path) -> Self {
         Self {
             root: root.to_owned(),

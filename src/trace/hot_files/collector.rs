@@ -1,16 +1,17 @@
 //! Joins the events of files with the bios of the same thread.
 
-use foldhash::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::piece::{Access, CompletedPiece, FileHint, QueuedBio, SyncRecord, Transfer};
+use foldhash::HashSet;
+
+use super::piece::{Access, FileBio, FileHint, SyncRecord};
 use super::threads::{OpenCall, ThreadStates};
-use crate::trace::events::event::{
-    DeviceNumber, Event, EventKind, FileKey, FixedText, RwbsFlags, SyncCall,
+use crate::trace::events::event::{DeviceNumber, Event, EventKind, FileKey, FixedText, SyncCall};
+use crate::trace::requests::{
+    Lane, RangeMap, RequestActor, RequestOperation, WritebackAttribution, queued_bio,
+    range_of_event,
 };
-use crate::trace::requests::{RangeMap, RequestActor, SectorRange, WritebackAttribution};
 
-/// A thread and a file are announced again after this long: the thread may have opened other files.
-const SIGHTING_INTERVAL_NS: u64 = 1_000_000_000;
 /// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
 const BTRFS_METADATA_INODE: u64 = 1;
 /// Largest order of a folio that is believed.
@@ -33,8 +34,8 @@ pub(super) enum Sighting {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CollectedBatch {
     /// Completed bios, in order of completion.
-    pub(super) pieces: Vec<CompletedPiece>,
-    /// What has to be looked up.
+    pub(super) pieces: Vec<FileBio>,
+    /// What has to be looked up; the same may be seen often.
     pub(super) sightings: Vec<Sighting>,
     /// Finished system calls.
     pub(super) syncs: Vec<SyncRecord>,
@@ -100,13 +101,10 @@ impl CollectorSettings {
 #[derive(Debug, Default)]
 pub(super) struct FileTraceCollector {
     settings: CollectorSettings,
-    bios: RangeMap<(DeviceNumber, Transfer), QueuedBio>,
+    bios: RangeMap<Lane, FileBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
     commits: HashMap<DeviceNumber, CommitClock>,
-    announced: HashSet<Sighting>,
-    announced_since: u64,
-    announced_round: u32,
     completions: u64,
     output: CollectedBatch,
 }
@@ -116,8 +114,6 @@ impl FileTraceCollector {
     pub(super) fn new(settings: CollectorSettings) -> Self {
         Self {
             settings,
-            // No thread was announced in this round.
-            announced_round: 1,
             ..Self::default()
         }
     }
@@ -125,20 +121,9 @@ impl FileTraceCollector {
     /// Processes a batch of events in order of time.
     pub(super) fn add_batch(&mut self, events: &[Event]) -> CollectedBatch {
         for event in events {
-            if event.at.saturating_sub(self.announced_since) > SIGHTING_INTERVAL_NS {
-                self.announced.clear();
-                self.announced_since = event.at;
-                self.announced_round = self.announced_round.wrapping_add(1);
-            }
             self.add_event(event);
         }
         std::mem::take(&mut self.output)
-    }
-
-    fn announce(&mut self, sighting: Sighting) {
-        if self.announced.insert(sighting) {
-            self.output.sightings.push(sighting);
-        }
     }
 
     fn add_event(&mut self, event: &Event) {
@@ -150,9 +135,9 @@ impl FileTraceCollector {
             EventKind::Completed | EventKind::BioCompleted => self.on_complete(event),
             EventKind::Dirtied => {
                 self.attribution.record_event(event);
-                self.announce(Sighting::Thread(event.pid));
+                self.output.sightings.push(Sighting::Thread(event.pid));
                 // It may be written back when the process has closed it.
-                self.announce(Sighting::File(file, event.pid));
+                self.output.sightings.push(Sighting::File(file, event.pid));
             }
             EventKind::WritebackStarted | EventKind::WritebackFinished => {
                 let is_start = event.kind == EventKind::WritebackStarted;
@@ -165,12 +150,10 @@ impl FileTraceCollector {
                 self.attribution.clear_writeback();
                 self.commits.clear();
             }
-            EventKind::PageAdded => {
-                if self.settings.is_file(file) {
-                    // Older kernels have no order: one page.
-                    let bytes = self.settings.page_bytes << amount.min(MAX_ORDER);
-                    thread.pages_added(file, bytes);
-                }
+            EventKind::PageAdded if self.settings.is_file(file) => {
+                // Older kernels have no order: one page.
+                let bytes = self.settings.page_bytes << amount.min(MAX_ORDER);
+                thread.pages_added(file, bytes);
             }
             EventKind::PageFault => thread.fault = Some(file),
             EventKind::Executed => self.output.sightings.push(Sighting::Executed(event.pid)),
@@ -197,7 +180,7 @@ impl FileTraceCollector {
             EventKind::JournalChanged => {
                 let change = (event.device, event.pid, amount);
                 self.output.journal_changes.push(change);
-                self.announce(Sighting::Thread(event.pid));
+                self.output.sightings.push(Sighting::Thread(event.pid));
             }
             _ => {}
         }
@@ -212,9 +195,11 @@ impl FileTraceCollector {
             file: None,
             journal: None,
         });
-        self.announce(Sighting::Thread(event.pid));
+        self.output.sightings.push(Sighting::Thread(event.pid));
         if let Some(descriptor) = descriptor {
-            self.announce(Sighting::Descriptor(event.pid, descriptor));
+            self.output
+                .sightings
+                .push(Sighting::Descriptor(event.pid, descriptor));
         }
     }
 
@@ -225,7 +210,7 @@ impl FileTraceCollector {
             let commit = self.commits.get(&device).copied().unwrap_or_default();
             open.journal = Some((device, commit.elapsed(event.at)));
         }
-        self.announce(Sighting::File(file, event.pid));
+        self.output.sightings.push(Sighting::File(file, event.pid));
     }
 
     fn finish_call(&mut self, event: &Event, open: OpenCall) {
@@ -244,53 +229,35 @@ impl FileTraceCollector {
         });
     }
 
-    fn range_of(&self, event: &Event) -> Option<SectorRange<(DeviceNumber, Transfer)>> {
-        let drive = self.settings.drive_of(event.device);
-        Some(SectorRange {
-            lane: (drive, transfer_of(event.flags)?),
-            sector: event.sector,
-            sectors: u64::from(event.sectors),
-        })
-    }
-
     fn on_queue(&mut self, event: &Event) {
-        let Some(range) = self.range_of(event).filter(|range| range.sectors > 0) else {
-            return;
+        let range = range_of_event(event, &self.settings.drive_by_device);
+        let mut bio = FileBio {
+            request: queued_bio(range, event),
+            is_journal: false,
+            file: None,
+            completion: 0,
         };
-        let transfer = range.lane.1;
+        let is_write = match bio.request.operation {
+            RequestOperation::Read => false,
+            RequestOperation::Write => true,
+            _ => return,
+        };
         let thread = self.threads.of(event.pid);
-        let is_metadata = event.flags.as_bytes().contains(&b'M');
-        let is_journal = is_metadata && thread.in_commit;
-        let file = match is_metadata {
-            true => None,
-            false => thread.submit(transfer, u64::from(event.bytes)),
-        };
-        let dirtied_by = match (transfer, file) {
-            (Transfer::Read, _) | (_, Some((_, Access::Direct))) => None,
-            (Transfer::Write, file) => self.dirtier(event.pid, file.map(|(hint, _)| hint)),
-        };
-        let bio = QueuedBio {
-            queued_ns: event.at,
-            transfer,
-            is_metadata,
-            is_journal,
-            actor: dirtied_by.unwrap_or(RequestActor::of_event(event)),
-            file,
-        };
-        self.bios.begin(range, bio);
-        self.announce_submission(event.pid, file.map(|(hint, _)| hint));
-    }
-
-    /// Announces a thread that submits a bio, and the file. Most threads use one file for many bios.
-    fn announce_submission(&mut self, pid: u32, file: Option<FileHint>) {
-        let announced = (self.announced_round, file);
-        if std::mem::replace(&mut self.threads.of(pid).announced, announced) == announced {
-            return;
+        if bio.is_metadata() {
+            bio.is_journal = thread.in_commit;
+        } else {
+            bio.file = thread.submit(is_write, u64::from(event.bytes));
         }
-        self.announce(Sighting::Thread(pid));
-        // What is written back was announced when it was dirtied.
-        if let Some(file) = file.filter(|file| file.device.is_some()) {
-            self.announce(Sighting::File(file, pid));
+        let hint = bio.file.map(|(hint, _)| hint);
+        let is_direct = bio.file.is_some_and(|(_, access)| access == Access::Direct);
+        if is_write && !is_direct {
+            bio.request.dirtied_by = self.dirtier(event.pid, hint);
+        }
+        self.bios.begin(range, bio);
+        self.output.sightings.push(Sighting::Thread(event.pid));
+        // What is written back was seen when it was dirtied.
+        if let Some(hint) = hint.filter(|hint| hint.device.is_some()) {
+            self.output.sightings.push(Sighting::File(hint, event.pid));
         }
     }
 
@@ -310,35 +277,25 @@ impl FileTraceCollector {
     }
 
     fn on_complete(&mut self, event: &Event) {
-        let Some(range) = self.range_of(event) else {
+        let range = range_of_event(event, &self.settings.drive_by_device);
+        let operation = range.lane.1.operation();
+        if !matches!(operation, RequestOperation::Read | RequestOperation::Write) {
             return;
-        };
+        }
         self.completions += 1;
-        let (request, pieces) = (self.completions, &mut self.output.pieces);
+        let (completion, pieces) = (self.completions, &mut self.output.pieces);
         let missing = self.bios.take(range, |begun| {
-            pieces.push(CompletedPiece {
-                drive: range.lane.0,
-                offset: begun.range.sector.saturating_mul(512),
-                bytes: begun.range.sectors * 512,
-                latency_ns: event.at.saturating_sub(begun.value.queued_ns),
-                request,
-                bio: begun.value,
-            });
+            let mut piece = begun.value;
+            piece.completion = completion;
+            piece.request.sector = begun.range.sector;
+            piece.request.bytes = begun.range.sectors * 512;
+            piece.request.timestamps.completed = event.at;
+            pieces.push(piece);
         });
         // A request of a bio-based device was completed below already.
         if event.kind == EventKind::Completed {
             self.output.unmatched_bytes += missing * 512;
         }
-    }
-}
-
-/// The direction of a request (kernel `blk_fill_rwbs`); `None` where it transfers no data. A leading
-/// F requests a flush first.
-fn transfer_of(flags: RwbsFlags) -> Option<Transfer> {
-    match flags.as_bytes() {
-        [b'R', ..] | [b'F', b'R', ..] => Some(Transfer::Read),
-        [b'W', ..] | [b'F', b'W', ..] => Some(Transfer::Write),
-        _ => None,
     }
 }
 

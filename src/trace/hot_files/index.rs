@@ -46,8 +46,11 @@ pub(super) struct KnownFile {
 type OpenedInode = (u32, usize, u64);
 
 /// All files that were seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FileIndex {
+    roots: SysPaths,
+    /// The file systems that they are on.
+    pub(super) volumes: Volumes,
     files: Vec<KnownFile>,
     by_identity: HashMap<FileIdentity, FileId>,
     /// The open files of processes that were looked at; `None` where a process has files of two subvolumes
@@ -58,6 +61,17 @@ pub(super) struct FileIndex {
 }
 
 impl FileIndex {
+    pub(super) fn new(roots: &SysPaths) -> Self {
+        Self {
+            roots: roots.clone(),
+            volumes: Volumes::find(roots),
+            files: Vec::new(),
+            by_identity: HashMap::default(),
+            opened: HashMap::default(),
+            examined_descriptors: 0,
+        }
+    }
+
     /// The number of a file; `None` when there are too many.
     fn id_of(&mut self, identity: FileIdentity) -> Option<FileId> {
         if let Some(id) = self.by_identity.get(&identity) {
@@ -85,12 +99,11 @@ impl FileIndex {
     /// inode, it is the one that the process has open, if it was looked at while it was open.
     pub(super) fn file_of_hint(
         &mut self,
-        volumes: &Volumes,
         (volume, hint): (usize, FileHint),
         process: u32,
     ) -> Option<FileId> {
         let inode = hint.inode;
-        let only = volumes.all.get(volume)?.only_subvolume();
+        let only = self.volumes.all.get(volume)?.only_subvolume();
         let Some(subvolume) = hint.subvolume.or(only) else {
             let opened = self.opened.get(&(process, volume, inode));
             return opened.copied().flatten();
@@ -103,29 +116,25 @@ impl FileIndex {
     }
 
     /// Looks up the path of a file that a process uses now.
-    pub(super) fn note_used(
-        &mut self,
-        roots: &SysPaths,
-        volumes: &Volumes,
-        hint: FileHint,
-        process: u32,
-    ) {
-        let volume = hint.device.and_then(|device| volumes.by_device_id(device));
+    pub(super) fn note_used(&mut self, hint: FileHint, process: u32) {
+        let volume = hint
+            .device
+            .and_then(|device| self.volumes.by_device_id(device));
         let place = volume.map(|volume| (volume, hint));
-        let known = place.and_then(|place| self.file_of_hint(volumes, place, process));
+        let known = place.and_then(|place| self.file_of_hint(place, process));
         if let Some(id) = known {
-            self.look_up_path(volumes, id);
+            self.look_up_path(id);
             if self.file(id).is_some_and(|file| file.path.is_some()) {
                 return;
             }
         }
         if hint.device.is_none() || volume.is_some() {
-            self.note_descriptors(roots, volumes, process, hint.inode);
+            self.note_descriptors(process, hint.inode);
         }
     }
 
     /// Looks up the path of a file by its inode, once.
-    pub(super) fn look_up_path(&mut self, volumes: &Volumes, id: FileId) {
+    pub(super) fn look_up_path(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(id.0 as usize) else {
             return;
         };
@@ -133,7 +142,7 @@ impl FileIndex {
             return;
         }
         file.was_looked_up = true;
-        let volume = volumes.all.get(file.identity.volume);
+        let volume = self.volumes.all.get(file.identity.volume);
         let found = volume
             .and_then(|volume| volume.find_inode(file.identity.subvolume, file.identity.inode));
         let path = found.as_ref().and_then(FoundFile::path);
@@ -143,7 +152,7 @@ impl FileIndex {
     }
 
     /// Searches the mount points for those of these files whose path is still not known.
-    pub(super) fn search_paths(&mut self, volumes: &Volumes, ids: &[FileId], limit: Duration) {
+    pub(super) fn search_paths(&mut self, ids: &[FileId], limit: Duration) {
         let mut wanted: BTreeMap<usize, HashMap<u64, FileId>> = BTreeMap::new();
         for id in ids {
             let unnamed = self.file(*id).filter(|file| file.path.is_none());
@@ -151,13 +160,13 @@ impl FileIndex {
                 continue;
             };
             // The directories of another subvolume have another device number.
-            if volumes.all[volume].only_subvolume().is_some() {
+            if self.volumes.all[volume].only_subvolume().is_some() {
                 wanted.entry(volume).or_default().insert(inode, *id);
             }
         }
         let share = limit / u32::try_from(wanted.len().max(1)).unwrap_or(1);
         for (volume, inodes) in wanted {
-            let directory = &volumes.all[volume].mount_point;
+            let directory = &self.volumes.all[volume].mount_point;
             for (inode, path) in find_paths(directory, inodes.keys().copied().collect(), share) {
                 if let Some(file) = inodes
                     .get(&inode)
@@ -170,21 +179,20 @@ impl FileIndex {
     }
 
     /// Notes the files with an inode that a process has open.
-    fn note_descriptors(&mut self, roots: &SysPaths, volumes: &Volumes, process: u32, inode: u64) {
-        let directory = roots.proc.join(process.to_string()).join("fd");
+    fn note_descriptors(&mut self, process: u32, inode: u64) {
+        let directory = self.roots.proc.join(process.to_string()).join("fd");
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             if self.examined_descriptors >= DESCRIPTORS_PER_ROUND {
                 return;
             }
             self.examined_descriptors += 1;
-            self.note_descriptor(volumes, process, &entry.path(), Some(inode));
+            self.note_descriptor(process, &entry.path(), Some(inode));
         }
     }
 
     /// The file of a descriptor of a process, given by its link below `/proc`, if it has this inode.
     pub(super) fn note_descriptor(
         &mut self,
-        volumes: &Volumes,
         process: u32,
         link: &Path,
         inode: Option<u64>,
@@ -197,9 +205,10 @@ impl FileIndex {
         }
         let (handle, mount) = FileHandle::of_path(link).ok()?;
         let device = (about.stx_dev_major, about.stx_dev_minor);
-        let volume = volumes
+        let volume = self
+            .volumes
             .by_mount(mount)
-            .or_else(|| volumes.by_device_id(device))?;
+            .or_else(|| self.volumes.by_device_id(device))?;
         let id = self.id_of(FileIdentity {
             volume,
             subvolume: handle.btrfs_subvolume().unwrap_or(0),
@@ -207,7 +216,7 @@ impl FileIndex {
         })?;
         self.note_opened((process, volume, about.stx_ino), id);
         // A handle tells the path as this process sees it, not one of another mount namespace.
-        self.look_up_path(volumes, id);
+        self.look_up_path(id);
         let file = self.files.get_mut(id.0 as usize)?;
         if file.path.is_none() {
             file.is_deleted = about.stx_nlink == 0;

@@ -2,8 +2,9 @@
 //!
 //! The block layer does not know files. What does is the thread that submits a bio: the kernel reports which pages
 //! it has added to the page cache, for which file its direct I/O is, and which inode it writes back. `collector`
-//! joins these events with the bios of the same thread, on the thread that reads them. Files and processes are
-//! looked up on the caller's thread (`resolver`), as soon as they are seen: both may be gone a moment later.
+//! joins these events with the bios of the same thread; `resolver` looks up files and processes as soon as they are
+//! seen, because both may be gone a moment later. Both run on the capture's thread: the kernel's buffer holds what
+//! happens meanwhile, and what it loses is counted.
 
 mod collector;
 mod index;
@@ -17,14 +18,12 @@ mod totals;
 pub mod view;
 mod volumes;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use self::collector::{CollectedBatch, FileTraceCollector};
+use self::collector::FileTraceCollector;
 pub use self::piece::Access;
 use self::resolver::Resolver;
 use self::sampling::TraceSampling;
@@ -34,10 +33,6 @@ use crate::trace::events::{
     CaptureControl, CaptureSettings, EventBatch, EventKind, SyncCall, TraceCapture, TraceDetail,
     TraceError,
 };
-
-/// Capacity of the queue of batches. If files are looked up slower than they are used, the kernel's
-/// buffer fills up next, and the events that it loses are counted.
-const QUEUE_BATCHES: usize = 1024;
 
 /// The part of the time that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,52 +44,59 @@ pub enum RecordedTime {
     All,
 }
 
-/// How far the trace has come.
-#[derive(Debug, Default)]
-struct TraceStatus {
-    complete_since: u64,
-    complete_until: u64,
-    recorded_ns: u64,
-    lost_events: u64,
-    end_reason: Option<String>,
-}
-
 /// A trace of files in progress.
 #[derive(Debug)]
 pub struct FileTrace {
-    batches: Receiver<(CollectedBatch, TraceStatus)>,
     capture: TraceCapture,
-    found: FoundFiles,
-    /// Processor time of the caller's thread for this trace, in nanoseconds.
-    resolver_cpu_ns: Arc<AtomicU64>,
+    found: Arc<Mutex<FoundFiles>>,
 }
 
 /// What was found so far.
 #[derive(Debug)]
 struct FoundFiles {
+    collector: FileTraceCollector,
     resolver: Resolver,
-    not_recorded: Vec<NotRecorded>,
+    sampling: TraceSampling,
     /// Start of recording: the preparation before it, which takes long on a slow machine, is no part
     /// of the trace.
     started_ns: Option<u64>,
-    status: TraceStatus,
+    ended_ns: u64,
+    lost_events: u64,
+    end_reason: Option<String>,
 }
 
 impl FoundFiles {
-    fn add(&mut self, (collected, status): (CollectedBatch, TraceStatus)) {
-        self.started_ns.get_or_insert(status.complete_since);
-        self.status = status;
-        self.resolver.add_batch(&collected);
+    fn new(roots: &SysPaths) -> Self {
+        let resolver = Resolver::new(roots);
+        Self {
+            collector: FileTraceCollector::new(resolver.collector_settings()),
+            resolver,
+            sampling: TraceSampling::default(),
+            started_ns: None,
+            ended_ns: 0,
+            lost_events: 0,
+            end_reason: None,
+        }
     }
 
-    fn view(&mut self, search_time: Duration) -> HotFilesView {
-        let ended_ns = self.status.complete_until;
-        let started_ns = self.started_ns.unwrap_or(ended_ns);
+    fn add(&mut self, batch: EventBatch<'_>) -> CaptureControl {
+        self.resolver
+            .add_batch(&self.collector.add_batch(batch.events));
+        self.started_ns.get_or_insert(batch.complete_since);
+        self.ended_ns = batch.complete_until;
+        self.lost_events = batch.lost_events;
+        self.end_reason = batch.end_reason();
+        let (since, until) = (batch.complete_since, batch.complete_until);
+        self.sampling.after_batch(since, until, thread_cpu_ns())
+    }
+
+    fn view(&mut self, not_recorded: Vec<NotRecorded>, search_time: Duration) -> HotFilesView {
+        let started_ns = self.started_ns.unwrap_or(self.ended_ns);
         HotFilesView {
-            duration_ns: ended_ns.saturating_sub(started_ns),
-            recorded_ns: self.status.recorded_ns,
-            events_lost: self.status.lost_events,
-            not_recorded: self.not_recorded.clone(),
+            duration_ns: self.ended_ns.saturating_sub(started_ns),
+            recorded_ns: self.sampling.recorded_ns(),
+            events_lost: self.lost_events,
+            not_recorded,
             ..self.resolver.view(search_time)
         }
     }
@@ -107,100 +109,54 @@ impl FileTrace {
     ///
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths, recorded: RecordedTime) -> Result<Self, TraceError> {
-        let resolver = Resolver::new(roots);
-        let mut collector = FileTraceCollector::new(resolver.collector_settings());
+        let found = Arc::new(Mutex::new(FoundFiles::new(roots)));
         let settings = CaptureSettings {
             detail: TraceDetail::Files,
             ..CaptureSettings::default()
         };
-        let (sender, batches) = sync_channel(QUEUE_BATCHES);
-        let resolver_cpu_ns = Arc::new(AtomicU64::new(0));
-        let beside = Arc::clone(&resolver_cpu_ns);
-        let mut sampling = TraceSampling::default();
-        let capture = TraceCapture::start(roots, &settings, move |batch: EventBatch<'_>| {
-            let collected = collector.add_batch(batch.events);
-            let cpu_ns = thread_cpu_ns() + beside.load(Ordering::Relaxed);
-            let next = sampling.after_batch(batch.complete_since, batch.complete_until, cpu_ns);
-            let status = TraceStatus {
-                complete_since: batch.complete_since,
-                complete_until: batch.complete_until,
-                recorded_ns: sampling.recorded_ns(),
-                lost_events: batch.lost_events,
-                end_reason: batch.end_reason(),
-            };
-            // The receiver is gone once the trace was dropped.
-            let _ = sender.send((collected, status));
+        let sink = Arc::clone(&found);
+        let capture = TraceCapture::start(roots, &settings, move |batch| {
+            let next = lock(&sink).add(batch);
             match recorded {
                 RecordedTime::WithinCpuLimit => next,
                 RecordedTime::All => CaptureControl::Continue,
             }
         })?;
-        let found = FoundFiles {
-            resolver,
-            not_recorded: not_recorded(&capture),
-            started_ns: None,
-            status: TraceStatus::default(),
-        };
-        Ok(Self {
-            batches,
-            capture,
-            found,
-            resolver_cpu_ns,
-        })
+        Ok(Self { capture, found })
     }
 
-    /// Processes what arrives in this time. Returns false when the kernel has ended the trace.
-    pub fn follow(&mut self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.batches.recv_timeout(left) {
-                Ok(batch) => {
-                    let before = thread_cpu_ns();
-                    self.found.add(batch);
-                    let spent = thread_cpu_ns().saturating_sub(before);
-                    self.resolver_cpu_ns.fetch_add(spent, Ordering::Relaxed);
-                }
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return false,
-            }
-            if left.is_zero() {
-                break;
-            }
-        }
+    /// Waits for this time. Returns false when the kernel has ended the trace.
+    #[must_use]
+    pub fn follow(&self, time: Duration) -> bool {
+        std::thread::sleep(time);
         self.end_reason().is_none()
     }
 
     /// What was found so far. Directories are not searched.
     #[must_use]
-    pub fn view(&mut self) -> HotFilesView {
-        self.found.view(Duration::ZERO)
+    pub fn view(&self) -> HotFilesView {
+        lock(&self.found).view(not_recorded(&self.capture), Duration::ZERO)
     }
 
     /// Why the kernel has ended the trace, if it did.
     #[must_use]
-    pub fn end_reason(&self) -> Option<&str> {
-        self.found.status.end_reason.as_deref()
+    pub fn end_reason(&self) -> Option<String> {
+        lock(&self.found).end_reason.clone()
     }
 
     /// Ends the trace. Returns the result, and why the kernel ended the trace, if it did.
     #[must_use]
     pub fn finish(self) -> (HotFilesView, Option<String>) {
-        let Self {
-            batches,
-            capture,
-            mut found,
-            ..
-        } = self;
-        // The capture's thread delivers its last batches and must not block on a full channel.
-        let stopper = std::thread::spawn(move || capture.stop());
-        while let Ok(batch) = batches.recv() {
-            found.add(batch);
-        }
-        // The thread ended with the capture, whose panic has been reported.
-        let _ = stopper.join();
-        (found.view(results::SEARCH_TIME), found.status.end_reason)
+        let not_recorded = not_recorded(&self.capture);
+        self.capture.stop();
+        let mut found = lock(&self.found);
+        let view = found.view(not_recorded, results::SEARCH_TIME);
+        (view, found.end_reason.take())
     }
+}
+
+fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Processor time of this thread in nanoseconds.

@@ -3,16 +3,7 @@
 use serde::Serialize;
 
 use crate::trace::events::event::{DeviceNumber, Event, EventKind, SyncCall};
-use crate::trace::requests::RequestActor;
-
-/// Direction of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Transfer {
-    /// From the device.
-    Read,
-    /// To the device.
-    Write,
-}
+use crate::trace::requests::TracedRequest;
 
 /// How a file is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -67,39 +58,25 @@ impl FileHint {
     }
 }
 
-/// A completed bio, or the part of it that one request has completed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CompletedPiece {
-    /// The drive; never a partition.
-    pub(super) drive: DeviceNumber,
-    /// First byte on the drive.
-    pub(super) offset: u64,
-    /// Length in bytes.
-    pub(super) bytes: u64,
-    /// From queueing to completion, in nanoseconds.
-    pub(super) latency_ns: u64,
-    /// Number of the completion: pieces of one request have the same.
-    pub(super) request: u64,
-    /// What was known when it was queued.
-    pub(super) bio: QueuedBio,
-}
-
-/// What is known about a bio when it is queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct QueuedBio {
-    /// When.
-    pub(super) queued_ns: u64,
-    /// Direction.
-    pub(super) transfer: Transfer,
-    /// Whether the file system marked it as metadata (`REQ_META`).
-    pub(super) is_metadata: bool,
+/// A bio, and what was known when it was queued. When it is complete, the request's sectors are those of the part that
+/// one request has completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileBio {
+    /// The bio.
+    pub(super) request: TracedRequest,
     /// Whether a commit of a journal submitted it.
     pub(super) is_journal: bool,
-    /// The thread that it is attributed to: the one that dirtied the file, where another one writes it back,
-    /// otherwise the one that submitted it.
-    pub(super) actor: RequestActor,
     /// The file and how it is accessed, where the thread's events tell it.
     pub(super) file: Option<(FileHint, Access)>,
+    /// Number of the completion: parts of one request have the same.
+    pub(super) completion: u64,
+}
+
+impl FileBio {
+    /// Whether the file system marked it as metadata (`REQ_META`).
+    pub(super) fn is_metadata(&self) -> bool {
+        self.request.flags.as_bytes().contains(&b'M')
+    }
 }
 
 /// A finished system call that waited for writeback.

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::collector::{CollectedBatch, CollectorSettings, Sighting};
 use super::index::FileIndex;
-use super::piece::{Access, CompletedPiece, SyncRecord};
+use super::piece::{Access, FileBio, SyncRecord};
 use super::processes::Processes;
 use super::totals::{FileId, HotFileTable, SyncKey, SyncTable};
 use super::view::UnknownReason;
-use super::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
 
-/// Interval at which what is looked up early is limited.
+/// Interval after which a file is looked up again for a thread, which may have opened others, and at which what is
+/// looked up early is limited.
 const ROUND: Duration = Duration::from_secs(1);
 /// Files that are looked up per round when they are first seen. Others are looked up at the end, if they
 /// are listed.
@@ -24,7 +24,6 @@ const EARLY_PATHS_PER_ROUND: u32 = 500;
 #[derive(Debug)]
 pub(super) struct Resolver {
     roots: SysPaths,
-    pub(super) volumes: Volumes,
     pub(super) processes: Processes,
     pub(super) index: FileIndex,
     pub(super) table: HotFileTable,
@@ -34,6 +33,8 @@ pub(super) struct Resolver {
     pub(super) unmatched_bytes: u64,
     /// Files by thread and descriptor.
     descriptors: HashMap<(u32, u32), FileId>,
+    /// What was looked up in this round.
+    seen: HashSet<Sighting>,
     round_started: Instant,
     early_paths: u32,
 }
@@ -42,14 +43,14 @@ impl Resolver {
     pub(super) fn new(roots: &SysPaths) -> Self {
         Self {
             roots: roots.clone(),
-            volumes: Volumes::find(roots),
             processes: Processes::new(roots),
-            index: FileIndex::default(),
+            index: FileIndex::new(roots),
             table: HotFileTable::default(),
             syncs: SyncTable::default(),
             journal_blocks: HashMap::default(),
             unmatched_bytes: 0,
             descriptors: HashMap::default(),
+            seen: HashSet::default(),
             round_started: Instant::now(),
             early_paths: 0,
         }
@@ -57,9 +58,9 @@ impl Resolver {
 
     /// What the collector has to know.
     pub(super) fn collector_settings(&self) -> CollectorSettings {
-        let systems = self.volumes.all.iter();
+        let systems = self.index.volumes.all.iter();
         CollectorSettings {
-            drive_by_device: self.volumes.drives.clone(),
+            drive_by_device: self.index.volumes.drives.clone(),
             file_systems: systems.map(|volume| volume.device_id).collect(),
             page_bytes: rustix::param::page_size() as u64,
         }
@@ -67,7 +68,10 @@ impl Resolver {
 
     pub(super) fn add_batch(&mut self, batch: &CollectedBatch) {
         for sighting in &batch.sightings {
-            self.look_up(*sighting);
+            // A process may run several programs in a round.
+            if self.seen.insert(*sighting) || matches!(sighting, Sighting::Executed(_)) {
+                self.look_up(*sighting);
+            }
         }
         for piece in &batch.pieces {
             self.place(piece);
@@ -83,8 +87,9 @@ impl Resolver {
         if self.round_started.elapsed() >= ROUND {
             self.round_started = Instant::now();
             self.early_paths = 0;
+            self.seen.clear();
             self.index.start_round();
-            self.volumes.refresh();
+            self.index.volumes.refresh();
         }
     }
 
@@ -96,16 +101,13 @@ impl Resolver {
                 if self.early_paths < EARLY_PATHS_PER_ROUND {
                     self.early_paths += 1;
                     let process = self.processes.process_id(thread);
-                    self.index
-                        .note_used(&self.roots, &self.volumes, hint, process);
+                    self.index.note_used(hint, process);
                 }
             }
             Sighting::Descriptor(pid, descriptor) => {
                 let process = self.processes.process_id(pid);
                 let link = self.roots.proc.join(format!("{pid}/fd/{descriptor}"));
-                let found = self
-                    .index
-                    .note_descriptor(&self.volumes, process, &link, None);
+                let found = self.index.note_descriptor(process, &link, None);
                 if let Some(file) = found {
                     self.descriptors.insert((pid, descriptor), file);
                 }
@@ -113,22 +115,23 @@ impl Resolver {
         }
     }
 
-    fn place(&mut self, piece: &CompletedPiece) {
-        let (drive, offset) = (piece.drive, piece.offset);
-        let Some(volume) = self.volumes.at(drive, offset) else {
-            if !self.volumes.is_below_another_device(drive, offset) {
-                self.table.raw_bytes += piece.bytes;
+    fn place(&mut self, piece: &FileBio) {
+        let (drive, bytes) = (piece.request.device, piece.request.bytes);
+        let offset = piece.request.sector.saturating_mul(512);
+        let Some(volume) = self.index.volumes.at(drive, offset) else {
+            if !self.index.volumes.is_below_another_device(drive, offset) {
+                self.table.raw_bytes += bytes;
             }
             return;
         };
-        if piece.bio.is_journal {
-            self.table.journal_bytes += piece.bytes;
-        } else if piece.bio.is_metadata {
-            self.table.metadata_bytes += piece.bytes;
+        if piece.is_journal {
+            self.table.journal_bytes += bytes;
+        } else if piece.is_metadata() {
+            self.table.metadata_bytes += bytes;
         } else {
             match self.file_of_piece(piece, volume) {
                 Ok((file, access)) => self.table.record(file, piece, access),
-                Err(reason) => self.table.add_unknown(reason, piece.bytes),
+                Err(reason) => self.table.add_unknown(reason, bytes),
             }
         }
     }
@@ -136,31 +139,32 @@ impl Resolver {
     /// The file that the thread's events name, if it is on this file system, and how it is accessed.
     fn file_of_piece(
         &mut self,
-        piece: &CompletedPiece,
+        piece: &FileBio,
         volume: usize,
     ) -> Result<(FileId, Access), UnknownReason> {
-        let (hint, access) = piece.bio.file.ok_or(UnknownReason::NoEvent)?;
+        let (hint, access) = piece.file.ok_or(UnknownReason::NoEvent)?;
         if hint
             .device
-            .is_some_and(|device| self.volumes.by_device_id(device) != Some(volume))
+            .is_some_and(|device| self.index.volumes.by_device_id(device) != Some(volume))
         {
             return Err(UnknownReason::NoEvent);
         }
-        let process = self.processes.process_id(piece.bio.actor.pid);
+        let thread = piece.request.charged_actor().map_or(0, |actor| actor.pid);
+        let process = self.processes.process_id(thread);
         let place = (volume, hint);
-        let reason = match self.volumes.all[volume].has_subvolumes() {
+        let reason = match self.index.volumes.all[volume].has_subvolumes() {
             true => UnknownReason::Subvolumes,
             false => UnknownReason::TooManyFiles,
         };
-        let file = self.index.file_of_hint(&self.volumes, place, process);
+        let file = self.index.file_of_hint(place, process);
         Ok((file.ok_or(reason)?, access))
     }
 
     fn add_sync(&mut self, record: &SyncRecord) {
         let pid = self.processes.process_id(record.pid);
         let hinted = record.file.and_then(|hint| {
-            let volume = self.volumes.by_device_id(hint.device?)?;
-            self.index.file_of_hint(&self.volumes, (volume, hint), pid)
+            let volume = self.index.volumes.by_device_id(hint.device?)?;
+            self.index.file_of_hint((volume, hint), pid)
         });
         let descriptor = record.descriptor.map(|descriptor| (record.pid, descriptor));
         let opened = descriptor.and_then(|key| self.descriptors.get(&key).copied());

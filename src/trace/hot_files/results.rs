@@ -64,16 +64,16 @@ impl Resolver {
             .chain(synced.filter_map(|(key, _)| key.file))
             .collect();
         for id in &ids {
-            self.index.look_up_path(&self.volumes, *id);
+            self.index.look_up_path(*id);
         }
         if !search_time.is_zero() {
-            self.index.search_paths(&self.volumes, &ids, search_time);
+            self.index.search_paths(&ids, search_time);
         }
     }
 
     fn name_view(&self, id: FileId) -> Option<FileNameView> {
         let file = self.index.file(id)?;
-        let volume = self.volumes.all.get(file.identity.volume)?;
+        let volume = self.index.volumes.all.get(file.identity.volume)?;
         Some(FileNameView {
             path: file.path.as_deref().map(SafeText::from_path),
             deleted: file.is_deleted,
@@ -140,8 +140,8 @@ impl Resolver {
             .filter_map(|(device, mut who)| {
                 who.sort_list_by_key(|user| (Reverse(user.blocks), user.process.pid));
                 who.truncate(MAX_LISTED_PROCESSES);
-                let volume = self.volumes.by_device_id(device)?;
-                let volume = &self.volumes.all[volume];
+                let volume = self.index.volumes.by_device_id(device)?;
+                let volume = &self.index.volumes.all[volume];
                 Some(JournalView {
                     device: SafeText::from(volume.device_name.clone()),
                     mount_point: SafeText::from_path(&volume.mount_point),

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::piece::{Access, FileHint, Transfer};
+use super::piece::{Access, FileHint};
 use crate::trace::events::event::{DeviceNumber, SyncCall};
 
 /// Limit on threads. Beyond it those without a system call or writeback in progress are dropped.
@@ -35,8 +35,6 @@ pub(super) struct ThreadState {
     synced: Option<FileHint>,
     pub(super) call: Option<OpenCall>,
     pub(super) in_commit: bool,
-    /// The round of announcements in which it was announced, and the file that it last used then.
-    pub(super) announced: (u32, Option<FileHint>),
 }
 
 impl ThreadState {
@@ -69,9 +67,8 @@ impl ThreadState {
     }
 
     /// The file of a bio that the thread submits, and how it is accessed.
-    pub(super) fn submit(&mut self, transfer: Transfer, bytes: u64) -> Option<(FileHint, Access)> {
-        let writeback = self.writeback.filter(|_| transfer == Transfer::Write);
-        if let Some(file) = writeback {
+    pub(super) fn submit(&mut self, is_write: bool, bytes: u64) -> Option<(FileHint, Access)> {
+        if let Some(file) = self.writeback.filter(|_| is_write) {
             return Some((file, Access::Writeback));
         }
         if let Some((file, left)) = &mut self.direct
@@ -80,10 +77,10 @@ impl ThreadState {
             *left = left.saturating_sub(bytes);
             return Some((*file, Access::Direct));
         }
-        match transfer {
-            Transfer::Read => self.submit_read(bytes),
-            Transfer::Write => Some((self.synced?, Access::Writeback)),
+        if is_write {
+            return Some((self.synced?, Access::Writeback));
         }
+        self.submit_read(bytes)
     }
 
     fn submit_read(&mut self, bytes: u64) -> Option<(FileHint, Access)> {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::HashMap;
 
-use super::piece::{Access, CompletedPiece, SyncRecord, Transfer};
+use super::piece::{Access, FileBio, SyncRecord};
 use super::view::{UnknownBytes, UnknownReason};
 use crate::stats::latency::histogram::MIN_OBSERVATIONS_BEYOND;
 use crate::stats::sorting::SortList as _;
 use crate::trace::events::event::SyncCall;
-use crate::trace::requests::RequestActor;
+use crate::trace::requests::{RequestActor, RequestOperation};
 
 /// Limit on files. The bytes of further ones are counted together.
 const MAX_FILES: usize = 100_000;
@@ -88,25 +88,33 @@ pub(super) struct FileTotals {
     /// Bytes by thread.
     pub(super) actors: HashMap<RequestActor, u64>,
     bytes_by_access: BTreeMap<Access, u64>,
-    last_request: u64,
+    last_completion: u64,
 }
 
 impl FileTotals {
-    fn record(&mut self, piece: &CompletedPiece, access: Access) {
-        let (bytes, ios) = match piece.bio.transfer {
-            Transfer::Read => (&mut self.read_bytes, &mut self.read_ios),
-            Transfer::Write => (&mut self.written_bytes, &mut self.write_ios),
+    fn record(&mut self, piece: &FileBio, access: Access) {
+        let request = &piece.request;
+        let (bytes, ios) = if request.operation == RequestOperation::Read {
+            (&mut self.read_bytes, &mut self.read_ios)
+        } else {
+            (&mut self.written_bytes, &mut self.write_ios)
         };
-        *bytes += piece.bytes;
-        if self.last_request != piece.request {
-            self.last_request = piece.request;
+        *bytes += request.bytes;
+        if self.last_completion != piece.completion {
+            self.last_completion = piece.completion;
             *ios += 1;
-            self.latencies.record(piece.latency_ns);
+            request
+                .timestamps
+                .stages()
+                .q2c
+                .into_iter()
+                .for_each(|taken| self.latencies.record(taken));
         }
-        *self.bytes_by_access.entry(access).or_default() += piece.bytes;
-        let actor = piece.bio.actor;
-        if self.actors.len() < MAX_ACTORS || self.actors.contains_key(&actor) {
-            *self.actors.entry(actor).or_default() += piece.bytes;
+        *self.bytes_by_access.entry(access).or_default() += request.bytes;
+        let actor = request.charged_actor();
+        let has_room = self.actors.len() < MAX_ACTORS;
+        if let Some(actor) = actor.filter(|actor| has_room || self.actors.contains_key(actor)) {
+            *self.actors.entry(actor).or_default() += request.bytes;
         }
     }
 
@@ -137,9 +145,9 @@ pub(super) struct HotFileTable {
 
 impl HotFileTable {
     /// Adds a piece of a file.
-    pub(super) fn record(&mut self, file: FileId, piece: &CompletedPiece, access: Access) {
+    pub(super) fn record(&mut self, file: FileId, piece: &FileBio, access: Access) {
         if self.files.len() >= MAX_FILES && !self.files.contains_key(&file) {
-            self.add_unknown(UnknownReason::TooManyFiles, piece.bytes);
+            self.add_unknown(UnknownReason::TooManyFiles, piece.request.bytes);
         } else {
             self.files.entry(file).or_default().record(piece, access);
         }

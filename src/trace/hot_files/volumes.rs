@@ -1,12 +1,11 @@
 //! The mounted file systems, and which parts of which drives they are on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use foldhash::HashMap;
 use rustix::fs::fstat;
 
 use crate::drive::identity::{self, BlockDevice};
@@ -137,7 +136,7 @@ impl Volumes {
     pub(super) fn find(roots: &SysPaths) -> Self {
         let devices = identity::list_block_devices(roots);
         let mut found = Self {
-            drives: drives_of_partitions(&devices).into_iter().collect(),
+            drives: drives_of_partitions(&devices),
             ..Self::default()
         };
         let lower = devices.iter().filter(|device| {

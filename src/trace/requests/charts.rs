@@ -85,7 +85,7 @@ impl PointSample {
     fn add(&mut self, point: ScatterPoint) {
         let number = self.seen;
         self.seen += 1;
-        if number % (1 << self.halvings) != 0 {
+        if !number.is_multiple_of(1 << self.halvings) {
             return;
         }
         if self.points.len() == MAX_POINTS_PER_COLUMN {

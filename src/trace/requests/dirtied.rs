@@ -86,24 +86,6 @@ mod tests {
     }
 
     #[test]
-    fn writeback_is_attributed_to_first_dirtying_process() {
-        let mut charge = WritebackAttribution::default();
-        charge.record_event(&event(EventKind::Dirtied, 1, 100, 7));
-        assert_eq!(charge.charged_actor(5), None);
-        charge.record_event(&event(EventKind::WritebackStarted, 2, 5, 7));
-        assert_eq!(charge.charged_actor(5).unwrap().pid, 100);
-        assert_eq!(charge.charged_actor(6), None);
-        charge.record_event(&event(EventKind::WritebackFinished, 3, 5, 7));
-        assert_eq!(charge.charged_actor(5), None);
-        charge.record_event(&event(EventKind::WritebackStarted, 4, 5, 8));
-        assert_eq!(
-            charge.charged_actor(5),
-            None,
-            "nobody was seen to make it dirty"
-        );
-    }
-
-    #[test]
     fn writeback_attribution_memory_is_bounded() {
         let mut charge = WritebackAttribution::default();
         for inode in 0..3 * MAX_FILES as u64 {

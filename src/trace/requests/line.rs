@@ -106,9 +106,12 @@ impl<'r> RequestLine<'r> {
     /// and the device number is unknown (0:0).
     #[must_use]
     pub fn request(&self) -> TracedRequest {
-        let flags = RwbsFlags::from_field(self.flags.as_bytes());
-        let request = TracedRequest::new((0, 0), self.operation, flags, self.sector, self.bytes);
         TracedRequest {
+            device: (0, 0),
+            operation: self.operation,
+            flags: RwbsFlags::from_field(self.flags.as_bytes()),
+            sector: self.sector,
+            bytes: self.bytes,
             submitter: actor_of(self.submitter_pid, self.submitter.as_ref()),
             dirtied_by: match self.charge_reason {
                 ChargeReason::Dirtied => actor_of(self.pid, self.command.as_ref()),
@@ -120,7 +123,6 @@ impl<'r> RequestLine<'r> {
             is_split: self.is_split,
             requeue_count: self.requeue_count,
             error: self.error,
-            ..request
         }
     }
 

@@ -29,7 +29,7 @@ pub struct MatchErrors {
 }
 
 /// Drive and kind of the operation.
-type Lane = (DeviceNumber, MatchKind);
+pub(crate) type Lane = (DeviceNumber, MatchKind);
 
 /// Matches events to requests: pure, and in bounded memory.
 #[derive(Debug, Default)]
@@ -103,26 +103,7 @@ impl RequestMatcher {
     }
 
     fn range_of(&self, event: &Event) -> SectorRange<Lane> {
-        let kind = MatchKind::from_flags(event.flags, event.sectors);
-        let drive = self.drive_by_device.get(&event.device);
-        // Flushes and commands to the drive have no sector: it is 0 in one event and -1 in the next
-        // (kernel `blk_rq_trace_sector`, include/linux/blktrace_api.h).
-        let (sector, sectors) = match kind {
-            MatchKind::FlushCommand | MatchKind::DataOperation(RequestOperation::Other) => (0, 1),
-            _ => (event.sector, u64::from(event.sectors).max(1)),
-        };
-        SectorRange {
-            lane: (drive.copied().unwrap_or(event.device), kind),
-            sector,
-            sectors,
-        }
-    }
-
-    /// A request of which nothing but this event is known.
-    fn new_request(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
-        let (drive, kind) = range.lane;
-        let bytes = u64::from(event.bytes);
-        TracedRequest::new(drive, kind.operation(), event.flags, range.sector, bytes)
+        range_of_event(event, &self.drive_by_device)
     }
 
     fn on_remap(&mut self, event: &Event) {
@@ -136,9 +117,7 @@ impl RequestMatcher {
 
     fn on_queue(&mut self, event: &Event) {
         let range = self.range_of(event);
-        let mut request = Self::new_request(range, event);
-        request.timestamps.queued = Some(event.at);
-        request.submitter = Some(RequestActor::of_event(event));
+        let mut request = queued_bio(range, event);
         if request.operation == RequestOperation::Write {
             request.dirtied_by = self.attribution.charged_actor(event.pid);
         }
@@ -161,7 +140,7 @@ impl RequestMatcher {
                 });
             },
         );
-        let mut request = whole.unwrap_or_else(|| Self::new_request(range, event));
+        let mut request = whole.unwrap_or_else(|| new_request(range, event));
         request.sector = range.sector;
         request.bytes = u64::from(event.bytes);
         request
@@ -259,6 +238,46 @@ impl RequestMatcher {
         self.waiting.retain(is_alive);
         self.match_errors.abandoned_requests += (before - self.in_flight()) as u64;
     }
+}
+
+/// What an event is about; `drives` has the drive of each partition.
+pub(crate) fn range_of_event(
+    event: &Event,
+    drives: &HashMap<DeviceNumber, DeviceNumber>,
+) -> SectorRange<Lane> {
+    let kind = MatchKind::from_flags(event.flags, event.sectors);
+    let drive = drives.get(&event.device).copied();
+    // Flushes and commands to the drive have no sector: it is 0 in one event and -1 in the next
+    // (kernel `blk_rq_trace_sector`, include/linux/blktrace_api.h).
+    let (sector, sectors) = match kind {
+        MatchKind::FlushCommand | MatchKind::DataOperation(RequestOperation::Other) => (0, 1),
+        _ => (event.sector, u64::from(event.sectors).max(1)),
+    };
+    SectorRange {
+        lane: (drive.unwrap_or(event.device), kind),
+        sector,
+        sectors,
+    }
+}
+
+/// A request of which nothing but this event is known.
+pub(crate) fn new_request(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
+    TracedRequest {
+        device: range.lane.0,
+        operation: range.lane.1.operation(),
+        flags: event.flags,
+        sector: range.sector,
+        bytes: u64::from(event.bytes),
+        ..TracedRequest::default()
+    }
+}
+
+/// A bio that was queued.
+pub(crate) fn queued_bio(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
+    let mut bio = new_request(range, event);
+    bio.timestamps.queued = Some(event.at);
+    bio.submitter = Some(RequestActor::of_event(event));
+    bio
 }
 
 /// One request of two. It has been waiting since the first of them was queued.

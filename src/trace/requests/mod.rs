@@ -16,8 +16,9 @@ pub use self::charts::{
 };
 pub(crate) use self::dirtied::WritebackAttribution;
 pub use self::line::RequestLine;
+pub(crate) use self::matcher::{Lane, queued_bio, range_of_event};
 pub use self::matcher::{MatchErrors, RequestMatcher};
-pub(crate) use self::ranges::{RangeMap, SectorRange};
+pub(crate) use self::ranges::RangeMap;
 pub use self::request::{
     RequestActor, RequestOperation, RequestTimestamps, StageTimes, TracedRequest,
 };

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::trace::events::event::{DeviceNumber, Event, RwbsFlags, ThreadName};
 
 /// The operation of a request (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestOperation {
     /// Reads.
@@ -19,6 +21,7 @@ pub enum RequestOperation {
     /// Manages zones.
     Zone,
     /// Anything else, such as a command to a SCSI device.
+    #[default]
     Other,
 }
 
@@ -39,7 +42,7 @@ impl RequestOperation {
 
 /// Kinds of events that can match, in addition to device and sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum MatchKind {
+pub(crate) enum MatchKind {
     /// An operation on sectors.
     DataOperation(RequestOperation),
     /// A requested flush. It is FWS when queued and WS when complete, and is never issued itself.
@@ -70,7 +73,7 @@ impl MatchKind {
         }
     }
 
-    pub(super) fn operation(self) -> RequestOperation {
+    pub(crate) fn operation(self) -> RequestOperation {
         match self {
             Self::DataOperation(operation) => operation,
             Self::FlushRequest | Self::FlushCommand => RequestOperation::Flush,
@@ -171,7 +174,7 @@ impl RequestTimestamps {
 }
 
 /// A completed request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TracedRequest {
     /// The drive; never a partition.
     pub device: DeviceNumber,
@@ -203,31 +206,6 @@ pub struct TracedRequest {
 }
 
 impl TracedRequest {
-    /// Creates a request with only its key.
-    pub(super) fn new(
-        device: DeviceNumber,
-        operation: RequestOperation,
-        flags: RwbsFlags,
-        sector: u64,
-        bytes: u64,
-    ) -> Self {
-        Self {
-            device,
-            operation,
-            flags,
-            sector,
-            bytes,
-            submitter: None,
-            dirtied_by: None,
-            remapped_from: None,
-            timestamps: RequestTimestamps::default(),
-            merged_count: 0,
-            is_split: false,
-            requeue_count: 0,
-            error: 0,
-        }
-    }
-
     /// The thread that it is attributed to: the one that dirtied the pages, else the submitter.
     #[must_use]
     pub fn charged_actor(&self) -> Option<RequestActor> {
@@ -240,13 +218,12 @@ impl TracedRequest {
 impl TracedRequest {
     /// A block read at the start of a drive, without submitter and timestamps.
     pub(crate) fn block_read() -> Self {
-        Self::new(
-            (8, 0),
-            RequestOperation::Read,
-            RwbsFlags::default(),
-            0,
-            4096,
-        )
+        Self {
+            device: (8, 0),
+            operation: RequestOperation::Read,
+            bytes: 4096,
+            ..Self::default()
+        }
     }
 
     /// A block that a kernel thread wrote back for a process.

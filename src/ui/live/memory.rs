@@ -93,6 +93,14 @@ fn memory_lines(host: &HostView, width: u16, theme: Theme) -> Vec<Line<'static>>
         ),
         fact("dirty", bytes(host.dirty_bytes)),
         fact("writeback", bytes(host.writeback_bytes)),
+        fact(
+            "swap in",
+            host.swap_in_bytes_per_s.map(units::format_throughput),
+        ),
+        fact(
+            "swap out",
+            host.swap_out_bytes_per_s.map(units::format_throughput),
+        ),
     ];
     let limits = vec![
         fact("flushed within", flush_time),

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::app::live::program_rows::is_program;
 use crate::app::live::tree::tree_depths;
 use crate::app::live::{LiveList, LiveState};
 use crate::app::process::{ProcessColumn, byte_columns, process_columns, shown_column};
@@ -109,6 +110,14 @@ fn cell(
     let value = (column.get)(process);
     let faint = |word: &'static str| Some(Line::styled(word, theme.role_style(StyleRole::Faint)));
     match (column.key, &value) {
+        ("pid", _) if is_program(process) => faint("-"),
+        ("command", _) => {
+            let indent = "  ".repeat(depth.min(8));
+            let room = width.saturating_sub(indent.len() as u16);
+            let command = cut_end(&command_text(process), room, theme);
+            Some(Line::raw(format!("{indent}{command}")))
+        }
+        (_, Value::Unknown) if is_program(process) => faint("-"),
         ("pid", _) if process.exited => Some(pid_cell(process.pid)),
         ("pid", _) => Some(pid_cell(process.tid)),
         ("io_wait" | "swap_in", Value::Unknown) => faint(missing.delays),
@@ -119,12 +128,6 @@ fn cell(
         }
         ("swap_in", Value::Number(share)) if *share > 0.0 => warned(column, &value, theme),
         ("state", _) => Some(state_cell(process, value.cell(column.unit), theme)),
-        ("command", _) => {
-            let indent = "  ".repeat(depth.min(8));
-            let room = width.saturating_sub(indent.len() as u16);
-            let command = cut_end(&command_text(process), room, theme);
-            Some(Line::raw(format!("{indent}{command}")))
-        }
         _ => None,
     }
 }

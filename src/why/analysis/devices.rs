@@ -10,6 +10,8 @@ use crate::why::window::EvidenceWindow;
 const LIGHT_QUEUE: f64 = 1.2;
 /// Requests that an interval needs for its latency to count.
 const MIN_REQUESTS: f64 = 5.0;
+/// Spread of the throughput below which a virtual disk is at a fixed rate.
+const FIXED_RATE_SPREAD: f64 = 0.05;
 /// Depth of device stacks that are followed.
 const MAX_STACK: usize = 16;
 
@@ -180,6 +182,13 @@ impl DeviceSummary {
     pub fn fraction_of_intervals(&self, holds: impl Fn(&IntervalLoad) -> bool) -> f64 {
         let count = self.intervals.iter().filter(|it| holds(it)).count();
         count as f64 / self.intervals.len().max(1) as f64
+    }
+
+    /// The spread of the throughput of a virtual disk that delivers a constant rate.
+    #[must_use]
+    pub fn fixed_rate_spread(&self) -> Option<f64> {
+        let spread = self.throughput_spread().filter(|_| self.is_virtual);
+        spread.filter(|spread| *spread < FIXED_RATE_SPREAD)
     }
 
     /// Spread of the throughput: standard deviation relative to the mean; `None` without traffic.

@@ -19,6 +19,16 @@ pub use self::devices::{DeviceSummary, IntervalLoad};
 pub use self::processes::{ProcessInstance, ProcessSummary};
 pub use self::waiters::Waiter;
 
+/// Fraction of the time for which a device that works off requests is busy.
+const WORKING: f64 = 0.3;
+/// Beginnings of the names of functions in which a task waits for the writeback of whole file systems.
+const SYNC_FUNCTIONS: [&str; 4] = [
+    "wb_wait_for_completion",
+    "sync_inodes",
+    "ksys_sync",
+    "sync_fs",
+];
+
 /// The window, summed up.
 #[derive(Debug)]
 pub struct Analysis<'w> {
@@ -88,6 +98,31 @@ impl<'w> Analysis<'w> {
                 .and_then(client_in_stack)
         };
         waiter.waits_for(&kinds) > 0.0 || in_stack().is_some()
+    }
+
+    /// Whether a device works off what a task waits for, as far as its devices are known; of sync(2), which
+    /// waits for all of them, whether any device writes. A request that is lost leaves the device idle.
+    #[must_use]
+    pub fn makes_progress(&self, waiter: &Waiter) -> bool {
+        let mut whole = self.whole_devices();
+        if waiter.devices.is_empty() {
+            return self.is_syncing(waiter) && whole.any(|it| it.write_bytes > 0.0);
+        }
+        whole.any(|device| {
+            let mut own = waiter.devices.iter();
+            device.iops > 0.0
+                && device.busy >= WORKING
+                && own.any(|name| self.lies_on(name, &device.name))
+        })
+    }
+
+    /// Whether a task is in sync(2) or syncfs(2).
+    #[must_use]
+    pub fn is_syncing(&self, waiter: &Waiter) -> bool {
+        let begins = |name: &str| SYNC_FUNCTIONS.iter().any(|it| name.starts_with(it));
+        let stack = self.details(waiter).and_then(|it| it.stack.as_ref());
+        let mut functions = stack.into_iter().flatten();
+        waiter.wait_channel.as_deref().is_some_and(begins) || functions.any(|it| begins(it))
     }
 
     /// The client of file servers that a task waits in at the end of the window. Its stack shows it best.

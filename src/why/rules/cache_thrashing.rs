@@ -10,7 +10,7 @@ use crate::units;
 use crate::why::analysis::Analysis;
 use crate::why::cause::{NotExamined, Party, Severity};
 use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, rate};
-use crate::why::parties::{names, who_waits};
+use crate::why::parties::{memory_of, names, who_waits};
 use crate::why::remedies::memory_users;
 use crate::why::rule::{Examination, Rule};
 
@@ -63,8 +63,9 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     let most = names(&cause.victims, 0);
     let most = most.map_or_else(String::new, |who| format!(", most by {who}"));
     cause.sentence = format!(
-        "Files are read again that were dropped from the page cache shortly before, {} in all{most}: the memory is too small for what is read.",
-        units::format_throughput(mean)
+        "Files are read again that were dropped from the page cache shortly before, {} in all{most}: {} is too small for what is read.",
+        units::format_throughput(mean),
+        memory_of(&cause.victims)
     );
     let who = who_waits(&cause);
     cause.headline = format!("{who}: the page cache is too small for the files that are read");

@@ -6,7 +6,7 @@ use crate::why::analysis::{Analysis, DeviceSummary};
 use crate::why::blame::{SUFFERING, blame, parties};
 use crate::why::cause::{Cause, Severity};
 use crate::why::device_load::{busiest_evidence, is_saturated, latency_text, prove_load};
-use crate::why::evidence::{BLOCKED, DISKSTATS, Metric, THROUGHPUT, Unit, fraction};
+use crate::why::evidence::{BLOCKED, RATE_SPREAD, THROUGHPUT, Unit};
 use crate::why::parties::{victim, who_waits};
 use crate::why::remedies::{health_of, kernel_log, trace_requests};
 use crate::why::rule::{Examination, Rule};
@@ -28,12 +28,8 @@ const MIN_FRACTION: f64 = 0.5;
 /// Requests that the window needs, or else this fraction of it spent in requests.
 const MIN_REQUESTS: f64 = 10.0;
 const MIN_TIME: f64 = 0.5;
-/// Spread of the throughput below which a virtual disk is at a fixed rate.
-const FIXED_RATE_SPREAD: f64 = 0.05;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 1e9;
-/// Spread of the throughput over the intervals, relative to its mean.
-const SPREAD: Metric = fraction("throughput_spread", "spread of the throughput", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
@@ -61,14 +57,11 @@ fn is_slow(device: &DeviceSummary) -> bool {
     enough && slow_intervals >= with_requests * MIN_FRACTION && slow_intervals > 0.0
 }
 
-/// The spread of the throughput of a virtual disk that delivers a constant rate while requests queue up.
-fn fixed_rate_spread(device: &DeviceSummary) -> Option<f64> {
-    let spread = device.throughput_spread();
-    spread.filter(|spread| device.is_virtual && is_saturated(device) && *spread < FIXED_RATE_SPREAD)
-}
-
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    let fixed_rate = fixed_rate_spread(device);
+    // With a culprit the device is saturated by it, and the rate is evidence.
+    let fixed_rate = device
+        .fixed_rate_spread()
+        .filter(|_| is_saturated(device) && blame(analysis, device).victims.is_empty());
     let name = &device.name;
     let waiting: Vec<_> = analysis.waiters_on(name, SUFFERING).collect();
     let first = waiting.first()?;
@@ -84,7 +77,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     prove_load(&mut cause, device);
     if fixed_rate.is_some() {
         cause.prove(name, THROUGHPUT, device.throughput);
-        cause.prove(name, SPREAD, fixed_rate);
+        cause.prove(name, RATE_SPREAD, fixed_rate);
         cause.culprits = blame(analysis, device).culprits;
     }
     cause.prove(&first.command, BLOCKED, first.blocked);

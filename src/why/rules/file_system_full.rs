@@ -114,6 +114,8 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
     let severity = match (full || no_inodes, in_use) {
         (true, true) => Severity::Critical,
         (false, true) => Severity::Warning,
+        // Without inodes nothing new is written there, so that it seems unused.
+        (true, false) if no_inodes => Severity::Warning,
         // Nobody writes to it: it may be meant to be full.
         (_, false) => Severity::Note,
     };
@@ -125,6 +127,12 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
     cause.prove(place, AVAILABLE, available);
     cause.prove(place, USED, fraction);
     cause.remedies.push(usage_command(place, is_of_inodes));
+    if !is_of_inodes {
+        cause.remedies.push(Remedy::command(
+            "diskscope files",
+            "deleted files that still hold space, which du does not find",
+        ));
+    }
     let percent = units::format_percent(fraction);
     if is_of_inodes {
         cause.headline = format!("{place} has no inodes left");

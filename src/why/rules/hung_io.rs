@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::files::safe_text::SafeText;
+use crate::files::shell;
 use crate::units;
 use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
 use crate::why::blame::parties;
-use crate::why::cause::{Cause, NotExamined, Severity};
+use crate::why::cause::{Cause, NotExamined, Remedy, RemedyReach, Severity};
 use crate::why::evidence::{BLOCKED_FOR, DISKSTATS, Evidence, Metric, WAITING_TASKS, count};
 use crate::why::parties::{names, program};
-use crate::why::remedies::{health_of, kernel_log};
+use crate::why::remedies::{exact_path, health_of, kernel_log};
 use crate::why::rule::{Examination, Rule};
 use crate::why::wait_kind::WaitKind;
 
@@ -51,7 +52,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::RuledOut(vec![Evidence::of_machine(BLOCKED_FOR, longest)])
 }
 
-/// Whether a task hangs in I/O. Kernel threads wait for others; requests to servers of file
+/// Whether a task hangs in I/O: what it waits for makes no progress. Kernel threads wait for others; requests to servers of file
 /// systems are another cause.
 fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
     let io = waiter.waits_for(&[
@@ -65,6 +66,7 @@ fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
     !waiter.is_kernel_thread
         && !analysis.waits_for_server(waiter)
         && io > 0.0
+        && !analysis.makes_progress(waiter)
         && waiter.is_still_blocked
         && waiter.longest >= limit
 }
@@ -102,8 +104,49 @@ fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary
     let device = cause.device.as_ref();
     let health = device.and_then(|name| health_of(analysis, name));
     cause.remedies.extend(health);
-    tell(&mut cause, hung, stuck);
+    let frozen = first.and_then(|it| Some((it, frozen_place(analysis, it)?)));
+    match frozen {
+        Some((waiter, place)) => tell_frozen(&mut cause, &place, waiter.longest_ns()),
+        None => tell(&mut cause, hung, stuck),
+    }
     cause
+}
+
+/// Functions in which a task waits that writes to a frozen file system.
+const FROZEN: [&str; 2] = ["percpu_rwsem_wait", "__sb_start_write"];
+
+/// The place of the frozen file system that a task wants to write to, if it waits for that.
+fn frozen_place(analysis: &Analysis<'_>, waiter: &Waiter) -> Option<SafeText> {
+    let details = analysis.details(waiter)?;
+    let stack = details.stack.iter().flatten().map(String::as_str);
+    let mut functions = stack.chain(waiter.wait_channel.as_deref());
+    if !functions.any(|name| FROZEN.contains(&name)) {
+        return None;
+    }
+    let (_, facts) = analysis.window.facts.as_ref()?;
+    let only = match &details.mounts[..] {
+        [only] => Some(only.id),
+        _ => None,
+    };
+    let id = details.used_mount_id.or(only)?;
+    let mount = facts.mounts.iter().find(|mount| mount.id == id)?;
+    Some(SafeText::from_path(&mount.path))
+}
+
+/// A task that waits until a file system is thawed.
+fn tell_frozen(cause: &mut Cause, place: &SafeText, slept_ns: f64) {
+    let who = names(&cause.victims, 0).unwrap_or_default();
+    let slept = units::format_latency(slept_ns);
+    cause.headline = format!("{who} waits: {place} is frozen");
+    cause.sentence = format!(
+        "{who} waits for {slept} until the file system at {place} is thawed: fsfreeze, a snapshot or a backup has frozen it."
+    );
+    let command =
+        exact_path(place).and_then(|path| shell::command_line(["fsfreeze", "--unfreeze", path]));
+    let thaw = "thaws it, after a look at what has frozen it";
+    let mut remedy = Remedy::command_or(command, thaw, format!("thaw {place} with fsfreeze"));
+    remedy.reach = RemedyReach::Mount;
+    cause.remedies.insert(0, remedy);
 }
 
 fn tell(cause: &mut Cause, hung: &[&Waiter], stuck: Option<&DeviceSummary>) {

@@ -1,5 +1,6 @@
 //! One file for each cause: its rule with its thresholds, evidence, sentences and remedies.
 
+mod at_limit;
 mod awaited_server;
 mod cache_thrashing;
 mod cgroup_throttled;
@@ -29,7 +30,7 @@ pub(super) use self::{
 };
 
 /// The rules, by the order in which a cause is named first when several are equally severe.
-pub(super) const RULES: [Rule; 18] = [
+pub(super) const RULES: [Rule; 19] = [
     hung_io::RULE,
     fuse_or_network_stalled::RULE,
     drive_errors::RULE,
@@ -46,6 +47,7 @@ pub(super) const RULES: [Rule; 18] = [
     link_degraded::RULE,
     fragmented::RULE,
     queue_starved::RULE,
+    at_limit::RULE,
     setup_unfit::RULE,
     not_io::RULE,
 ];

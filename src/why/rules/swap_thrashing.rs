@@ -5,10 +5,12 @@ use crate::units;
 use crate::why::analysis::{Analysis, Waiter};
 use crate::why::blame::{SUFFERING, parties};
 use crate::why::cause::{NotExamined, Severity};
+use crate::why::device_load::is_overloaded;
 use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, rate};
-use crate::why::parties::{victim, who_waits};
+use crate::why::parties::{memory_of, victim, who_waits};
 use crate::why::remedies::memory_users;
 use crate::why::rule::{Examination, Rule};
+use crate::why::wait_kind::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     code: "swap-thrashing",
@@ -61,19 +63,37 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     cause.victims = parties(&suffering(analysis));
     cause.remedies.push(memory_users());
     cause.sentence = format!(
-        "{} waits for memory: {} are read from swap and {} written to it, because the memory is too small for what runs.",
+        "{} waits for memory: {} are read from swap and {} written to it, because {} is too small for what runs.",
         victim(&cause, "The machine"),
         units::format_throughput(read),
-        units::format_throughput(written)
+        units::format_throughput(written),
+        memory_of(&cause.victims)
     );
     cause.headline = format!("{} for swap-in: the memory is too small", who_waits(&cause));
     Examination::Found(vec![cause])
 }
 
-/// The processes that wait for swap-in, as far as they are blocked in it.
+/// The processes that wait for memory: by the function that they wait in, or, where a swapped page is
+/// waited for as for any other, those that are blocked without I/O on a device that is overloaded.
 fn suffering<'a>(analysis: &'a Analysis<'_>) -> Vec<&'a Waiter> {
-    let waiters = analysis.waiters.iter();
-    waiters
-        .filter(|waiter| waiter.blocked >= SUFFERING && !waiter.is_kernel_thread)
+    let waiting = |waiter: &&Waiter| waiter.blocked >= SUFFERING && !waiter.is_kernel_thread;
+    let waiters: Vec<&Waiter> = analysis.waiters.iter().filter(waiting).collect();
+    let in_memory = |waiter: &&Waiter| waiter.waits_for(&[WaitKind::Memory]) >= SUFFERING / 2.0;
+    let proven: Vec<&Waiter> = waiters.iter().copied().filter(in_memory).collect();
+    if !proven.is_empty() {
+        return proven;
+    }
+    let has_own_device = |waiter: &&Waiter| {
+        let mut devices = analysis.whole_devices().filter(|it| is_overloaded(it));
+        devices.any(|device| {
+            waiter
+                .devices
+                .iter()
+                .any(|own| analysis.lies_on(own, &device.name))
+        })
+    };
+    let others = waiters.into_iter().filter(|it| !has_own_device(it));
+    others
+        .filter(|it| it.waits_for(&[WaitKind::Read, WaitKind::Unknown]) > 0.0)
         .collect()
 }

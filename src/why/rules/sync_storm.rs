@@ -26,6 +26,10 @@ const FLUSHING_TIME: f64 = 0.3;
 const SMALL_WRITE: f64 = 128e3;
 /// Tasks that have to wait.
 const MIN_WAITING: usize = 2;
+/// Latency of a write or a flush in nanoseconds that somebody notices, and one from which a single task that
+/// waits for its own flushes has a problem.
+const NOTICED: f64 = 0.5e6;
+const SLOW_FLUSH: f64 = 20e6;
 /// Mean fraction of the time that a task waits for commits from which the kernel's own word proves
 /// the cause.
 const PROVEN_COMMIT: f64 = 0.2;
@@ -58,11 +62,19 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let flushing = flushes * device.flush_await.unwrap_or(0.0) / 1e9;
     let by_flushes = flushes >= MANY_FLUSHES && flushing >= FLUSHING_TIME;
     let small = device.write_size.is_none_or(|size| size <= SMALL_WRITE);
-    if suffering.len() < MIN_WAITING || !small || !(by_flushes || is_proven) {
+    let flush_await = device.flush_await.unwrap_or(0.0);
+    let enough = suffering.len() >= MIN_WAITING || flush_await >= SLOW_FLUSH;
+    if suffering.is_empty() || !enough || !small || !(by_flushes || is_proven) {
         return None;
     }
     let name = &device.name;
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
+    let is_noticed = flush_await.max(device.write_await.unwrap_or(0.0)) >= NOTICED;
+    let severity = if is_noticed {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let mut cause = analysis.cause(RULE.code, severity).on(name);
     if is_proven {
         cause = cause.confirmed();
     }
@@ -82,11 +94,14 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     ));
     let each = device.flush_await.map(units::format_latency);
     let each = each.map_or_else(String::new, |each| format!(", {each} each"));
-    cause.sentence = format!(
-        "{} wait for each other's flushes on {name}: {} flushes per second{each}.",
-        names(&cause.victims, suffering.len()).unwrap_or_default(),
-        units::format_count(flushes.round())
-    );
+    let rate = units::format_count(flushes.round());
+    let who = names(&cause.victims, suffering.len()).unwrap_or_default();
+    let what = if suffering.len() == 1 {
+        format!("waits for the flushes of {name}, each of which takes long")
+    } else {
+        format!("wait for each other's flushes on {name}")
+    };
+    cause.sentence = format!("{who} {what}: {rate} flushes per second{each}.");
     cause.headline = format!(
         "{}{}: many small flushes on {name}",
         who_waits(&cause),

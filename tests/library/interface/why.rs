@@ -106,6 +106,7 @@ fn diagnosis(causes: Vec<Cause>) -> Diagnosis {
         ],
         machine: vec![Evidence::of_machine(IO_PRESSURE, 0.02)],
         traced_requests: Some(1942),
+        busiest: None,
     }
 }
 

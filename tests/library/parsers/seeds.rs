@@ -185,11 +185,9 @@ pub fn recording_seed() -> Vec<u8> {
 
 /// Lines of a recording: a trigger, requests and views.
 pub fn recorded_lines_seed() -> Vec<u8> {
-    let trigger = TriggerRecord {
-        time_ms: 2,
-        condition: "await(sda)>50ms".into(),
-        ..TriggerRecord::default()
-    };
+    let mut trigger = TriggerRecord::default();
+    trigger.first.time_ms = 2;
+    trigger.first.condition = "await(sda)>50ms".into();
     let mut lines = serde_json::to_vec(&trigger).unwrap();
     lines.push(b'\n');
     for index in 0..2 {

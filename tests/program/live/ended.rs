@@ -1,7 +1,7 @@
 //! Processes that no sample has seen alive.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -207,6 +207,45 @@ fn children_of_a_parent_that_goes_on_reading_are_counted_once() {
     let zeros: u64 = answer.trim().parse().unwrap();
     assert_near(read.children.0, 14 * 63 * MIB);
     assert_near(read.own.0, zeros);
+}
+
+#[test]
+fn text_of_watch_ends_with_the_totals_of_programs_that_have_ended() {
+    if skip_unless_exit_records() {
+        return;
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let source = create_file(directory.path(), "source", 64);
+    std::fs::File::open(&source).unwrap().sync_all().unwrap();
+    // No other test has a program of that name.
+    let program = directory.path().join("totals-dd");
+    std::fs::copy("/bin/dd", &program).unwrap();
+    let shell = Command::new("sh")
+        .args([
+            "-c",
+            "read go; dd if=\"$0\" of=/dev/null bs=1M iflag=direct; read end",
+        ])
+        .arg(path_text(&source))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut shell = RunningChild(shell.unwrap());
+    let watch = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["watch", "--interval", "500ms", "--count", "6"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut watch = RunningChild(watch.unwrap());
+    let mut output = BufReader::new(watch.0.stdout.take().unwrap());
+    let mut text = String::new();
+    output.read_line(&mut text).unwrap();
+    writeln!(shell.0.stdin.as_mut().unwrap(), "go").unwrap();
+    output.read_to_string(&mut text).unwrap();
+    let (_, totals) = text.split_once("PROGRAM (").expect("a report of totals");
+    let line = totals.lines().find(|line| line.ends_with(" totals-dd"));
+    let line = line.unwrap_or_else(|| panic!("{totals}"));
+    let read: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
+    assert!((64.0..72.0).contains(&read), "{line}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Real processes that move real files are found and followed.
 
 mod by_device;
+mod counts;
 mod ended;
 mod files;
 pub mod live_sampler;

@@ -13,14 +13,14 @@ use crate::requirement::{Requirement, skip};
 use crate::slow_disk::SlowDisk;
 
 /// A device that serves one request after the other, each in that time.
-fn serial_disk(service: Duration) -> Option<(SlowDisk, LoopDevice)> {
+pub(super) fn serial_disk(service: Duration) -> Option<(SlowDisk, LoopDevice)> {
     let slow = SlowDisk::mount()?;
     let device = LoopDevice::attach(&slow.file(), &["--direct-io=on"])?;
     slow.serve_serially(service);
     Some((slow, device))
 }
 
-fn has_program(name: &str, requirement: Requirement) -> bool {
+pub(super) fn has_program(name: &str, requirement: Requirement) -> bool {
     let found = Command::new("which").arg(name).output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {

@@ -125,12 +125,12 @@ fn limit_dirty_memory(device: &str, bytes: u64) -> bool {
 
 /// A limit of bytes written per second for one device, for all processes: the threads that write
 /// back are in the root group. Removed when this is dropped.
-struct SlowWrites(String);
+pub(super) struct SlowWrites(String);
 
 const ROOT_LIMIT: &str = "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device";
 
 impl SlowWrites {
-    fn limit(device: &str, bytes: u64) -> Option<Self> {
+    pub(super) fn limit(device: &str, bytes: u64) -> Option<Self> {
         let number = fs::read_to_string(format!("/sys/class/block/{device}/dev")).unwrap();
         let number = number.trim().to_owned();
         if fs::write(ROOT_LIMIT, format!("{number} {bytes}")).is_err() {

@@ -8,6 +8,7 @@ mod faults;
 mod fragmented;
 mod harmless;
 mod memory;
+mod ordinary;
 mod recorded;
 mod usage;
 

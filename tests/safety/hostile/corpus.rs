@@ -113,10 +113,10 @@ pub fn hostile_view(text: &str) -> Value {
     view
 }
 
-/// A request as a recording keeps it, its strings spoilt.
-pub fn hostile_request(text: &str) -> Value {
+/// A request as a line of a recording, its strings spoilt. Its time is first, which tells it from a view.
+pub fn hostile_request(text: &str) -> String {
     let mut line = serde_json::json!({
-        "time_ns": 100, "pid": 4711, "command": "dd", "charged": "submitter",
+        "pid": 4711, "command": "dd", "charged": "submitter",
         "submitter_pid": 9, "submitter": "kworker", "device": "sda", "operation": "write",
         "flags": "WS", "sector": 2048, "bytes": 4096, "q2g_ns": null, "g2i_ns": null,
         "i2d_ns": null, "d2c_ns": null, "q2c_ns": 400, "q2d_ns": null, "merged": 1,
@@ -125,7 +125,7 @@ pub fn hostile_request(text: &str) -> Value {
     for name in ["command", "submitter", "device", "flags"] {
         replace_strings(&mut line[name], text);
     }
-    line
+    line.to_string().replacen('{', "{\"time_ns\":100,", 1)
 }
 
 /// A member of a recording with these lines. Its index is empty: a reader decompresses it to find its end.

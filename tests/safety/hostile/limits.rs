@@ -37,7 +37,7 @@ fn write_compression_bomb(path: &Path, members: usize, content: &[u8]) -> u64 {
 
 /// Lines of requests, so many MiB.
 fn request_lines(mib: usize) -> Vec<u8> {
-    let line = hostile_request("").to_string() + "\n";
+    let line = hostile_request("") + "\n";
     line.repeat(mib * MIB / line.len()).into_bytes()
 }
 

@@ -1,7 +1,7 @@
 //! What an output leads to: devices, pipes, directories, descriptors, what cannot be written.
 
 use std::fs;
-use std::os::unix::fs::{chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -185,24 +185,32 @@ fn kernel_files_as_output_are_refused() {
 }
 
 #[test]
-fn file_that_is_no_ring_or_of_another_user_is_not_made_a_ring() {
+fn file_or_directory_of_others_is_not_made_a_ring() {
     let sandbox = OutputSandbox::new();
-    // The size of the file of `--ring 4MB`.
-    let mut image = vec![0; 3_936_256];
-    image[1024..].fill(0x5a);
-    sandbox.write("image", &image);
-    let foreign = sandbox.write("foreign", "");
-    let mut cases = vec![("image", "does not begin with DSKSRING")];
+    sandbox.write("image", "precious");
+    symlink(sandbox.join("state"), sandbox.join("link")).unwrap();
+    for (name, mode) in [("shared", 0o777), ("foreign", 0o755)] {
+        fs::create_dir(sandbox.join(name)).unwrap();
+        fs::set_permissions(sandbox.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut cases = vec![
+        ("image", "a symbolic link, or no directory"),
+        ("link", "a symbolic link, or no directory"),
+        ("shared", "writable by other users"),
+        (".", "is no ring: it holds other files"),
+    ];
     if is_root() {
-        chown(foreign, Some(1000), None).unwrap();
-        cases.push(("foreign", "belongs to user 1000"));
+        chown(sandbox.join("foreign"), Some(1000), None).unwrap();
+        cases.push(("foreign", "belongs to another user"));
     }
     for (name, why) in cases {
         let answer = sandbox.run(&format!("record {name} --ring 4MB --duration 100ms"));
         sandbox.assert_refused(&answer, why);
     }
-    assert!(fs::read(sandbox.join("image")).unwrap() == image);
-    assert_eq!(sandbox.read("foreign"), "");
+    assert_eq!(sandbox.read("image"), "precious");
+    for name in ["shared", "foreign"] {
+        assert_eq!(fs::read_dir(sandbox.join(name)).unwrap().count(), 0);
+    }
 }
 
 #[test]

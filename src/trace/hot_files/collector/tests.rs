@@ -1,5 +1,5 @@
 use super::*;
-use crate::trace::events::event::ThreadName;
+use crate::trace::events::event::{RwbsFlags, ThreadName};
 
 const DRIVE: DeviceNumber = (8, 0);
 const PARTITION: DeviceNumber = (8, 1);
@@ -72,9 +72,11 @@ fn written(kind: EventKind, at: u64, pid: u32, inode: u64) -> Event {
 
 /// File, access and charged thread of each piece.
 fn pieces(batch: &CollectedBatch) -> Vec<(Option<(u64, Access)>, u32)> {
-    let pieces = batch.pieces.iter().map(|piece| piece.bio);
-    let file = |bio: QueuedBio| bio.file.map(|(hint, access)| (hint.inode, access));
-    pieces.map(|bio| (file(bio), bio.actor.pid)).collect()
+    let pieces = batch.pieces.iter().map(|piece| {
+        let file = piece.file.map(|(hint, access)| (hint.inode, access));
+        (file, piece.request.charged_actor().unwrap().pid)
+    });
+    pieces.collect()
 }
 
 #[test]
@@ -84,17 +86,16 @@ fn buffered_read_of_partition_is_joined_with_its_file() {
         queued(20, 100, "R", (2048, 16)),
         completed(90, "R", (2048, 16)),
     ]);
-    let [piece] = batch.pieces[..] else {
+    let [piece] = &batch.pieces[..] else {
         panic!("{batch:?}");
     };
-    assert_eq!(
-        (piece.drive, piece.offset, piece.bytes),
-        (DRIVE, 2048 * 512, 8192)
-    );
-    assert_eq!(piece.latency_ns, 70);
-    assert_eq!(piece.bio.file, Some((hint(77), Access::Buffered)));
-    let announced = [Sighting::Thread(100), Sighting::File(hint(77), 100)];
-    assert_eq!(batch.sightings, announced);
+    let request = &piece.request;
+    let place = (request.device, request.sector, request.bytes);
+    assert_eq!(place, (DRIVE, 2048, 8192));
+    assert_eq!(request.timestamps.stages().q2c, Some(70));
+    assert_eq!(piece.file, Some((hint(77), Access::Buffered)));
+    let seen = [Sighting::Thread(100), Sighting::File(hint(77), 100)];
+    assert_eq!(batch.sightings, seen);
 }
 
 /// What a thread reads after these events, and how.
@@ -198,7 +199,7 @@ fn metadata_and_journal_are_charged_to_no_file() {
     let kinds = batch
         .pieces
         .iter()
-        .map(|piece| (piece.bio.is_metadata, piece.bio.is_journal));
+        .map(|piece| (piece.is_metadata(), piece.is_journal));
     let kinds: Vec<_> = kinds.collect();
     assert_eq!(kinds, [(true, false), (true, true), (false, false)]);
 }
@@ -262,16 +263,4 @@ fn flushes_and_discards_are_not_counted() {
     let events = [pair("FF", 0), pair("DS", 800), pair("N", 8)].concat();
     let batch = collector().add_batch(&events);
     assert_eq!((batch.pieces.len(), batch.unmatched_bytes), (0, 0));
-}
-
-#[test]
-fn thread_is_announced_once_per_interval_and_what_it_executes_each_time() {
-    let mut collector = collector();
-    let queued = |at| queued(at, 100, "R", (at, 8));
-    let executed = |at| used(EventKind::Executed, at, 100, 0, 0);
-    let first = collector.add_batch(&[queued(1), queued(2), executed(3), executed(4)]);
-    let [thread, program] = [Sighting::Thread(100), Sighting::Executed(100)];
-    assert_eq!(first.sightings, [thread, program, program]);
-    let later = collector.add_batch(&[queued(SIGHTING_INTERVAL_NS + 10)]);
-    assert_eq!(later.sightings, [thread]);
 }
