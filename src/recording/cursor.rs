@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::member::SampleMark;
-use super::reader::RecordingReadError;
-use super::recording::Recording;
+use super::reader::Recording;
+use super::recorded_file::RecordingReadError;
 use super::trigger::TriggerRecord;
 use super::view_time::RecordingTimes;
 use crate::snapshot::history::MAX_SAMPLES;

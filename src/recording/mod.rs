@@ -2,17 +2,17 @@
 //!
 //! A recording is what `watch --json` prints, compressed: `zcat FILE | jq -c .` reads it. The file is a
 //! row of gzip members of at most 60 samples, or 1 MiB before compression. The header of each member is
-//! the index of its samples ([`member`]), so that a reader opens any time of a large recording without
+//! the index of its samples (`member.rs`), so that a reader opens any time of a large recording without
 //! decompressing what is before it. The compressed data are flushed after each sample: when the recorder
 //! is killed, everything before can be read. Where single requests are recorded, their lines, those of
 //! `trace --json`, stand before that of the sample after them.
 //!
-//! [`ring`] is a directory of such files of which the oldest is deleted.
+//! A ring (`ring.rs`) is a directory of such files of which the oldest is deleted.
 
 mod cursor;
 mod member;
 mod reader;
-mod recording;
+mod recorded_file;
 mod ring;
 mod stream;
 mod sync_thread;
@@ -22,8 +22,8 @@ mod writer;
 
 pub use self::cursor::RecordingCursor;
 pub use self::member::SampleMark;
-pub use self::reader::{RecordingDamage, RecordingReadError};
-pub use self::recording::Recording;
+pub use self::reader::Recording;
+pub use self::recorded_file::{RecordingDamage, RecordingReadError};
 pub use self::ring::RingRecorder;
 pub use self::trigger::{
     AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, LONGEST_AFTER_TRIGGER, Observation,

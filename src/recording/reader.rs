@@ -1,358 +1,412 @@
-//! Finds and reads the members of one file of a recording.
+//! A recording that is read: its samples, requests and triggers.
 
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::GzDecoder;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::member::{
-    HEADER_BYTES, Header, MAX_SAMPLES, MemberIndex, SampleMark, VERSION, decode, find_header,
-};
-use super::stream::{MAX_LINE_BYTES, is_request, mark_of_line};
-use crate::files::error::FileError;
+use super::member::SampleMark;
+use super::recorded_file::{MemberContent, RecordedFile, RecordingDamage, RecordingReadError};
+use super::ring::RingFileName;
+use super::stream::is_request;
+use super::trigger::{TriggerMark, TriggerRecord};
 use crate::files::file_id::FileId;
-use crate::files::input::{InputKind, open_input};
+use crate::files::json;
+use crate::snapshot::Snapshot;
 
-/// Uncompressed bytes of a member at most: a real one ends with the line that reaches 1 MiB.
-const MAX_CONTENT_BYTES: usize = MAX_LINE_BYTES + (1 << 20);
-/// Bytes in which the next header is searched at a time.
-const SEARCH_BYTES: usize = 1 << 16;
-/// What is wrong with a member that ends early.
-const CUT_OFF: &str = "it is cut off";
-/// Begins of recordings of versions that were never released.
-const EARLIER_MAGIC: [&[u8]; 2] = [b"DSKSCOPE", b"DSKSRING"];
+/// What is wrong with a request.
+const NOT_AN_OBJECT: &str = "a line is not a JSON object";
 
-/// Why a recording cannot be opened or read.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingReadError {
-    /// A system call failed.
-    #[error("cannot {tried} {}: {source}", path.display())]
-    Io {
-        /// The operation.
-        tried: &'static str,
-        /// The path of its file.
-        path: PathBuf,
-        /// The error of the kernel.
-        source: io::Error,
-    },
-    /// The file cannot be opened or is no regular file.
-    #[error(transparent)]
-    Input(#[from] FileError),
-    /// The file or directory is no recording.
-    #[error("{} is not a diskscope recording: {reason}", path.display())]
-    NotARecording {
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A part of it is damaged; the others can be read.
-    #[error(transparent)]
-    Damaged(#[from] RecordingDamage),
-}
-
-/// A part of a recording that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct RecordingDamage {
-    /// Path of the file.
-    pub path: PathBuf,
-    /// Where it begins.
-    pub offset: u64,
-    /// How long it is.
-    pub bytes: u64,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl RecordingDamage {
-    /// A file that cannot be read at all.
-    pub(super) fn of_file(path: PathBuf, reason: String) -> Self {
-        let bytes = std::fs::metadata(&path).map_or(0, |about| about.len());
-        Self {
-            path,
-            offset: 0,
-            bytes,
-            reason,
-        }
-    }
-}
-
-impl fmt::Display for RecordingDamage {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, offset) = (self.path.display(), self.offset);
-        write!(
-            formatter,
-            "{path} is damaged at byte {offset}: {}; {} bytes are left out",
-            self.reason, self.bytes
-        )
-    }
-}
-
-/// A member of a file.
-#[derive(Debug, Clone)]
-pub(super) struct Member {
-    /// Where it begins.
-    pub(super) offset: u64,
-    /// Its length; up to the end of the file where it is not complete.
-    pub(super) bytes: u64,
-    /// Its samples.
-    pub(super) marks: Vec<SampleMark>,
-    /// Whether it has lines of requests.
-    pub(super) has_requests: bool,
-    /// Why it has no end; what is before that can be read.
-    problem: Option<&'static str>,
-}
-
-/// One file of a recording.
+/// A recording: a file, or the files of a ring.
 #[derive(Debug)]
-pub(super) struct RecordedFile {
-    path: PathBuf,
-    /// It can be read although the recorder deletes it meanwhile.
-    file: File,
-    pub(super) id: FileId,
-    pub(super) members: Vec<Member>,
-    pub(super) damage: Option<RecordingDamage>,
+pub struct Recording {
+    /// The files of samples in their order.
+    files: Vec<RecordedFile>,
+    /// Their members.
+    members: Vec<MemberPlace>,
+    sample_count: usize,
+    /// In order of time.
+    triggers: Vec<RecordedTrigger>,
+    /// A file of the ring that is none of a recording.
+    damaged_file: Option<RecordingDamage>,
+    /// The member that was read last.
+    last_read: Option<(usize, MemberContent)>,
 }
 
-/// The decompressed lines of a member.
-#[derive(Debug, Default)]
-pub(super) struct MemberContent {
-    bytes: Vec<u8>,
-    /// The ends of its complete lines.
-    ends: Vec<usize>,
-    /// What is wrong behind these lines.
-    problem: Option<&'static str>,
-    /// Compressed bytes up to the end of the member, where that was found.
-    consumed: Option<u64>,
+/// A member of a file of samples.
+#[derive(Debug)]
+struct MemberPlace {
+    file: usize,
+    member: usize,
+    /// Number of the samples before it.
+    first_sample: usize,
 }
 
-impl MemberContent {
-    /// The complete lines, without their ends.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
-        let mut begin = 0;
-        self.ends.iter().map(move |end| {
-            let line = &self.bytes[begin..*end];
-            begin = end + 1;
-            line
-        })
-    }
+#[derive(Debug)]
+struct RecordedTrigger {
+    mark: TriggerMark,
+    file: RecordedFile,
 }
 
-impl RecordedFile {
-    /// Opens a file by its path.
-    pub(super) fn open(path: &Path) -> Result<Self, RecordingReadError> {
-        let (file, id) = open_input(path, InputKind::RegularFile)?;
-        Self::of_file(path, file, id)
-    }
-
-    /// Finds the members of a file; messages call it `path`.
-    pub(super) fn of_file(path: &Path, file: File, id: FileId) -> Result<Self, RecordingReadError> {
-        let mut opened = Self {
-            path: path.to_owned(),
-            file,
-            id,
-            members: Vec::new(),
-            damage: None,
-        };
-        opened.find_members()?;
-        Ok(opened)
-    }
-
-    /// Whether its last member is complete.
-    pub(super) fn is_complete(&self) -> bool {
-        self.members
-            .last()
-            .is_some_and(|last| last.problem.is_none())
-    }
-
-    /// Goes from header to header. What has no index is decompressed; what is no member is skipped.
-    fn find_members(&mut self) -> Result<(), RecordingReadError> {
-        let path = self.path.clone();
-        let failed = |source| read_failure(&path, source);
-        let size = self.file.metadata().map_err(failed)?.len();
-        let mut offset = 0;
-        while offset < size {
-            let header = read_header(&self.file, offset).map_err(failed)?;
-            let mut member = match header {
-                Some(Header::Indexed(index)) if offset + u64::from(index.member_bytes) <= size => {
-                    indexed_member(offset, index)
-                }
-                Some(Header::OtherVersion(version)) => {
-                    let reason = format!("its format has version {version}, and this is {VERSION}");
-                    return Err(self.not_a_recording(reason));
-                }
-                Some(_) => read_unindexed(&self.file, offset, size).map_err(failed)?,
-                None => {
-                    let next = find_member(&self.file, offset + 1, size).map_err(failed)?;
-                    if offset == 0 && next == size {
-                        return Err(self.foreign());
-                    }
-                    self.note_damage(offset, next, "no member begins there");
-                    offset = next;
-                    continue;
-                }
-            };
-            if let Some(reason) = member.problem {
-                let next = find_member(&self.file, offset + 1, size).map_err(failed)?;
-                member.bytes = next - offset;
-                // At the end of the file it is what the recorder was writing.
-                if next < size || reason != CUT_OFF {
-                    self.note_damage(offset, next, reason);
-                }
-            }
-            offset += member.bytes;
-            self.members.push(member);
-        }
-        Ok(())
-    }
-
-    fn note_damage(&mut self, offset: u64, end: u64, reason: &'static str) {
-        let damage = || RecordingDamage {
-            path: self.path.clone(),
-            offset,
-            bytes: end - offset,
-            reason: reason.to_owned(),
-        };
-        self.damage.get_or_insert_with(damage);
-    }
-
-    fn foreign(&self) -> RecordingReadError {
-        let mut begin = [0; 8];
-        let read = self.file.read_exact_at(&mut begin, 0);
-        let reason = if read.is_ok() && EARLIER_MAGIC.contains(&&begin[..]) {
-            "an earlier diskscope has written it; record again"
-        } else {
-            "it does not begin with a gzip member of one"
-        };
-        self.not_a_recording(reason.to_owned())
-    }
-
-    fn not_a_recording(&self, reason: String) -> RecordingReadError {
-        RecordingReadError::NotARecording {
-            path: self.path.clone(),
-            reason,
-        }
-    }
-
-    /// Decompresses a member.
+impl Recording {
+    /// Opens a file, or a directory that is a ring.
     ///
     /// # Errors
-    /// If it is damaged, or cannot be read. The content of a member that was not completed is what
-    /// could be read.
-    pub(super) fn read(&self, member: usize) -> Result<MemberContent, RecordingReadError> {
-        let member = &self.members[member];
-        let content = decompress(&self.file, member.offset, member.bytes)
-            .map_err(|source| read_failure(&self.path, source))?;
-        match content.problem {
-            Some(reason) if member.problem.is_none() => Err(self.damaged(member, reason)),
-            _ => Ok(content),
+    /// If it cannot be read or is no recording. Damage is no error.
+    pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
+        if path.is_dir() {
+            return Self::open_ring(path);
         }
+        Ok(Self::new(vec![RecordedFile::open(path)?], Vec::new()))
     }
 
-    /// The error for a member with a line that is none of a recording.
-    pub(super) fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
-        self.damaged(&self.members[member], reason)
+    /// A recording in a file that is open; messages call it `path`.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
+        let about = file.metadata().map_err(|source| RecordingReadError::Io {
+            tried: "examine",
+            path: path.to_owned(),
+            source,
+        })?;
+        let id = FileId::of_metadata(&about);
+        Ok(Self::new(
+            vec![RecordedFile::of_file(path, file, id)?],
+            Vec::new(),
+        ))
     }
 
-    fn damaged(&self, member: &Member, reason: &str) -> RecordingReadError {
-        RecordingReadError::Damaged(RecordingDamage {
-            path: self.path.clone(),
-            offset: member.offset,
-            bytes: member.bytes,
-            reason: reason.to_owned(),
+    fn open_ring(path: &Path) -> Result<Self, RecordingReadError> {
+        let (mut samples, mut triggers, mut damaged_file) = (Vec::new(), Vec::new(), None);
+        for (name, path) in ring_files(path)? {
+            let file = match RecordedFile::open(&path) {
+                // The recorder has deleted it meanwhile.
+                Err(RecordingReadError::Input(error)) if error.is_not_found() => continue,
+                // After a power cut a file may hold nothing but zeros.
+                Err(RecordingReadError::NotARecording { reason, .. }) => {
+                    damaged_file = Some(RecordingDamage::of_file(path, reason));
+                    continue;
+                }
+                file => file?,
+            };
+            // A file may have been made and not written yet.
+            if file.members.is_empty() {
+                continue;
+            }
+            if name.is_trigger {
+                triggers.push(file);
+            } else {
+                samples.push(file);
+            }
+        }
+        if samples.is_empty() && triggers.is_empty() {
+            return Err(RecordingReadError::NotARecording {
+                path: path.to_owned(),
+                reason: "it is a directory without a file of a ring".to_owned(),
+            });
+        }
+        Ok(Self {
+            damaged_file,
+            ..Self::new(samples, triggers)
         })
     }
+
+    fn new(files: Vec<RecordedFile>, triggers: Vec<RecordedFile>) -> Self {
+        let mut members = Vec::new();
+        let mut sample_count = 0;
+        for (file, recorded) in files.iter().enumerate() {
+            for (member, found) in recorded.members.iter().enumerate() {
+                members.push(MemberPlace {
+                    file,
+                    member,
+                    first_sample: sample_count,
+                });
+                sample_count += found.marks.len();
+            }
+        }
+        let mut recording = Self {
+            files,
+            members,
+            sample_count,
+            triggers: Vec::new(),
+            damaged_file: None,
+            last_read: None,
+        };
+        recording.triggers = recording.place_triggers(triggers);
+        recording
+    }
+
+    /// The triggers with the samples at which they are shown.
+    fn place_triggers(&self, files: Vec<RecordedFile>) -> Vec<RecordedTrigger> {
+        // The latest time up to each sample: where the clock was set back, the first later one counts.
+        let mut latest: Vec<u64> = self.view_marks().map(|mark| mark.time_ms).collect();
+        for sample in 1..latest.len() {
+            latest[sample] = latest[sample].max(latest[sample - 1]);
+        }
+        let mut triggers: Vec<RecordedTrigger> = files
+            .into_iter()
+            .filter_map(|file| {
+                let time_ms = file.members.first()?.marks.first()?.time_ms;
+                let later = latest.partition_point(|time| *time <= time_ms);
+                let view = later.saturating_sub(1);
+                let mark = TriggerMark { view, time_ms };
+                Some(RecordedTrigger { mark, file })
+            })
+            .collect();
+        triggers.sort_by_key(|trigger| trigger.mark.time_ms);
+        triggers
+    }
+
+    fn all_files(&self) -> impl Iterator<Item = &RecordedFile> {
+        let of_triggers = self.triggers.iter().map(|trigger| &trigger.file);
+        self.files.iter().chain(of_triggers)
+    }
+
+    /// The identity of its files.
+    #[must_use]
+    pub fn file_ids(&self) -> Vec<FileId> {
+        self.all_files().map(|file| file.id).collect()
+    }
+
+    /// Number of samples.
+    #[must_use]
+    pub fn view_count(&self) -> usize {
+        self.sample_count
+    }
+
+    /// Whether there are no samples.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sample_count == 0
+    }
+
+    /// The first damage that was found when it was opened: what is wrong within a member is found when
+    /// that is read.
+    #[must_use]
+    pub fn damage(&self) -> Option<&RecordingDamage> {
+        let within = self.all_files().find_map(|file| file.damage.as_ref());
+        within.or(self.damaged_file.as_ref())
+    }
+
+    /// Whether the recorder has ended it; otherwise it was killed, or is still recording.
+    #[must_use]
+    pub fn ended_cleanly(&self) -> bool {
+        self.files.last().is_some_and(RecordedFile::is_complete)
+    }
+
+    /// What is known of a sample without decompressing it.
+    #[must_use]
+    pub fn view_mark(&self, view: usize) -> Option<SampleMark> {
+        let (place, number) = self.place_of(view)?;
+        let member = &self.files[place.file].members[place.member];
+        member.marks.get(number).copied()
+    }
+
+    /// The same of all samples in order.
+    pub fn view_marks(&self) -> impl Iterator<Item = SampleMark> {
+        let members = self.files.iter().flat_map(|file| &file.members);
+        members.flat_map(|member| member.marks.iter().copied())
+    }
+
+    /// The member of a sample, and its number in it.
+    fn place_of(&self, view: usize) -> Option<(&MemberPlace, usize)> {
+        let place = &self.members[self.member_of(view)?];
+        Some((place, view - place.first_sample))
+    }
+
+    fn member_of(&self, view: usize) -> Option<usize> {
+        let after = self
+            .members
+            .partition_point(|place| place.first_sample <= view);
+        (view < self.sample_count).then(|| after - 1)
+    }
+
+    /// Reads a sample; `None` if the number is too high. Sequential access is cheapest.
+    ///
+    /// # Errors
+    /// If its member is damaged, or the file can no longer be read.
+    pub fn read_view(&mut self, view: usize) -> Result<Option<Snapshot>, RecordingReadError> {
+        let Some(member) = self.member_of(view) else {
+            return Ok(None);
+        };
+        let number = view - self.members[member].first_sample;
+        let content = self.content(member)?;
+        let line = content.lines().filter(|line| !is_request(line)).nth(number);
+        match parse_line(line) {
+            Ok(live) => Ok(Some(live)),
+            Err(reason) => Err(self.invalid_line(member, &reason)),
+        }
+    }
+
+    /// Decompresses a member of samples, unless it was the last one.
+    fn content(&mut self, member: usize) -> Result<&MemberContent, RecordingReadError> {
+        let last = self.last_read.take().filter(|(last, _)| *last == member);
+        let content = match last {
+            Some((_, content)) => content,
+            None => {
+                let place = &self.members[member];
+                self.files[place.file].read(place.member)?
+            }
+        };
+        Ok(&self.last_read.insert((member, content)).1)
+    }
+
+    fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
+        let place = &self.members[member];
+        self.files[place.file].invalid_line(place.member, reason)
+    }
+
+    /// Calls `each` for the requests between the previous sample and this one, and those of the triggers
+    /// at this one: one JSON object at a time, safe to print, while it returns true. Returns false if it
+    /// ended the iteration.
+    ///
+    /// # Errors
+    /// If a member is damaged, a line is no JSON object, or the file can no longer be read.
+    pub fn for_each_request(
+        &mut self,
+        view: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        let Some(end) = self.member_of(view) else {
+            return Ok(true);
+        };
+        let begin = view
+            .checked_sub(1)
+            .and_then(|before| self.member_of(before));
+        for member in begin.unwrap_or(0)..=end {
+            if !self.for_each_request_of(member, view, each)? {
+                return Ok(false);
+            }
+        }
+        for trigger in 0..self.triggers.len() {
+            if self.triggers[trigger].mark.view == view
+                && !self.for_each_trigger_request(trigger, each)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for one member.
+    fn for_each_request_of(
+        &mut self,
+        member: usize,
+        view: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        let place = &self.members[member];
+        if !self.files[place.file].members[place.member].has_requests {
+            return Ok(true);
+        }
+        let mut next_view = place.first_sample;
+        let invalid = self.invalid_line(member, NOT_AN_OBJECT);
+        for line in self.content(member)?.lines() {
+            if !is_request(line) {
+                next_view += 1;
+            } else if next_view == view {
+                match printable_object(line) {
+                    Some(text) if each(&text) => {}
+                    Some(_) => return Ok(false),
+                    None => return Err(invalid),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Calls `each` for the requests of a trigger, as [`Self::for_each_request`].
+    ///
+    /// # Errors
+    /// As [`Self::for_each_request`].
+    pub fn for_each_trigger_request(
+        &mut self,
+        trigger: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        let Some(RecordedTrigger { file, .. }) = self.triggers.get(trigger) else {
+            return Ok(true);
+        };
+        for member in 0..file.members.len() {
+            let content = file.read(member)?;
+            for line in content.lines().filter(|line| is_request(line)) {
+                let text = printable_object(line)
+                    .ok_or_else(|| file.invalid_line(member, NOT_AN_OBJECT))?;
+                if !each(&text) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The triggers, in order of time.
+    pub fn trigger_marks(&self) -> impl Iterator<Item = TriggerMark> {
+        self.triggers.iter().map(|trigger| trigger.mark)
+    }
+
+    /// Reads a trigger; `None` if the number is too high.
+    ///
+    /// # Errors
+    /// As [`Self::read_view`].
+    pub fn read_trigger(
+        &mut self,
+        trigger: usize,
+    ) -> Result<Option<TriggerRecord>, RecordingReadError> {
+        let Some(RecordedTrigger { file, .. }) = self.triggers.get(trigger) else {
+            return Ok(None);
+        };
+        let content = file.read(0)?;
+        let mut record: TriggerRecord =
+            parse_line(content.lines().next()).map_err(|reason| file.invalid_line(0, &reason))?;
+        if !file.is_complete() {
+            // The recorder was killed before it had written all requests.
+            let mut count = 0;
+            self.for_each_trigger_request(trigger, &mut |_| {
+                count += 1;
+                true
+            })?;
+            record.requests.kept = count;
+        }
+        Ok(Some(record))
+    }
+
+    /// Whether it contains single requests.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        let mut members = self.all_files().flat_map(|file| &file.members);
+        members.any(|member| member.has_requests)
+    }
 }
 
-fn read_failure(path: &Path, source: io::Error) -> RecordingReadError {
-    RecordingReadError::Io {
-        tried: "read",
+/// The files of a ring, in their order.
+fn ring_files(path: &Path) -> Result<Vec<(RingFileName, PathBuf)>, RecordingReadError> {
+    let failed = |source| RecordingReadError::Io {
+        tried: "list",
         path: path.to_owned(),
         source,
-    }
-}
-
-fn indexed_member(offset: u64, index: MemberIndex) -> Member {
-    Member {
-        offset,
-        bytes: index.member_bytes.into(),
-        marks: index.marks,
-        has_requests: index.has_requests,
-        problem: None,
-    }
-}
-
-/// The header at that offset; `None` if there is none.
-fn read_header(file: &File, offset: u64) -> io::Result<Option<Header>> {
-    let mut bytes = [0; HEADER_BYTES];
-    match file.read_exact_at(&mut bytes, offset) {
-        Ok(()) => Ok(decode(&bytes)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// A member whose index is missing, damaged, or points beyond the end of the file.
-fn read_unindexed(file: &File, offset: u64, size: u64) -> io::Result<Member> {
-    let content = decompress(file, offset, size - offset)?;
-    let samples = content.lines().filter(|line| !is_request(line));
-    let marks = samples.take(MAX_SAMPLES).map(mark_of_line).collect();
-    Ok(Member {
-        offset,
-        bytes: content.consumed.unwrap_or(size - offset),
-        marks,
-        has_requests: content.lines().any(is_request),
-        problem: content.problem,
-    })
-}
-
-/// Where the next member begins, or the end of the file.
-fn find_member(file: &File, from: u64, size: u64) -> io::Result<u64> {
-    let mut block = vec![0; SEARCH_BYTES];
-    let mut offset = from;
-    while offset < size {
-        let count = file.read_at(&mut block, offset)?;
-        if let Some(found) = find_header(&block[..count]) {
-            return Ok(offset + found as u64);
-        }
-        if count < SEARCH_BYTES {
-            break;
-        }
-        // A header may begin at the end of the block.
-        offset += (SEARCH_BYTES - HEADER_BYTES) as u64;
-    }
-    Ok(size)
-}
-
-/// Decompresses the member that begins at an offset and has at most so many bytes.
-fn decompress(mut file: &File, offset: u64, bytes: u64) -> io::Result<MemberContent> {
-    file.seek(SeekFrom::Start(offset))?;
-    let mut decoder = GzDecoder::new(BufReader::new(file.take(bytes)));
-    let mut content = MemberContent::default();
-    let read = (&mut decoder)
-        .take(MAX_CONTENT_BYTES as u64 + 1)
-        .read_to_end(&mut content.bytes);
-    content.problem = match read {
-        Ok(_) if content.bytes.len() > MAX_CONTENT_BYTES => Some("it is too large"),
-        Ok(_) => {
-            let compressed = decoder.into_inner();
-            let left = compressed.buffer().len() as u64 + compressed.get_ref().limit();
-            content.consumed = Some(bytes - left);
-            None
-        }
-        Err(error) => Some(match error.kind() {
-            io::ErrorKind::UnexpectedEof => CUT_OFF,
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                "its compressed data or their checksum are wrong"
-            }
-            _ => return Err(error),
-        }),
     };
-    let bytes = content.bytes.iter().enumerate();
-    let ends = bytes.filter(|(_, byte)| **byte == b'\n');
-    content.ends = ends.map(|(end, _)| end).collect();
-    Ok(content)
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if let Some(name) = RingFileName::parse(&entry.file_name()) {
+            files.push((name, entry.path()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The value of a line, or why it has none.
+fn parse_line<T: DeserializeOwned>(line: Option<&[u8]>) -> Result<T, String> {
+    let line = line.ok_or("a line that its index names is missing")?;
+    serde_json::from_slice(line).map_err(|error| error.to_string())
+}
+
+/// A line that is a JSON object, without control characters; `None` for another one.
+fn printable_object(line: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    (is_object && !text.bytes().any(|byte| byte < b' ')).then(|| json::escape_controls(text))
 }

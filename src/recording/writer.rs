@@ -91,15 +91,17 @@ pub trait Recorder {
         mark: Option<SampleMark>,
     ) -> Result<AppendResult, RecordingWriteError>;
 
-    /// Appends a trigger and the lines of its requests; a recording without a ring keeps none.
+    /// Appends a trigger and the lines of its requests. Only a ring keeps them.
     ///
     /// # Errors
     /// If it cannot be written.
     fn append_trigger(
         &mut self,
-        trigger: TriggerRecord,
-        requests: &[u8],
-    ) -> Result<AppendResult, RecordingWriteError>;
+        _trigger: TriggerRecord,
+        _requests: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        Ok(AppendResult::Written)
+    }
 
     /// Completes the recording and waits until it is on the medium.
     ///
@@ -185,14 +187,6 @@ impl Recorder for FileRecorder {
             Err(error) if is_no_space(&error) => Ok(AppendResult::NoRoom),
             Err(error) => Err(failed(error)),
         }
-    }
-
-    fn append_trigger(
-        &mut self,
-        _: TriggerRecord,
-        _: &[u8],
-    ) -> Result<AppendResult, RecordingWriteError> {
-        Ok(AppendResult::Written)
     }
 
     fn end(&mut self) -> Result<(), RecordingWriteError> {

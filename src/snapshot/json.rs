@@ -196,9 +196,9 @@ mod tests {
 
     #[test]
     fn rounded_numbers_have_no_more_digits_than_their_unit() {
-        let mut live = snapshot(&[Some(0.123_456), Some(1234.567_8)]);
+        let mut live = snapshot(&[Some(0.123_456), Some(1_234.567_8)]);
         live.host.pressure_some = Some(0.123_456);
-        live.devices[0].read_await_ns = Some(1234.567_8);
+        live.devices[0].read_await_ns = Some(1_234.567_8);
         live.devices[0].busy = Some(1.0);
         let line = snapshot_line(&live).unwrap();
         for part in [
