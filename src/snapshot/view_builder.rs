@@ -273,6 +273,7 @@ fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use crate::probe::sample::ProbeNotice;
     use std::time::Duration;
 
     use super::*;
