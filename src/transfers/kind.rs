@@ -103,6 +103,15 @@ pub fn is_rate_limited(name: &[u8], arguments: &[u8]) -> bool {
     arguments.split(|byte| *byte == 0).any(is_option)
 }
 
+/// Whether programs of this kind write something else than what they read.
+#[must_use]
+pub fn transforms(kind: TransferKind) -> bool {
+    matches!(
+        kind,
+        TransferKind::Archive | TransferKind::Compress | TransferKind::Install
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

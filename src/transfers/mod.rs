@@ -22,6 +22,7 @@ mod pairing;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod transfer_file;
 pub mod view;
 pub mod waits;
 
@@ -32,7 +33,8 @@ use self::flow::{ProcessFlows, collect_flows};
 use self::job::FollowedJobs;
 use self::operation::FollowedOperations;
 use self::pairing::{End, ends_of};
-use self::transfer::{ProgressBasis, Transfer, TransferFile};
+use self::transfer::{ProgressBasis, Transfer};
+use self::transfer_file::TransferFile;
 use self::view::{Throttle, TransferView};
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;

@@ -1,24 +1,22 @@
 //! A tracked transfer of one file.
 
-use std::sync::Arc;
+mod destination;
+
 use std::time::Duration;
 
 use super::bottleneck::BottleneckTracker;
 use super::dd::DdArguments;
 use super::estimate::{Eta, RateEstimator, time_to_transfer};
 use super::flow::{Movement, counted_bytes, has_pipe, movement, read_bytes, written_bytes};
-use super::kind::{is_rate_limited, kind_of_program};
+use super::kind::{is_rate_limited, kind_of_program, transforms};
 use super::pages::DestinationPages;
-use super::pairing::End;
-use super::view::{TransferKind, TransferState, TransferView};
+use super::transfer_file::{TransferFile, holds_about};
+use super::view::{TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::file_locations::{FileLocation, location_of};
-use crate::probe::interval::{io_difference, open_file};
+use crate::probe::interval::io_difference;
 use crate::probe::process::closed_files::final_path;
-use crate::probe::sample::{
-    ClosedFile, FileKind, FollowedFile, OpenFile, ProcessIo, ProcessKey, ProcessSample,
-};
+use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
 
 /// A finished transfer is shown for this long.
 pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
@@ -38,77 +36,6 @@ const MAX_SEEKS_OF_WRITER: u32 = 2;
 /// An advance beyond what was read, by this many bytes and a quarter, contains holes: counters and
 /// offsets are not read at the same moment.
 const HOLE_SLACK: u64 = 1 << 20;
-/// Holes of less than this part of a file are no matter.
-const MIN_HOLE_DIVISOR: u64 = 16;
-/// A destination whose length follows the position of its source within this many bytes ...
-const MAX_LAG_BYTES: u64 = 8 << 20;
-/// ... or within this fraction of it holds a copy; otherwise it holds something else, such as a
-/// compressed archive.
-const MAX_LAG_DIVISOR: u64 = 10;
-
-/// An open file of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TransferFile {
-    pub(super) process: ProcessKey,
-    /// As in [`ProcessFlows`](super::flow::ProcessFlows).
-    family: u32,
-    descriptor: u32,
-    pub(super) location: FileLocation,
-    pub(super) inode: ((u32, u32), u64),
-    pub(super) path: Arc<[u8]>,
-}
-
-impl TransferFile {
-    pub(super) fn new(end: End<'_>) -> Self {
-        let file = end.flow.file;
-        Self {
-            process: end.process.process.identity.key(),
-            family: end.process.family,
-            descriptor: file.descriptor,
-            location: location_of(file),
-            inode: file.inode,
-            path: Arc::clone(&file.path),
-        }
-    }
-
-    /// Whether this is the same descriptor: a child that was forked for a part of the work has inherited
-    /// that of its parent, with one common offset (`dpkg-deb`).
-    pub(super) fn is(&self, end: End<'_>) -> bool {
-        let file = end.flow.file;
-        (self.family, self.descriptor, self.inode)
-            == (end.process.family, file.descriptor, file.inode)
-    }
-
-    /// The file for a look at its pages; `None` for a device, which is not opened.
-    pub(super) fn followed(&self) -> Option<FollowedFile> {
-        let FileLocation::FileSystem(_) = self.location else {
-            return None;
-        };
-        Some(FollowedFile {
-            id: self.inode,
-            path: Arc::clone(&self.path),
-            descriptor: Some((self.process.0, self.descriptor)),
-        })
-    }
-
-    /// The process that has it open, while it runs.
-    pub(super) fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
-        sample.process_with_key(self.process)
-    }
-
-    fn find_open<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {
-        open_file(self.find_process(sample)?, self.descriptor, self.inode)
-    }
-
-    /// The file as it was after it had been closed; `None` if it is still open or was not found.
-    fn find_closed(&self, sample: &SystemSample) -> Option<ClosedFile> {
-        let is_same = |file: &&ClosedFile| {
-            ((file.pid, file.start_ticks), file.inode) == (self.process, self.inode)
-        };
-        sample.closed_files.iter().find(is_same).copied()
-    }
-}
-
 /// What the progress is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgressBasis {
@@ -366,89 +293,6 @@ impl Transfer {
         }
     }
 
-    /// Bytes of the source's data, if it has holes that matter.
-    fn data_of_sparse_source(&self) -> Option<u64> {
-        let size = self.size?;
-        let data = self
-            .source_data
-            .filter(|data| *data < size - size / MIN_HOLE_DIVISOR);
-        data.filter(|_| self.source.is_some())
-    }
-
-    /// Bytes to transfer in total, without holes; `None` where more holes were skipped than the allocated
-    /// bytes of the source reveal, as with preallocation.
-    fn total_bytes(&self) -> Option<u64> {
-        let size = self.size?;
-        let data = self.data_of_sparse_source().unwrap_or(size);
-        let is_unexpected = self.skipped > size - data && self.skipped > size / MIN_HOLE_DIVISOR;
-        match self.basis {
-            ProgressBasis::IoCounters => None,
-            ProgressBasis::DestinationGrowth => Some(data),
-            ProgressBasis::Position if is_unexpected => None,
-            ProgressBasis::Position if self.skipped == 0 => Some(size),
-            ProgressBasis::Position => Some(data),
-        }
-    }
-
-    /// The position that the length and the allocated bytes of the destination stand for, and the bytes
-    /// that it took.
-    ///
-    /// A file with its full length from the start is measured by its allocated bytes. So is the copy
-    /// of a file with holes, in relation to the data of its source: programs leave the holes out. What is
-    /// allocated beyond the length is not written yet.
-    fn grown_position(&self, length: u64, allocated: u64) -> (u64, u64) {
-        let Some(size) = self.size else {
-            return (length, length);
-        };
-        let data = self.data_of_sparse_source();
-        let all = (size, data.unwrap_or(size));
-        if length >= size && !self.is_preallocated {
-            return all;
-        }
-        let held = allocated.min(length);
-        let Some(data) = data else {
-            let position = if length >= size {
-                held.min(size)
-            } else {
-                length
-            };
-            return (position, position);
-        };
-        if held < data {
-            return ((held as f64 / data as f64 * size as f64) as u64, held);
-        }
-        // All data has arrived, unless the copy has no holes.
-        if length >= size || length <= data + data / 10 {
-            all
-        } else {
-            (length, data)
-        }
-    }
-
-    /// Recognises a destination that got its full length before its data.
-    fn detect_preallocation(&mut self, destination: &OpenFile) {
-        let Some(size) = self.size else {
-            return;
-        };
-        let data = self.source_data.map_or(size, |data| data.min(size));
-        self.is_preallocated |= destination.kind == FileKind::Regular
-            && destination.size >= Some(size)
-            && destination.allocated_bytes < data / 2;
-    }
-
-    /// Records whether the destination holds a copy instead of, say, a compressed archive: about as many
-    /// bytes as were read.
-    fn recognise_copy(&mut self, destination: &OpenFile, read_position: u64) {
-        let length = destination.size.unwrap_or(0);
-        let held = length
-            .min(destination.allocated_bytes)
-            .max(destination.position);
-        let is_copied = self.basis == ProgressBasis::DestinationGrowth;
-        if !transforms(kind_of_program(self.command.as_bytes(), true, true)) {
-            self.is_plain_copy = Some(is_copied || holds_about(held, read_position));
-        }
-    }
-
     /// Records the end, with a last look at the destination.
     fn finish(&mut self, sample: &SystemSample) {
         let at = sample.boot_time;
@@ -609,14 +453,6 @@ impl Transfer {
     }
 }
 
-/// Whether programs of this kind write something else than what they read.
-fn transforms(kind: TransferKind) -> bool {
-    matches!(
-        kind,
-        TransferKind::Archive | TransferKind::Compress | TransferKind::Install
-    )
-}
-
 /// Whether the bytes between a position and the file's present one can be a hole, which programs skip.
 fn is_hole(before: u64, file: &OpenFile) -> bool {
     let (Some(size), Some(skipped)) = (file.size, file.position.checked_sub(before)) else {
@@ -625,9 +461,4 @@ fn is_hole(before: u64, file: &OpenFile) -> bool {
     file.kind == FileKind::Regular
         && file.position < size
         && skipped <= size.saturating_sub(file.allocated_bytes)
-}
-
-/// Whether a destination with this length holds what was read up to a position.
-fn holds_about(length: u64, position: u64) -> bool {
-    length.abs_diff(position) <= MAX_LAG_BYTES.max(position / MAX_LAG_DIVISOR)
 }

@@ -6,7 +6,7 @@
 # usage: operations.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
 #
 # Wanted: kernel modules raid1, dm-mirror, btrfs, ext4 with what they need; diskscope, mdadm, dmsetup, lvm,
-# mkfs.ext4, e2fsck, mkfs.btrfs, btrfs in the PATH. Prints one line for every check; its exit status is the number of
+# mkfs.ext4, mkfs.btrfs, btrfs in the PATH. Prints one line for every check; its exit status is the number of
 # those that failed.
 
 nvme=$1 scsi=$2
@@ -82,31 +82,6 @@ expect "its chunks" '"unit":"chunks"' /tmp/transfers
 wait
 cat /tmp/balance
 umount /tmp/point
-
-echo "== e2fsck"
-mkfs.ext4 -q -F -i 4096 -E lazy_itable_init=0 -O ^uninit_bg,^metadata_csum /dev/$scsi
-echo 3 >/proc/sys/vm/drop_caches
-e2fsck -f -n -C 3 /dev/$scsi 3>/tmp/progress >/tmp/log 2>&1 &
-watch_until "e2fsck with a report" '"kind":"fsck","command":"e2fsck"'
-expect "its position" '"work":{"done":[1-9][0-9]*,"total":10000,"unit":"basis-points"}' /tmp/transfers
-diskscope watch --interval 1s --count 1
-wait
-
-echo "== swapoff"
-mkswap /dev/$scsi >/tmp/log 2>&1 && swapon /dev/$scsi
-free=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
-mount -o remount,size=90% /tmp
-dd if=/dev/urandom of=/tmp/first bs=1M count=200 2>/dev/null
-dd if=/dev/urandom of=/tmp/second bs=1M count=$((free - 100)) 2>/dev/null
-rm /tmp/second
-cat /proc/swaps
-swapoff /dev/$scsi &
-watch_until "swapoff" '"kind":"swapoff","command":"swapoff"'
-diskscope watch --interval 1s --count 1
-kill %1 2>/dev/null
-wait
-swapoff /dev/$scsi
-rm -f /tmp/first
 
 echo "== unwritten bytes"
 mkfs.ext4 -q -F /dev/$scsi && mount /dev/$scsi /tmp/point

@@ -82,9 +82,9 @@ impl JobCounter {
             let process = process_with_id(processes, key.0);
             process.is_some_and(|process| process.identity.key() == *key)
         };
-        let ended = self.judged.extract_if(.., |key, _| !is_running(key));
-        let ended = ended.filter(|(_, judged)| judged.order.is_some());
-        let ended: Vec<ProcessKey> = ended.map(|(key, _)| key).collect();
+        let gone = self.judged.keys().filter(|key| !is_running(key));
+        let mut ended: Vec<ProcessKey> = gone.copied().collect();
+        ended.retain(|key| self.judged.remove(key).is_some_and(|it| it.order.is_some()));
         let Some(thread) = &self.thread else {
             return JobCounts::default();
         };

@@ -1,0 +1,94 @@
+//! How much there is to transfer, and what the length and the allocated bytes of the destination reveal.
+
+use super::{ProgressBasis, Transfer};
+use crate::probe::sample::{FileKind, OpenFile};
+use crate::transfers::kind::{kind_of_program, transforms};
+use crate::transfers::transfer_file::holds_about;
+
+/// Holes of less than this part of a file are no matter.
+const MIN_HOLE_DIVISOR: u64 = 16;
+
+impl Transfer {
+    /// Bytes of the source's data, if it has holes that matter.
+    fn data_of_sparse_source(&self) -> Option<u64> {
+        let size = self.size?;
+        let data = self
+            .source_data
+            .filter(|data| *data < size - size / MIN_HOLE_DIVISOR);
+        data.filter(|_| self.source.is_some())
+    }
+
+    /// Bytes to transfer in total, without holes; `None` where more holes were skipped than the allocated
+    /// bytes of the source reveal, as with preallocation.
+    pub(super) fn total_bytes(&self) -> Option<u64> {
+        let size = self.size?;
+        let data = self.data_of_sparse_source().unwrap_or(size);
+        let is_unexpected = self.skipped > size - data && self.skipped > size / MIN_HOLE_DIVISOR;
+        match self.basis {
+            ProgressBasis::IoCounters => None,
+            ProgressBasis::DestinationGrowth => Some(data),
+            ProgressBasis::Position if is_unexpected => None,
+            ProgressBasis::Position if self.skipped == 0 => Some(size),
+            ProgressBasis::Position => Some(data),
+        }
+    }
+
+    /// The position that the length and the allocated bytes of the destination stand for, and the bytes
+    /// that it took.
+    ///
+    /// A file with its full length from the start is measured by its allocated bytes. So is the copy
+    /// of a file with holes, in relation to the data of its source: programs leave the holes out. What is
+    /// allocated beyond the length is not written yet.
+    pub(super) fn grown_position(&self, length: u64, allocated: u64) -> (u64, u64) {
+        let Some(size) = self.size else {
+            return (length, length);
+        };
+        let data = self.data_of_sparse_source();
+        let all = (size, data.unwrap_or(size));
+        if length >= size && !self.is_preallocated {
+            return all;
+        }
+        let held = allocated.min(length);
+        let Some(data) = data else {
+            let position = if length >= size {
+                held.min(size)
+            } else {
+                length
+            };
+            return (position, position);
+        };
+        if held < data {
+            return ((held as f64 / data as f64 * size as f64) as u64, held);
+        }
+        // All data has arrived, unless the copy has no holes.
+        if length >= size || length <= data + data / 10 {
+            all
+        } else {
+            (length, data)
+        }
+    }
+
+    /// Recognises a destination that got its full length before its data.
+    pub(super) fn detect_preallocation(&mut self, destination: &OpenFile) {
+        let Some(size) = self.size else {
+            return;
+        };
+        let data = self.source_data.map_or(size, |data| data.min(size));
+        self.is_preallocated |= destination.kind == FileKind::Regular
+            && destination.size >= Some(size)
+            && destination.allocated_bytes < data / 2;
+    }
+
+    /// Records whether the destination holds a copy instead of, say, a compressed archive: about as many
+    /// bytes as were read.
+    pub(super) fn recognise_copy(&mut self, destination: &OpenFile, read_position: u64) {
+        let length = destination.size.unwrap_or(0);
+        let held = length
+            .min(destination.allocated_bytes)
+            .max(destination.position);
+        let is_copied = self.basis == ProgressBasis::DestinationGrowth;
+        if !transforms(kind_of_program(self.command.as_bytes(), true, true)) {
+            self.is_plain_copy = Some(is_copied || holds_about(held, read_position));
+        }
+    }
+}
