@@ -323,6 +323,8 @@ pub struct ExitRecord {
     /// What it has done since it was last sampled, without its ended children; all that it did if it never
     /// was.
     pub io: ProcessIo,
+    /// All that its threads did that ended since the last sample, since they began.
+    pub total_io: ProcessIo,
 }
 
 /// One thread of a process.

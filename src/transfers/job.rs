@@ -170,7 +170,9 @@ impl FollowedJob {
     fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
         let size = self.total_bytes();
         let mut records = now.exit_records.iter();
-        let record = records.find(|it| it.pid == self.key.0).map(|it| it.io);
+        let record = records
+            .find(|it| it.pid == self.key.0)
+            .map(|it| it.total_io);
         if let Some(position) = self.position(record) {
             let last = self.estimator.last_value().unwrap_or(0);
             self.estimator

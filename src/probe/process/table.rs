@@ -181,6 +181,7 @@ impl ProcessTable {
                 ..ExitRecord::default()
             });
             record.io = record.io.saturating_add(&rest);
+            record.total_io = record.total_io.saturating_add(&thread.io);
         }
         self.departed.clear();
         ended.into_values().collect()

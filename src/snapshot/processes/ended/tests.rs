@@ -35,6 +35,7 @@ fn record(pid: u32, parent: u32, name: &str, read: u64) -> ExitRecord {
         parent_pid: parent,
         name: name.as_bytes().to_vec(),
         io: io(read),
+        total_io: io(read),
     }
 }
 
