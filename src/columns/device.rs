@@ -79,6 +79,24 @@ const COLUMNS: &[Device] = &[
             Some(it.busy_ms as f64 / 1e3)
         })
         .shown(5, 0),
+    Device::new("discard_ios_per_s", "d/s", Unit::PerSecond, |it| {
+        it.discard_ios_per_s.into()
+    })
+    .help("discards completed; unknown before kernel 4.18")
+    .counted("discards", "", |it| Some(it.discards?.completed as f64))
+    .shown(5, 12),
+    Device::new("discard_bytes_per_s", "dMB/s", Unit::BytesPerSecond, |it| {
+        it.discard_bytes_per_s.into()
+    })
+    .help("bytes discarded")
+    .counted("discarded_bytes", "bytes", |it| bytes(&it.discards?))
+    .shown(6, 13),
+    Device::new("discard_await_ns", "d_await", Unit::Nanoseconds, |it| {
+        Value::mean(it.discard_await_ns, it.discard_ios_per_s)
+    })
+    .help("mean time of discards, from allocation to completion")
+    .counted("discard_time_seconds", "seconds", |it| time(&it.discards?))
+    .shown(7, 14),
     Device::new("flush_ios_per_s", "f/s", Unit::PerSecond, |it| {
         it.flush_ios_per_s.into()
     })
@@ -114,6 +132,12 @@ const COLUMNS: &[Device] = &[
     })
     .help("share of the writes that were merged into another request")
     .counted("writes_merged", "", |it| Some(it.writes.merged as f64))
+    .shown(5, TEXT_ONLY),
+    Device::new("discard_merged", "%drqm", Unit::Ratio, |it| {
+        Value::mean(it.discard_merged_fraction, it.discard_ios_per_s)
+    })
+    .help("share of the discards that were merged into another request")
+    .counted("discards_merged", "", |it| Some(it.discards?.merged as f64))
     .shown(5, TEXT_ONLY),
     Device::new("in_flight", "in_flight", Unit::Count, |it| count(it.in_flight))
         .help("requests in flight at the time of the sample")

@@ -95,6 +95,14 @@ fn set_discard_flush_rates(
     now: &DiskCounters,
     seconds: f64,
 ) {
+    if let (Some(before), Some(now)) = (&before.discards, &now.discards)
+        && let Some(discards) = RequestDelta::between(before, now)
+    {
+        view.discard_ios_per_s = Some(discards.completed / seconds);
+        view.discard_bytes_per_s = Some(discards.bytes / seconds);
+        view.discard_await_ns = discards.mean_await_ns();
+        view.discard_merged_fraction = ratio(discards.merged, discards.merged + discards.completed);
+    }
     if let (Some(before), Some(now)) = (before.flushes, now.flushes)
         && let Some(flushes) = counter_delta(before.completed, now.completed)
     {
@@ -243,6 +251,8 @@ mod tests {
         assert_close(view.write_merged_fraction, 0.0);
         assert_close(view.queue_size, 1.5);
         assert_close(view.busy, 0.75);
+        assert_close(view.discard_ios_per_s, 5.0);
+        assert_close(view.discard_await_ns, 2e6);
         assert_close(view.flush_ios_per_s, 1.0);
         assert_close(view.flush_await_ns, 5e6);
         assert_eq!(view.in_flight, Some(2));

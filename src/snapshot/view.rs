@@ -259,16 +259,13 @@ pub struct DeviceView {
     #[serde(rename = "write_merged")]
     pub write_merged_fraction: Option<f64>,
     /// Discards completed per second; `None` before kernel 4.18.
-    #[serde(skip)]
     pub discard_ios_per_s: Option<f64>,
     /// Bytes discarded per second; `None` before kernel 4.18.
-    #[serde(skip)]
     pub discard_bytes_per_s: Option<f64>,
     /// Mean time from allocation to completion of discards; `None` when none completed.
-    #[serde(skip)]
     pub discard_await_ns: Option<f64>,
     /// Fraction of the discards, 0 to 1, that were merged into another request.
-    #[serde(skip)]
+    #[serde(rename = "discard_merged")]
     pub discard_merged_fraction: Option<f64>,
     /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel does
     /// not count them for partitions.

@@ -38,12 +38,22 @@ fn parse_line(line: &[u8]) -> Option<DiskCounters> {
         in_flight: disk.in_progress,
         busy_ms: disk.time_in_progress,
         weighted_ms: disk.weighted_time_in_progress,
-        discards: None,
+        discards: discard_counters(&disk),
         flushes: disk
             .flushes
             .zip(disk.time_flushing)
             .map(|(completed, time_ms)| FlushCounters { completed, time_ms }),
         name: disk.name,
+    })
+}
+
+/// `None` where one of the four counters is missing.
+fn discard_counters(disk: &DiskStat) -> Option<RequestCounters> {
+    Some(RequestCounters {
+        completed: disk.discards?,
+        merged: disk.discards_merged?,
+        sectors: disk.sectors_discarded?,
+        time_ms: disk.time_discarding?,
     })
 }
 
@@ -68,6 +78,8 @@ mod tests {
 
         let fifteen = b"8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15";
         let disk = &parse(fifteen)[0];
+        assert_eq!(disk.discards.unwrap().completed, 12);
+        assert_eq!(disk.discards.unwrap().time_ms, 15);
         assert_eq!(disk.flushes, None);
 
         let twenty = b"8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20";
