@@ -21,7 +21,7 @@ const COLUMNS: &[Process] = &[
         Value::Number(f64::from(it.pid))
     })
     .help("process id")
-    .shown(8, 0),
+    .shown(9, 0),
     Process::text("user", "USER", |it| it.user.clone().into(), (8, 4, 4)),
     Process::new("read_bytes_per_s", "rMB/s", Unit::BytesPerSecond, |it| {
         it.read_bytes_per_s.into()
