@@ -8,10 +8,11 @@ use super::evidence::{Evidence, Metric};
 use crate::files::safe_text::SafeText;
 
 /// How serious a cause is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing; nothing is wrong.
+    #[default]
     Note,
     /// Somebody waits longer than necessary.
     Warning,
@@ -20,12 +21,13 @@ pub enum Severity {
 }
 
 /// How a cause was established.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// From requests, limits or messages that belong to it.
     Confirmed,
     /// From what happened at the same time.
+    #[default]
     Probable,
 }
 
@@ -143,7 +145,7 @@ impl Remedy {
 pub type CauseKey = (&'static str, Option<SafeText>);
 
 /// A cause, as the document has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cause {
     /// Stable identifier, such as `device-saturated`.
     pub code: &'static str,
@@ -185,18 +187,8 @@ impl Cause {
         Self {
             code,
             severity,
-            certainty: Certainty::Probable,
-            sentence: String::new(),
-            headline: String::new(),
-            evidence: Vec::new(),
-            culprits: Vec::new(),
-            victims: Vec::new(),
-            device: None,
-            file: None,
             since: since.clone(),
-            consequence_of: None,
-            stack: Vec::new(),
-            remedies: Vec::new(),
+            ..Self::default()
         }
     }
 

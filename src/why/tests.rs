@@ -595,7 +595,7 @@ fn limits_of_dirty_memory_are_only_lowered() {
         let found = commands(&scene.diagnosis(), "sysctl vm.dirty_background");
         let expected = limit.map(|bytes: u64| format!(" vm.dirty_bytes={bytes}"));
         let ends = expected.map(|end| found.iter().any(|line| line.ends_with(&end)));
-        assert_eq!(ends.unwrap_or(found.is_empty()), true, "{found:?}");
+        assert!(ends.unwrap_or(found.is_empty()), "{found:?}");
     }
 }
 
@@ -813,7 +813,7 @@ fn readers_that_are_gone_are_named_by_who_started_them() {
     }
     let cause = &diagnose(&window).unwrap().causes[0];
     let named: Vec<&str> = cause.victims.iter().map(|it| it.command.as_str()).collect();
-    assert_eq!(named, ["sh /usr/local/bin/index-files", "cat"]);
+    assert_eq!(named, ["sh /usr/local/bin/index-files"]);
     assert_eq!(cause.victims[0].pid, 50);
 }
 
@@ -1146,7 +1146,7 @@ fn open_file_on_a_served_file_system_does_not_make_it_the_one_that_is_waited_for
     assert!(!is_certain(&earlier, "/mnt/b"));
     // One that is mounted in another namespace, or not any more.
     window.facts.as_mut().unwrap().1.mounts.pop();
-    assert!(awaited(&window).0.ends_with("12.0 s.") || !is_certain(&window, "/mnt/b"));
+    assert!(!is_certain(&window, "/mnt/b"));
 }
 
 #[test]
@@ -1284,11 +1284,7 @@ fn work_that_waits_for_itself_is_explained_by_name() {
             "for sda, whose limit its own requests reach: 3.69 MB/s",
         ),
     ] {
-        assert!(
-            note(&scene).ends_with(expected) || note(&scene).contains(expected),
-            "{}",
-            note(&scene)
-        );
+        assert!(note(&scene).contains(expected), "{}", note(&scene));
     }
     let mut flushing = reader(0.9, 1e6);
     flushing.devices[0].flush_ios_per_s = Some(400.0);

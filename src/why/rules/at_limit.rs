@@ -2,10 +2,11 @@
 //! high I/O pressure and every task that is blocked for long are explained by name.
 
 use crate::stats::sorting::SortList as _;
+use crate::text::root_advice;
 use crate::units;
 use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
 use crate::why::blame::{Blame, SUFFERING, blame, parties};
-use crate::why::cause::{Cause, Remedy, Severity};
+use crate::why::cause::{Cause, Party, Remedy, Severity};
 use crate::why::device_load::{busiest_evidence, latency_text, prove_load};
 use crate::why::evidence::{BLOCKED, BLOCKED_FOR, DISKSTATS, Metric, THROUGHPUT, ns};
 use crate::why::parties::{name, program};
@@ -228,12 +229,13 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
         None => format!("{name} is probably at its limit, by processes that are not known: {load}"),
     };
     cause.sentence = format!("{}.", cause.headline);
-    cause.remedies.push(Remedy::advice(
-        "nobody else is seen to wait; with root's rights all processes are seen",
-    ));
+    cause.remedies.push(Remedy::advice(root_advice(
+        ": then all processes are seen",
+        "the device is the limit of this work; nobody else is seen to wait for it",
+    )));
     cause
 }
 
-fn name_with_pid(party: &crate::why::cause::Party) -> String {
+fn name_with_pid(party: &Party) -> String {
     format!("{} (pid {})", name(party), party.pid)
 }

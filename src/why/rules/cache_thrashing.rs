@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::files::safe_text::SafeText;
-use crate::snapshot::Snapshot;
-use crate::snapshot::view::{HostView, ProcessView};
+use crate::snapshot::view::HostView;
 use crate::stats::sorting::SortList as _;
 use crate::units;
 use crate::why::analysis::Analysis;
@@ -72,96 +70,42 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::Found(vec![cause])
 }
 
-/// Who reads, as it is named.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Reader {
-    /// A process, by its id.
-    Process(u32),
-    /// The processes of a program that are gone, and so is who started them.
-    Program(SafeText),
+/// Who reads most: it reads what it had before. A process that is gone at the end counts for the one that
+/// started it: nobody can do anything about the process itself.
+fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
+    let alive = analysis.last().processes.iter().filter(|it| !it.exited);
+    let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
+    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
+    let mut sums: BTreeMap<u32, ReaderSum> = BTreeMap::new();
+    for snapshot in &analysis.window.snapshots {
+        let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
+        let mut blocked: BTreeSet<u32> = BTreeSet::new();
+        for view in snapshot.processes.iter().filter(|it| it.tid == it.pid) {
+            let bytes = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
+            let mut named = [view.pid, view.parent_pid].into_iter();
+            let named = named.find(|pid| *pid > 1 && alive.contains(pid));
+            let Some(pid) = named.filter(|_| bytes > 0.0) else {
+                continue;
+            };
+            let sum = sums.entry(pid).or_default();
+            sum.bytes += bytes;
+            if view.state == Some('D') && blocked.insert(pid) {
+                sum.blocked += share;
+            }
+        }
+    }
+    let mut readers: Vec<(u32, ReaderSum)> = sums.into_iter().collect();
+    readers.sort_list_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
+    let most = readers.into_iter().take(MAX_READERS);
+    most.filter_map(|(pid, sum)| Some(analysis.process(pid)?.party(Some(sum.blocked))))
+        .collect()
 }
 
 /// What a reader did in the window.
 #[derive(Debug, Default)]
 struct ReaderSum {
-    /// The last process that was added up.
-    pid: u32,
-    unit: Option<SafeText>,
     /// Bytes read.
     bytes: f64,
     /// Fraction of the snapshots in which one of its processes was blocked.
     blocked: f64,
-}
-
-/// Who reads most: it reads what it had before. Processes that are gone at the end count for the one
-/// that started them: nobody can do anything about the process itself.
-fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
-    let alive = analysis.last().processes.iter().filter(|it| !it.exited);
-    let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
-    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
-    let mut sums: BTreeMap<Reader, ReaderSum> = BTreeMap::new();
-    for snapshot in &analysis.window.snapshots {
-        add_readers(snapshot, share, &alive, &mut sums);
-    }
-    let mut readers: Vec<(Reader, ReaderSum)> = sums.into_iter().collect();
-    readers.sort_list_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
-    readers.truncate(MAX_READERS);
-    readers
-        .into_iter()
-        .map(|(reader, sum)| party(analysis, reader, sum))
-        .collect()
-}
-
-/// Adds what the readers did in one snapshot, which is `share` of the window; `alive`: the processes
-/// of its end.
-fn add_readers(
-    snapshot: &Snapshot,
-    share: f64,
-    alive: &BTreeSet<u32>,
-    sums: &mut BTreeMap<Reader, ReaderSum>,
-) {
-    let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-    let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
-    let mut blocked: BTreeSet<Reader> = BTreeSet::new();
-    for view in whole {
-        let bytes = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
-        if bytes <= 0.0 {
-            continue;
-        }
-        let reader = reader_of(view, alive);
-        let sum = sums.entry(reader.clone()).or_default();
-        sum.bytes += bytes;
-        sum.pid = view.pid;
-        sum.unit = view.unit.clone().or(sum.unit.take());
-        if view.state == Some('D') && blocked.insert(reader) {
-            sum.blocked += share;
-        }
-    }
-}
-
-/// Whom a process counts for.
-fn reader_of(view: &ProcessView, alive: &BTreeSet<u32>) -> Reader {
-    match view.parent_pid {
-        _ if alive.contains(&view.pid) => Reader::Process(view.pid),
-        parent if parent > 1 && alive.contains(&parent) => Reader::Process(parent),
-        _ => {
-            let first = view.command.split(' ').next().unwrap_or_default();
-            Reader::Program(first.trim_matches(['[', ']']).into())
-        }
-    }
-}
-
-fn party(analysis: &Analysis<'_>, reader: Reader, sum: ReaderSum) -> Party {
-    let (pid, process, program) = match reader {
-        Reader::Process(pid) => (pid, analysis.process(pid), SafeText::default()),
-        Reader::Program(program) => (sum.pid, None, program),
-    };
-    Party {
-        pid,
-        command: process.map_or(program, |process| process.command.clone()),
-        unit: process
-            .and_then(|process| process.unit.clone())
-            .or(sum.unit),
-        share: Some(sum.blocked),
-    }
 }

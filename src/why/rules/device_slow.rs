@@ -45,8 +45,10 @@ fn is_slow(device: &DeviceSummary) -> bool {
     // The kernel adds the whole time of a request when it completes: the queue of an interval that is
     // shorter than its requests is too high, that of the window is not.
     let slow_intervals = device.fraction_of_intervals(|load| {
-        load.queue.min(device.queue) <= FEW_REQUESTS
-            && load.latency().is_some_and(|latency| latency >= slow)
+        let queue = load.queue.min(device.queue);
+        // A request that waits for another one takes the time of both.
+        let is_slow = |latency: f64| latency >= slow * queue.max(1.0);
+        queue <= FEW_REQUESTS && load.latency().is_some_and(is_slow)
     });
     let (mut requests, mut time) = (0.0, 0.0);
     for load in &device.intervals {

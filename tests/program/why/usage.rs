@@ -52,8 +52,9 @@ fn text_fits_80_columns_except_commands() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("watched until"), "{text}");
     let long = text.lines().filter(|line| line.chars().count() > 80);
+    // A command stays whole.
     let long: Vec<_> = long
-        .filter(|line| !line.trim_start().starts_with("do "))
+        .filter(|line| !line.starts_with(&" ".repeat(17)))
         .collect();
     assert!(long.is_empty(), "{long:?}");
 }
