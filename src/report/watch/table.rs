@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::columns::{Column, Entity, TEXT_ONLY, Value};
 
 /// What a column that takes the rest of the line has at least, where other columns can go.
-const MIN_REST_WIDTH: usize = 38;
+const MIN_REST_WIDTH: usize = 37;
 
 /// A heading and a line per row, each with its line end, in at most `width` terminal columns; without a
 /// limit every column is there and nothing is cut. `last_heading` stands over the last column.
