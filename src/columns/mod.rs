@@ -77,6 +77,8 @@ pub struct Column<E: Entity> {
     pub in_json: bool,
     /// The kernel's counter behind it.
     pub counter: Option<Counter<E>>,
+    /// Whether its texts end below each other, as numbers do.
+    ends_right: bool,
 }
 
 impl<E: Entity> Column<E> {
@@ -100,6 +102,7 @@ impl<E: Entity> Column<E> {
             aliases: &[],
             in_json: true,
             counter: None,
+            ends_right: false,
         }
     }
 
@@ -140,6 +143,13 @@ impl<E: Entity> Column<E> {
         self
     }
 
+    /// The same, its texts aligned as numbers are.
+    #[must_use]
+    pub const fn right(mut self) -> Self {
+        self.ends_right = true;
+        self
+    }
+
     /// The same, derived from what the JSON has.
     #[must_use]
     pub const fn derived(mut self) -> Self {
@@ -172,6 +182,12 @@ impl<E: Entity> Column<E> {
     #[must_use]
     pub fn is_number(&self) -> bool {
         self.unit != Unit::Text
+    }
+
+    /// Whether its values end below each other.
+    #[must_use]
+    pub fn is_right_aligned(&self) -> bool {
+        self.is_number() || self.ends_right
     }
 
     /// Whether its end says more than its beginning.

@@ -9,8 +9,8 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::view::ProcessView;
 use crate::units::Unit;
 
-/// Processes that are told apart at most; the totals of later ones are unknown.
-const MAX_PROCESSES: usize = 100_000;
+/// Processes that are remembered; beyond it those go that no snapshot has shown for the longest time.
+const MAX_PROCESSES: usize = 8192;
 
 /// A process, or with `false` its ended children: process id, start, whether it is the process itself.
 type Source = (u32, u64, bool);
@@ -21,6 +21,8 @@ struct SourceTotal {
     program: usize,
     read: u64,
     written: u64,
+    /// Number of the snapshot that showed it last.
+    seen: u64,
 }
 
 /// What a program has done.
@@ -80,22 +82,37 @@ pub struct ProgramTotals {
     programs: Vec<ProgramTotal>,
     indices: HashMap<SafeText, usize>,
     sources: HashMap<Source, SourceTotal>,
-    /// Whether there were more than [`MAX_PROCESSES`].
-    is_incomplete: bool,
+    snapshots: u64,
 }
 
 impl ProgramTotals {
     /// Adds the I/O of a snapshot; each is given once, in order.
     pub fn add(&mut self, live: &Snapshot) {
+        self.snapshots += 1;
+        let seconds = live.interval.map_or(0.0, |it| it.as_secs_f64());
         for process in &live.processes {
             let is_whole = process.tid == process.pid && !process.exited;
             if is_whole || process.is_ended_children() {
-                self.add_process(process, is_whole);
+                self.add_process(process, is_whole, seconds);
             }
         }
+        self.forget_the_oldest();
     }
 
-    fn add_process(&mut self, process: &ProcessView, is_whole: bool) {
+    fn forget_the_oldest(&mut self) {
+        if self.sources.len() <= MAX_PROCESSES {
+            return;
+        }
+        let mut seen: Vec<u64> = self.sources.values().map(|it| it.seen).collect();
+        // Half of them, so that the next snapshots need not do it again.
+        let (_, middle, _) = seen.select_nth_unstable(MAX_PROCESSES / 2);
+        let oldest = *middle;
+        let now = self.snapshots;
+        self.sources
+            .retain(|_, it| it.seen > oldest || it.seen == now);
+    }
+
+    fn add_process(&mut self, process: &ProcessView, is_whole: bool, seconds: f64) {
         let (Some(read), Some(written)) = (
             process.read_accumulated_bytes,
             process.write_accumulated_bytes,
@@ -107,16 +124,20 @@ impl ProgramTotals {
         if read + written == 0 && !is_known {
             return;
         }
-        if !is_known && self.sources.len() >= MAX_PROCESSES {
-            self.is_incomplete = true;
-            return;
-        }
         let program = self.program(process, is_whole);
-        let known = self.sources.entry(source).or_insert(SourceTotal {
+        // One that was forgotten has been counted up to this interval.
+        let before = |all: u64, rate: Option<f64>| {
+            let in_interval = rate.map(|rate| (rate * seconds).round() as u64);
+            in_interval.map_or(0, |it| all.saturating_sub(it))
+        };
+        let snapshot = self.snapshots;
+        let known = self.sources.entry(source).or_insert_with(|| SourceTotal {
             program,
-            read: 0,
-            written: 0,
+            read: before(read, process.read_bytes_per_s),
+            written: before(written, process.write_bytes_per_s),
+            seen: snapshot,
         });
+        known.seen = snapshot;
         // Each child that ends belongs to its own program, a process to the one of its first sample.
         let index = if is_whole { known.program } else { program };
         let total = &mut self.programs[index];
@@ -163,12 +184,6 @@ impl ProgramTotals {
         let mut programs: Vec<_> = self.programs.iter().filter(|it| bytes(it) > 0).collect();
         programs.sort_by_key(|it| std::cmp::Reverse(bytes(it)));
         programs
-    }
-
-    /// Whether there were so many processes that the totals lack some.
-    #[must_use]
-    pub fn is_incomplete(&self) -> bool {
-        self.is_incomplete
     }
 }
 

@@ -30,7 +30,9 @@ const COLUMNS: &[Transfer] = &[
     })
     .help("rate, smoothed")
     .shown(5, 0),
-    Transfer::text("time_left", "ETA", time_left, (8, 0, 0)).derived(),
+    Transfer::text("time_left", "ETA", time_left, (8, 0, 0))
+        .right()
+        .derived(),
     Transfer::text("range", "(range)", |it| range(it).into(), (15, 2, 4)).derived(),
     Transfer::new("interval_rate_bytes_per_s", "now MB/s", Unit::BytesPerSecond, |it| {
         it.interval_rate_bytes_per_s.into()
@@ -61,15 +63,14 @@ fn progress(transfer: &TransferView) -> Option<f64> {
     Some((share * 100.0).floor() / 100.0)
 }
 
-/// The time left, or why there is none.
+/// The time left, or how it is over.
 fn time_left(transfer: &TransferView) -> Value {
     let word = match (transfer.state, transfer.eta) {
         (TransferState::Finished, _) => "finished".to_owned(),
         (TransferState::Ended | TransferState::Closed, _) => "ended".to_owned(),
         (TransferState::Stalled, _) => "stalled".to_owned(),
-        (TransferState::UnknownPosition, None) => "no position".to_owned(),
         (_, Some(eta)) => units::format_wait(eta),
-        (TransferState::Moving, None) => return Value::Unknown,
+        (TransferState::Moving | TransferState::UnknownPosition, None) => return Value::Unknown,
     };
     word.into()
 }

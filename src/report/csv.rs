@@ -114,15 +114,20 @@ impl CsvTable {
 /// The heading of the rows of [`csv_row`], with its line end; `first` are columns before it.
 #[must_use]
 pub fn csv_heading<E: Entity>(first: &[&str]) -> String {
-    let keys = E::COLUMNS.iter().map(|column| column.key);
+    let keys = csv_columns::<E>().map(|column| column.key);
     let fields: Vec<&str> = first.iter().copied().chain(keys).collect();
     fields.join(",") + "\n"
+}
+
+/// The columns that the JSON has.
+fn csv_columns<E: Entity>() -> impl Iterator<Item = &'static columns::Column<E>> {
+    E::COLUMNS.iter().filter(|column| column.in_json)
 }
 
 /// All columns of a row, unrounded, in the unit of the JSON; `first` are the values before them.
 #[must_use]
 pub fn csv_row<E: Entity>(first: &[&str], row: &E) -> String {
-    let values = E::COLUMNS.iter().map(|column| match (column.get)(row) {
+    let values = csv_columns::<E>().map(|column| match (column.get)(row) {
         columns::Value::Unknown | columns::Value::Absent => String::new(),
         columns::Value::Number(number) => number.to_string(),
         columns::Value::Text(text) => quoted(&text),

@@ -99,11 +99,7 @@ pub fn program_totals_text(totals: &ProgramTotals, width: Option<usize>) -> Stri
     }
     let shown: &[&ProgramTotal] = &programs[..programs.len().min(MAX_PROGRAMS)];
     let heading = format!("PROGRAM ({} since the first sample)", programs.len());
-    let mut text = table_text(shown, width, Some(&heading));
-    if totals.is_incomplete() {
-        text += "incomplete: too many processes did I/O to tell them all apart\n";
-    }
-    text
+    table_text(shown, width, Some(&heading))
 }
 
 /// Time, host, load; then pressure, dirty memory and swap traffic.

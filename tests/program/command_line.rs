@@ -713,7 +713,10 @@ fn watch_writes_every_format() {
     let written = watch(&["--format", "csv", "-o", file]);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
     let rows = std::fs::read_to_string(file).unwrap();
-    assert!(rows.starts_with("time,name,read_ios_per_s,"), "{rows}");
+    assert!(
+        rows.starts_with("time,name,label,read_ios_per_s,"),
+        "{rows}"
+    );
     let exposition = stdout(&watch(&["--format", "openmetrics"]));
     assert!(exposition.ends_with("# EOF\n"), "{exposition}");
     for name in names {

@@ -121,7 +121,7 @@ fn line<E: Entity>(
             _ => cell,
         };
         let blanks = " ".repeat(fitted.width.saturating_sub(display_width(&cell)));
-        match fitted.column.is_number() {
+        match fitted.column.is_right_aligned() {
             true => line.extend([blanks.as_str(), &cell]),
             false => line.extend([cell.as_str(), &blanks]),
         }

@@ -87,7 +87,7 @@ impl TableColumn {
             unit,
             min_width: column.width,
             extra_width: column.grow,
-            right_aligned: column.is_number(),
+            right_aligned: column.is_right_aligned(),
             drop_rank: match column.is_in_tables() {
                 true => column.rank,
                 false => 0,

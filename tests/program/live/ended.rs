@@ -223,9 +223,9 @@ fn text_of_watch_ends_with_the_totals_of_programs_that_have_ended() {
     let shell = Command::new("sh")
         .args([
             "-c",
-            "read go; dd if=\"$0\" of=/dev/null bs=1M iflag=direct; read end",
+            "read go; \"$1\" if=\"$0\" of=/dev/null bs=1M iflag=direct; read end",
         ])
-        .arg(path_text(&source))
+        .args([path_text(&source), path_text(&program)])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
