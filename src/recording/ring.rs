@@ -107,12 +107,13 @@ impl RingRecorder {
         if !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&size) {
             return Err(RecordingWriteError::RingSize(size));
         }
-        let around = path
-            .parent()
-            .filter(|around| !around.as_os_str().is_empty());
-        let name = path.file_name().unwrap_or_default();
-        let directory =
-            PrivateDirectory::create(around.unwrap_or(Path::new(".")), Path::new(name))?;
+        // A name such as "." has no parent of its own.
+        let whole = std::path::absolute(path).map_err(|error| io_failure(path, "find", error))?;
+        let (Some(around), Some(name)) = (whole.parent(), whole.file_name()) else {
+            let error = std::io::ErrorKind::InvalidInput.into();
+            return Err(io_failure(path, "make a ring of", error));
+        };
+        let directory = PrivateDirectory::create(around, Path::new(name))?;
         // Until the descriptor is closed.
         match flock(directory.as_fd(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}

@@ -100,12 +100,15 @@ fn files_that_are_read_one_after_the_other_are_one_job() {
         file.set_len(256 * MIB).unwrap();
     }
     let mut sampler = LiveSampler::start();
-    let child = start(directory.path(), "exec sha256sum a b c d");
-    let is_job = |it: &TransferView| it.pid == Some(child.0.id()) && it.files_total == Some(4);
+    let mut child = start(directory.path(), "exec sha256sum a b c d");
+    let pid = child.0.id();
+    let is_job = |it: &TransferView| it.pid == Some(pid) && it.files_total == Some(4);
     let job = sampler.find_transfer(|it| is_job(it) && it.eta.is_some());
     assert_eq!(job.size_bytes, Some(1024 * MIB));
     let second = sampler.find_transfer(|it| is_job(it) && it.position_bytes > Some(300 * MIB));
     assert_eq!(second.state, TransferState::Moving);
+    // As a shell does: until then it is there.
+    child.0.wait().unwrap();
     let over = sampler.find_transfer(|it| is_job(it) && it.state.is_over());
     assert_ne!(over.state, TransferState::Ended, "{over:?}");
 }

@@ -88,7 +88,7 @@ pub fn hostile_session(text: &str) -> Value {
 pub fn hostile_view(text: &str) -> Value {
     let process = serde_json::json!({
         "pid": 1, "tid": 1, "user": "root", "command": "cp", "priority": "be/4",
-        "blocked_in": "io_schedule", "devices": ["sda"], "write_bytes_per_s": 1e6,
+        "blocked_in": "io_schedule", "devices": [{ "name": "sda" }], "write_bytes_per_s": 1e6,
         "read_bytes_per_s": 1e6, "io_wait": 0.5
     });
     let transfer = serde_json::json!({
