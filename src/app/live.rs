@@ -60,7 +60,7 @@ pub struct LiveState {
     pub device_order: DeviceOrder,
     /// Columns of the processes that are drawn.
     pub process_columns: DrawnColumns,
-    /// Columns of the devices that are drawn, as indices in [`DeviceColumn::ALL`].
+    /// Columns of the devices that are drawn, as indices in the table of columns.
     pub device_columns: DrawnColumns,
     ranking: RowRanking<(u32, u32)>,
     /// Text that a process must contain.

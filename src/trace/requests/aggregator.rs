@@ -101,7 +101,7 @@ pub struct RequestsView {
     pub scatter: Vec<ScatterPoint>,
     /// The latest requests, the newest first.
     pub latest_requests: Vec<TracedRequest>,
-    /// Their seek distances in bytes, in the same order (see [`seek_distances`]).
+    /// Their seek distances in bytes, in the same order (see `seek_distances`).
     pub seek_distances: Vec<Option<i64>>,
 }
 
