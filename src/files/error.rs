@@ -111,12 +111,6 @@ impl FileError {
         self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether others control the path, so that this program has stored nothing there.
-    #[must_use]
-    pub fn is_untrusted(&self) -> bool {
-        matches!(self, Self::Untrusted(..))
-    }
-
     /// Whether the name exists already.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {

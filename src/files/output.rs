@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use rand::Rng as _;
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags,
-    Uid, accessat, fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with,
-    statat, statx, unlinkat,
+    Access, AtFlags, Gid, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Uid, accessat,
+    fchmod, fchown, fstat, fstatvfs, listxattr, openat, renameat, renameat_with, statat, statx,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::error::{FileError, kind_name};
+use super::error::FileError;
 use super::file_id::FileId;
 use super::path::{self, Entry, FoundPath, has_access_list, is_shared, own_path};
 
@@ -269,29 +269,6 @@ pub fn replace_file(path: &Path, id: FileId, bytes: &[u8]) -> Result<(), FileErr
     let file = NamedFile::new(path, found);
     file.check_writable()?;
     file.replace(bytes, NewFileAccess::Private)
-}
-
-/// Opens an existing regular file of this user for reading and writing.
-///
-/// # Errors
-/// When it is no such file, or when it cannot be opened.
-pub fn open_own(path: &Path) -> Result<File, FileError> {
-    let failed = |error| FileError::io("open", path, error);
-    let found = path::find(path)?;
-    let entry = found.entry.as_ref().ok_or_else(|| failed(Errno::NOENT))?;
-    let kind = entry.file_type();
-    if kind != FileType::RegularFile {
-        return Err(FileError::WrongKind(path.to_owned(), kind_name(kind)));
-    }
-    let owner = entry.stat.st_uid;
-    if owner != geteuid().as_raw() {
-        let reason = format!("it belongs to user {owner}, who could read what is written to it");
-        return Err(FileError::Untrusted(path.to_owned(), reason));
-    }
-    // The file that was examined: to open another one, such as a watchdog, may have an effect.
-    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(CWD, own_path(&entry.descriptor), flags, Mode::empty());
-    file.map(File::from).map_err(failed)
 }
 
 /// Removes a file that was created under this name, unless the name belongs to another file by now.

@@ -7,7 +7,6 @@ use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::app::text::EditableText;
-use crate::columns::command::without_program_directory;
 use crate::tui::theme::{StyleRole, Theme};
 
 /// A text at the right end of a row. Only the text has the style: that of a line would also apply to
@@ -55,16 +54,6 @@ pub fn cut_start(text: &str, width: u16, theme: Theme) -> String {
         kept.insert(0, theme.glyphs().ellipsis);
     }
     kept
-}
-
-/// The command line, where it is wider than `width` columns without the directory of its program,
-/// and then truncated at its end.
-#[must_use]
-pub fn cut_command(command: &str, width: u16, theme: Theme) -> String {
-    if command.width() <= usize::from(width) {
-        return command.to_owned();
-    }
-    cut_end(&without_program_directory(command), width, theme)
 }
 
 /// As many of these characters as fit, each measured alone.
@@ -160,19 +149,6 @@ mod tests {
         ] {
             assert_eq!(grouped_thousands(number), text);
         }
-    }
-
-    #[test]
-    fn cut_command_leaves_the_directory_of_the_program_out_first() {
-        let theme = Theme::FULL;
-        let cut = |text: &str, width| cut_command(text, width, theme);
-        let long = "/usr/lib/postgresql/15/bin/postgres -D /srv/data";
-        assert_eq!(cut(long, 60), long);
-        assert_eq!(cut(long, 30), "postgres -D /srv/data");
-        assert_eq!(cut(long, 12), "postgres -D…");
-        assert_eq!(cut("[kworker/u8:3-events]", 12), "[kworker/u8…");
-        assert_eq!(cut("tar -C /srv/data -cf x", 12), "tar -C /srv…");
-        assert_eq!(cut("/ x", 1), "…");
     }
 
     #[test]
