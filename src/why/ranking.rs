@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::analysis::Analysis;
 use super::cause::{Cause, Diagnosis, Severity};
+use super::device_load::busiest_evidence;
 use super::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE};
 use super::rule::Examination;
 use super::rules::RULES;
@@ -38,7 +39,14 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
     if window.process_numbers == ProcessNumbers::Other {
         diagnosis.remove_process_remedies();
     }
+    let is_found = |causes: &[Cause]| causes.iter().any(|it| it.code == AT_LIMIT);
+    let was_found = is_found(&diagnosis.causes);
     drop_explained(&mut diagnosis.causes);
+    if was_found && !is_found(&diagnosis.causes) {
+        // What limits the work is said by another cause: each code is in one of the three lists.
+        let evidence = busiest_evidence(&analysis);
+        diagnosis.ruled_out.push((AT_LIMIT, evidence));
+    }
     mark_consequences(&analysis, &mut diagnosis.causes);
     sort(&mut diagnosis.causes);
     Some(diagnosis)

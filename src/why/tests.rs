@@ -135,8 +135,17 @@ impl Scene {
         }
     }
 
+    /// The diagnosis, in which each rule has an answer.
     fn diagnosis(&self) -> Diagnosis {
-        diagnose(&self.window()).unwrap()
+        let diagnosis = diagnose(&self.window()).unwrap();
+        for rule in &rules::RULES {
+            let found = diagnosis.causes.iter().map(|it| it.code);
+            let ruled_out = diagnosis.ruled_out.iter().map(|(code, _)| *code);
+            let not_examined = diagnosis.not_examined.iter().map(|(code, _)| *code);
+            let mut answered = found.chain(ruled_out).chain(not_examined);
+            assert!(answered.any(|code| code == rule.code), "{}", rule.code);
+        }
+        diagnosis
     }
 
     fn codes(&self) -> Vec<&str> {
