@@ -10,8 +10,8 @@ use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
@@ -187,10 +187,6 @@ impl Benchmark for CompressionBenchmark {
         )?;
         set_results(bench, base_plan.seed);
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::bench::framework::variants::{
     LATENCY_COLUMNS, PassHook, VARIANT_METRICS, Variant, VariantTotal,
 };
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast,
+    ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{
@@ -208,10 +208,6 @@ impl Benchmark for ReadModifyWriteCost {
             set_penalty(bench, &rounds, &variants, metric, [full, partial]);
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -8,8 +8,7 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, NoHook, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
-    RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
@@ -132,10 +131,6 @@ impl Benchmark for WriteCacheBenchmark {
             }
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

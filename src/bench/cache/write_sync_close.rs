@@ -21,8 +21,8 @@ use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
@@ -164,10 +164,6 @@ impl Benchmark for WriteSyncCloseBenchmark {
             bench.set_check(files_truncated_by_limit(&cut));
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, Keyword,
-    Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
+    ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
@@ -247,10 +247,6 @@ impl Benchmark for QuartetSuite {
             bench.set_check(evidence);
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description,
-    FioGap, FioJob, Forecast, ParameterSet, RunContext, RunTime,
+    Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
@@ -520,10 +520,6 @@ impl Benchmark for SurveySuite {
             }));
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 
