@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::drive::identity;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
-use crate::trace::events::{CaptureSettings, Event, EventKind, PreparedTrace, TraceError};
+use crate::trace::events::{CaptureSettings, Event, EventKind, EventRecorder, TraceError};
 use crate::trace::partitions::drives_of_partitions;
 use crate::trace::requests::{RequestMatcher, TracedRequest};
 
@@ -20,7 +20,7 @@ const MAX_BUFFER_KIB: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct RetainedRequestTrace {
     roots: SysPaths,
-    trace: PreparedTrace,
+    recorder: EventRecorder,
     /// Start of the recording, or of its continuation, on the events' clock.
     recording_since: u64,
 }
@@ -61,11 +61,11 @@ impl RetainedRequestTrace {
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let buffer = (TOTAL_BUFFER_KIB / processors).clamp(MIN_BUFFER_KIB, MAX_BUFFER_KIB);
-        let trace = PreparedTrace::new(roots, &CaptureSettings::default(), buffer as u32)?;
-        trace.instance.set_overwrite()?;
+        let recorder = EventRecorder::new(roots, &CaptureSettings::default(), buffer as u32)?;
+        recorder.set_overwrite()?;
         Ok(Self {
-            recording_since: trace.start_recording()?,
-            trace,
+            recording_since: recorder.start()?,
+            recorder,
             roots: roots.clone(),
         })
     }
@@ -75,16 +75,15 @@ impl RetainedRequestTrace {
     /// # Errors
     /// When the kernel refuses.
     pub fn take(&mut self, wanted: WantedRequests) -> Result<RetainedRequests, TraceError> {
-        let trace = &mut self.trace;
-        trace.instance.disable_events(&trace.events)?;
-        let read = trace.reader.read_events();
-        let dropped_events = trace.reader.dropped_events();
+        self.recorder.stop()?;
+        let read = self.recorder.read();
+        let dropped_events = self.recorder.reader.dropped_events();
         let since = self.recording_since;
-        self.recording_since = trace.start_recording()?;
-        read.map_err(|error| trace.instance.read_error(error))?;
+        self.recording_since = self.recorder.start()?;
+        read?;
         let devices = identity::list_block_devices(&self.roots);
         let matcher = RequestMatcher::new(drives_of_partitions(&devices));
-        let found = trace.reader.deliver(None, |events| {
+        let found = self.recorder.reader.deliver(None, |events| {
             match_retained(events, since, matcher, wanted)
         });
         let names = devices

@@ -13,7 +13,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use diskscope::roots::SysPaths;
-use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{HotFileView, HotFilesView};
 use diskscope::trace::hot_files::{FileTrace, RecordedTime};
@@ -221,10 +220,8 @@ fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)
         .map(|(path, bytes)| (path.file_name(), bytes))
         .collect();
     assert_eq!(view.events_lost, 0);
-    // What a thread of btrfs submits that computes checksums is unknown: what the kernel writes back later.
-    let may_be_unknown = if kind == "btrfs" { total / 5 } else { 0 };
     assert!(
-        (right + view.unknown_bytes.min(may_be_unknown)) * 100 >= total * 95,
+        right * 100 >= total * 95,
         "{kind}: {right} of {total} bytes are right: {details:?} {view:#?}"
     );
     assert!(
@@ -252,7 +249,7 @@ fn hot_files_of_ext4_get_their_bytes() {
         hot_file(&view, &directory.join("direct4")).via,
         Some(Access::Direct)
     );
-    assert!(view.journal_bytes > 0);
+    assert!(view.metadata_bytes > 0, "the journal, too");
     let synced = directory.join("synced4");
     let is_of_file = |path: Option<&str>| path.map(Path::new) == Some(&*synced);
     let sync = view.syncs.iter().find(|sync| {
@@ -260,15 +257,8 @@ fn hot_files_of_ext4_get_their_bytes() {
         sync.process.command.as_str() == "dd" && is_of_file(file)
     });
     let sync = sync.unwrap_or_else(|| panic!("{:#?}", view.syncs));
-    assert_eq!((sync.call, sync.count), (SyncCall::Fsync, 1));
+    assert_eq!((sync.call, sync.count), ("fsync", 1));
     assert!(sync.max_ns.is_some_and(|slowest| slowest > 0));
-    let share = sync.journal_fraction.unwrap();
-    assert!(share > 0.0 && share <= 1.0, "{share}");
-    let journal = view
-        .journals
-        .iter()
-        .find(|journal| Path::new(journal.mount_point.as_str()) == directory);
-    assert!(journal.is_some_and(|journal| !journal.who.is_empty()));
 }
 
 #[test]
@@ -280,11 +270,6 @@ fn hot_files_of_xfs_get_their_bytes() {
         hot_file(&view, &directory.join("direct4")).via,
         Some(Access::Direct)
     );
-}
-
-#[test]
-fn hot_files_of_btrfs_get_their_bytes() {
-    check("btrfs", Requirement::Btrfs);
 }
 
 /// Writes a file again and again through one descriptor, and reads it with direct I/O through another one.

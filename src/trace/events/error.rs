@@ -29,7 +29,7 @@ pub enum TraceError {
         what: String,
     },
     /// Another error.
-    #[error("single requests: cannot {tried} {}: {source}", path.display())]
+    #[error("single requests: {tried} {} failed: {source}", path.display())]
     Io {
         /// The attempted operation.
         tried: &'static str,

@@ -36,24 +36,26 @@ pub(crate) struct RingReader {
 }
 
 impl RingReader {
-    /// Opens the buffers below these directories.
+    /// Opens the buffers of the processors, which have a directory each in this one.
     pub(super) fn open(
-        processors: &[PathBuf],
+        per_cpu: &Path,
         decoder: EventDecoder,
         format: PageFormat,
         names: ThreadNames,
     ) -> Result<Self, TraceError> {
-        let open = |directory: &PathBuf| {
-            let path = directory.join("trace_pipe_raw");
-            let options = fs::OpenOptions::new()
-                .read(true)
-                .custom_flags(libc::O_NONBLOCK)
-                .open(&path);
-            let file = options.map_err(TraceError::from_io_error("opening", &path))?;
-            Ok((file, directory.join("stats")))
-        };
+        let mut buffers = Vec::new();
+        let processors = fs::read_dir(per_cpu);
+        let processors = processors.map_err(TraceError::from_io_error("listing", per_cpu))?;
+        for processor in processors.flatten() {
+            let path = processor.path().join("trace_pipe_raw");
+            let mut options = fs::OpenOptions::new();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            let file = options.open(&path);
+            let file = file.map_err(TraceError::from_io_error("opening", &path))?;
+            buffers.push((file, processor.path().join("stats")));
+        }
         Ok(Self {
-            buffers: processors.iter().map(open).collect::<Result<_, _>>()?,
+            buffers,
             decoder,
             page: vec![0; format.size()],
             format,
@@ -63,16 +65,20 @@ impl RingReader {
         })
     }
 
-    /// Reads all available events. Returns the number of events read.
+    /// Reads all available events.
     ///
     /// # Errors
     /// When the kernel refuses further reads.
-    pub(crate) fn read_events(&mut self) -> io::Result<usize> {
-        let before = self.events.len();
+    pub(super) fn read_events(&mut self) -> io::Result<()> {
         for index in 0..self.buffers.len() {
             while self.read_page(index)? {}
         }
-        Ok(self.events.len() - before)
+        Ok(())
+    }
+
+    /// Number of events that were read and not delivered.
+    pub(super) fn waiting(&self) -> usize {
+        self.events.len()
     }
 
     /// Reads a page of one processor; returns false when there is none.
