@@ -1,6 +1,6 @@
 //! Traces requests: passes the events of a capture through the matcher.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -76,12 +76,6 @@ impl TraceScope {
             devices: std::iter::once(whole.number).chain(parts).collect(),
             sector_range,
         })
-    }
-
-    /// Names of the devices in the scope by device number.
-    #[must_use]
-    pub fn device_names(&self) -> BTreeMap<DeviceNumber, String> {
-        BTreeMap::from([(self.drive, self.drive_name.clone())])
     }
 
     /// Whether a request belongs to the scope.
