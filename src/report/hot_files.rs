@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::watch::table::table_text;
-use crate::trace::hot_files::view::{HotFilesView, NotRecorded, UnknownReason};
+use crate::trace::hot_files::view::{HotFilesView, UnknownReason};
 use crate::units;
 
 /// Lines per list.
@@ -48,32 +48,26 @@ fn share(part: u64, whole: u64) -> String {
 
 fn heading(view: &HotFilesView) -> String {
     let total = view.total_bytes();
-    let files = view.listed_bytes().saturating_add(view.omitted_bytes);
     format!(
         "{} in {:.1} s: files {} ({}), {}\n",
         bytes(total),
         view.duration_ns as f64 / 1e9,
-        bytes(files),
-        share(files, total),
+        bytes(view.file_bytes),
+        share(view.file_bytes, total),
         other_bytes(view)
     )
 }
 
-/// The bytes that belong to no known file: metadata, raw devices, unknown.
+/// The bytes that belong to no known file.
 #[must_use]
 pub fn other_bytes(view: &HotFilesView) -> String {
     let total = view.total_bytes();
-    let others = [
-        ("metadata", view.metadata_bytes),
-        ("raw devices and swap", view.raw_bytes),
-        ("unknown", view.unknown_bytes),
-    ];
-    let words: Vec<String> = others
-        .into_iter()
-        .filter(|(name, amount)| *amount > 0 || *name == "unknown")
-        .map(|(name, amount)| format!("{name} {} ({})", bytes(amount), share(amount, total)))
-        .collect();
-    words.join(", ")
+    let amount = |name, amount| format!("{name} {} ({})", bytes(amount), share(amount, total));
+    [
+        amount("metadata", view.metadata_bytes),
+        amount("unknown", view.unknown_bytes),
+    ]
+    .join(", ")
 }
 
 /// What makes the numbers less than they should be.
@@ -99,17 +93,12 @@ fn remarks(view: &HotFilesView) -> Vec<String> {
                 "btrfs has an inode of that number in each subvolume, and the file was not open any more"
             }
             UnknownReason::TooManyFiles => "too many files",
+            UnknownReason::NoFileSystem => "no mounted file system: raw devices, swap",
         };
         lines.push(format!("unknown {}: {reason}", bytes(unknown.bytes)));
     }
     for missing in &view.not_recorded {
-        let text = match missing {
-            NotRecorded::PageCache => "buffered reads: their files are unknown",
-            NotRecorded::PageFaults => "page faults: mmap reads are counted as buffered",
-            NotRecorded::DirectIo => "direct I/O: its files are unknown",
-            NotRecorded::SystemCalls => "system calls: fsync and similar calls are missing",
-        };
-        lines.push(format!("this kernel does not report {text}"));
+        lines.push(format!("this kernel does not report {missing}"));
     }
     lines
 }
@@ -173,6 +162,7 @@ mod tests {
                     via: None,
                 },
             ],
+            file_bytes: 1_000_012_288,
             metadata_bytes: 4096,
             unknown_bytes: 8192,
             unknown: vec![UnknownBytes {
@@ -191,7 +181,7 @@ mod tests {
                 max_ns: Some(30_000_000),
                 threads: 8,
             }],
-            not_recorded: vec![NotRecorded::PageFaults],
+            not_recorded: vec!["page faults: mmap reads are counted as buffered"],
             ..HotFilesView::default()
         };
         insta::assert_snapshot!(hot_files_text(&view, None));

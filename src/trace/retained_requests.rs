@@ -76,7 +76,7 @@ impl RetainedRequestTrace {
     /// When the kernel refuses.
     pub fn take(&mut self, wanted: WantedRequests) -> Result<RetainedRequests, TraceError> {
         self.recorder.stop()?;
-        let read = self.recorder.read();
+        let read = self.recorder.reader.read_events();
         let dropped_events = self.recorder.reader.dropped_events();
         let since = self.recording_since;
         self.recording_since = self.recorder.start()?;
@@ -126,27 +126,25 @@ fn match_retained(
     }
 }
 
-/// Of each drive as many of the requests nearest to the time of interest, so that a busy drive does not push out
-/// the requests of the others; two thirds of them from before. In order of completion.
+/// The requests nearest to the time of interest, of each drive as many, so that a busy drive does not push out
+/// the requests of the others. In order of completion.
 fn nearest_requests(requests: Vec<TracedRequest>, wanted: WantedRequests) -> Vec<TracedRequest> {
-    let mut by_place: BTreeMap<(DeviceNumber, bool), Vec<TracedRequest>> = BTreeMap::new();
+    let distance = |request: &TracedRequest| request.timestamps.completed.abs_diff(wanted.at);
+    let mut by_drive: BTreeMap<DeviceNumber, Vec<TracedRequest>> = BTreeMap::new();
     for request in requests {
-        let is_before = request.timestamps.completed <= wanted.at;
-        by_place
-            .entry((request.device, is_before))
-            .or_default()
-            .push(request);
+        by_drive.entry(request.device).or_default().push(request);
     }
-    let mut ranked = Vec::new();
-    for ((_, is_before), mut requests) in by_place {
-        requests.sort_by_key(|request| request.timestamps.completed.abs_diff(wanted.at));
-        let step = if is_before { 1 } else { 2 };
-        let ranks = (0..).map(|rank: usize| rank * step);
-        ranked.extend(ranks.zip(requests));
+    let mut drives: Vec<Vec<TracedRequest>> = by_drive.into_values().collect();
+    drives.sort_by_key(Vec::len);
+    let mut nearest = Vec::new();
+    let count = drives.len();
+    for (index, mut requests) in drives.into_iter().enumerate() {
+        // What the quiet drives leave is for the busy ones.
+        let share = (wanted.most - nearest.len()) / (count - index);
+        requests.sort_by_key(distance);
+        requests.truncate(share);
+        nearest.append(&mut requests);
     }
-    ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.truncate(wanted.most);
-    let mut nearest: Vec<TracedRequest> = ranked.into_iter().map(|(_, request)| request).collect();
     nearest.sort_by_key(|request| request.timestamps.completed);
     nearest
 }
@@ -184,7 +182,7 @@ mod tests {
         let busy: Vec<_> = (0..300).map(|index| (BUSY, 50 + index * 10)).collect();
         let (kept, left_out) = kept(30, &busy);
         let times: Vec<u64> = kept.iter().map(|(_, completed)| *completed).collect();
-        assert_eq!(times, (0..30).map(|it| 810 + it * 10).collect::<Vec<u64>>());
+        assert_eq!(times, (0..30).map(|it| 850 + it * 10).collect::<Vec<u64>>());
         assert_eq!(left_out, 300 - 30);
     }
 

@@ -65,7 +65,7 @@ impl EventRecorder {
         }
         let header = directory.join("header_page");
         let format = PageFormat::read(&header)
-            .map_err(TraceError::from_io_error("reading", &header))?
+            .map_err(TraceError::refused("reading", &header))?
             .ok_or_else(|| TraceError::NotDescribed {
                 what: "pages of its buffer that can be read".to_owned(),
             })?;
@@ -109,12 +109,6 @@ impl EventRecorder {
             self.instance.write(&file, to)
         })
     }
-
-    /// Reads all available events.
-    pub(crate) fn read(&mut self) -> Result<(), TraceError> {
-        let read = self.reader.read_events();
-        read.map_err(TraceError::from_io_error("reading", self.instance.path()))
-    }
 }
 
 /// Why an event that is needed is missing: who may not read tracefs finds none.
@@ -122,7 +116,7 @@ fn missing_event_error(events: &Path, event: &str) -> TraceError {
     let format = events.join(event).join("format");
     match File::open(&format) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            TraceError::from_io_error("reading", &format)(error)
+            TraceError::refused("reading", &format)(error)
         }
         _ => TraceError::NotDescribed {
             what: format!("event {event}"),
@@ -188,7 +182,7 @@ impl TraceCapture {
         };
         let thread = thread::Builder::new().name("requests".to_owned());
         let thread = thread.spawn(move || worker.run(sink));
-        let failed = TraceError::from_io_error("starting a thread for", &roots.tracing);
+        let failed = TraceError::refused("starting a thread for", &roots.tracing);
         Ok(Self {
             stop,
             kinds,
@@ -237,7 +231,7 @@ impl CaptureWorker {
         let followed = self.capture_loop(&mut sink);
         // Otherwise reading might never end on a busy machine.
         let _ = self.recorder.instance.write("tracing_on", "0");
-        let ended = followed.and(self.recorder.read());
+        let ended = followed.and(self.recorder.reader.read_events());
         self.lost_events = self.recorder.reader.lost_events();
         let reason = ended.map_err(|error| format!("the kernel has ended the trace: {error}"));
         self.deliver_batch(None, reason.err().as_deref(), &mut sink);
@@ -252,11 +246,11 @@ impl CaptureWorker {
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = now_ns();
-            let before = self.recorder.reader.waiting();
-            self.recorder.read()?;
-            nap = match self.recorder.reader.waiting() == before {
-                true => (nap * 2).min(MAX_SLEEP),
-                false => MIN_SLEEP,
+            let has_read = self.recorder.reader.read_events()?;
+            nap = if has_read {
+                MIN_SLEEP
+            } else {
+                (nap * 2).min(MAX_SLEEP)
             };
             if counted.elapsed() >= LOST_COUNT_INTERVAL {
                 self.lost_events = self.recorder.reader.lost_events();
@@ -273,7 +267,7 @@ impl CaptureWorker {
     /// Pauses recording for a time, or until it is stopped.
     fn pause(&mut self, time: Duration) -> Result<(), TraceError> {
         self.recorder.stop()?;
-        self.recorder.read()?;
+        self.recorder.reader.read_events()?;
         let end = Instant::now() + time;
         while !self.stop.load(Ordering::Relaxed) {
             let left = end.saturating_duration_since(Instant::now());

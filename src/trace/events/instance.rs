@@ -38,7 +38,7 @@ impl TraceInstance {
         leftovers::write_note(roots, name.as_ref());
         if let Err(error) = fs::create_dir(&path) {
             leftovers::remove_note(roots, name.as_ref());
-            return Err(TraceError::from_io_error("making", &path)(error));
+            return Err(TraceError::refused("making", &path)(error));
         }
         let instance = Self {
             path,
@@ -73,7 +73,7 @@ impl TraceInstance {
     /// When the kernel refuses.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), TraceError> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(TraceError::from_io_error("writing to", &path))
+        fs::write(&path, text).map_err(TraceError::refused("writing to", &path))
     }
 }
 

@@ -3,15 +3,13 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 
 use super::threads::FileHint;
 use super::totals::FileTotals;
 use super::volumes::Volumes;
-use crate::probe::files::find_paths;
 use crate::probe::files::handle::FoundFile;
 use crate::roots::SysPaths;
 
@@ -42,7 +40,7 @@ pub(super) struct TracedFile {
 }
 
 /// All files that were seen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Files {
     proc: PathBuf,
     /// The file systems that they are on.
@@ -60,9 +58,8 @@ impl Files {
         Self {
             proc: roots.proc.clone(),
             volumes,
-            all: HashMap::default(),
-            opened: HashMap::default(),
             lookups_left: LOOKUPS_PER_ROUND,
+            ..Self::default()
         }
     }
 
@@ -178,35 +175,6 @@ impl Files {
             *known = None;
         }
         Some(id)
-    }
-
-    /// Looks up the paths of these files that are not known, by their inodes, and within a time limit in the
-    /// directories.
-    pub(super) fn find_paths(&mut self, ids: &[FileId], time_limit: Duration) {
-        for id in ids {
-            self.find_path(*id);
-        }
-        let deadline = Instant::now() + time_limit;
-        for volume in 0..self.volumes.all.len() {
-            let is_unnamed = |id: &FileId| self.all.get(id).is_some_and(|file| file.path.is_none());
-            let unnamed = ids
-                .iter()
-                .filter(|id| id.volume == volume && is_unnamed(id));
-            let inodes: HashSet<u64> = unnamed.map(|id| id.inode).collect();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if inodes.is_empty() || left.is_zero() || self.volumes.all[volume].has_subvolumes() {
-                continue;
-            }
-            let directory = &self.volumes.all[volume].mount_point;
-            for (inode, path) in find_paths(directory, inodes.into_iter().collect(), left) {
-                let file = self
-                    .id_of(volume, inode, 0)
-                    .and_then(|id| self.all.get_mut(&id));
-                if let Some(file) = file {
-                    file.path = Some(path);
-                }
-            }
-        }
     }
 }
 

@@ -23,15 +23,12 @@ use rustix::time::{ClockId, clock_gettime};
 use self::sampling::TraceSampling;
 use self::tracker::FileTracker;
 pub use self::view::Access;
-use self::view::{HotFilesView, NotRecorded};
+use self::view::HotFilesView;
 use self::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::{
     CaptureControl, CaptureSettings, EventBatch, EventKind, TraceCapture, TraceDetail, TraceError,
 };
-
-/// Time to search directories for paths that are not known otherwise.
-const SEARCH_TIME: Duration = Duration::from_secs(2);
 
 /// The part of the time that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,7 +45,7 @@ pub enum RecordedTime {
 pub struct FileTrace {
     capture: TraceCapture,
     found: Arc<Mutex<FoundFiles>>,
-    not_recorded: Vec<NotRecorded>,
+    not_recorded: Vec<&'static str>,
 }
 
 /// What was found so far.
@@ -77,14 +74,14 @@ impl FoundFiles {
         self.sampling.after_batch(since, until, thread_cpu_ns())
     }
 
-    fn view(&mut self, not_recorded: &[NotRecorded], search_time: Duration) -> HotFilesView {
+    fn view(&mut self, not_recorded: &[&'static str]) -> HotFilesView {
         let started_ns = self.started_ns.unwrap_or(self.ended_ns);
         HotFilesView {
             duration_ns: self.ended_ns.saturating_sub(started_ns),
             recorded_ns: self.sampling.recorded_ns(),
             events_lost: self.lost_events,
             not_recorded: not_recorded.to_vec(),
-            ..self.tracker.view(search_time)
+            ..self.tracker.view()
         }
     }
 }
@@ -130,10 +127,10 @@ impl FileTrace {
         self.end_reason().is_none()
     }
 
-    /// What was found so far. Directories are not searched.
+    /// What was found so far.
     #[must_use]
     pub fn view(&self) -> HotFilesView {
-        lock(&self.found).view(&self.not_recorded, Duration::ZERO)
+        lock(&self.found).view(&self.not_recorded)
     }
 
     /// Why the kernel has ended the trace, if it did.
@@ -147,25 +144,37 @@ impl FileTrace {
     pub fn finish(self) -> (HotFilesView, Option<String>) {
         self.capture.stop();
         let mut found = lock(&self.found);
-        let view = found.view(&self.not_recorded, SEARCH_TIME);
+        let view = found.view(&self.not_recorded);
         (view, found.end_reason.take())
     }
 }
 
 /// What the kernel does not report.
-fn not_recorded(kinds: &[EventKind]) -> Vec<NotRecorded> {
+fn not_recorded(kinds: &[EventKind]) -> Vec<&'static str> {
     let has = |kind: EventKind| kinds.contains(&kind);
     let has_calls = kinds
         .iter()
         .any(|kind| matches!(kind, EventKind::CallStarted(_)));
     let all = [
-        (NotRecorded::PageCache, has(EventKind::PageAdded)),
-        (NotRecorded::PageFaults, has(EventKind::PageFault)),
-        (NotRecorded::DirectIo, has(EventKind::DirectStarted)),
-        (NotRecorded::SystemCalls, has_calls),
+        (
+            has(EventKind::PageAdded),
+            "buffered reads: their files are unknown",
+        ),
+        (
+            has(EventKind::PageFault),
+            "page faults: mmap reads are counted as buffered",
+        ),
+        (
+            has(EventKind::DirectStarted),
+            "direct I/O: its files are unknown",
+        ),
+        (
+            has_calls,
+            "system calls: fsync and similar calls are missing",
+        ),
     ];
-    let missing = all.into_iter().filter(|(_, is_recorded)| !is_recorded);
-    missing.map(|(what, _)| what).collect()
+    let missing = all.into_iter().filter(|(is_recorded, _)| !is_recorded);
+    missing.map(|(_, text)| text).collect()
 }
 
 fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {

@@ -1,10 +1,8 @@
 //! The result of a trace: paths of the files that are listed, processes by name.
 
 use std::cmp::Reverse;
-use std::time::Duration;
 
-use super::files::{FileId, TracedFile};
-use super::totals::SyncTotals;
+use super::files::FileId;
 use super::tracker::{FileTracker, SyncKey};
 use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView, UnknownBytes};
 use crate::files::safe_text::SafeText;
@@ -18,60 +16,43 @@ const MAX_LISTED_SYNCS: usize = 1000;
 const MAX_LISTED_PROCESSES: usize = 16;
 
 impl FileTracker {
-    /// The result; directories are searched for paths for at most this time.
-    pub(super) fn view(&mut self, search_time: Duration) -> HotFilesView {
-        let mut hottest = self.hottest();
-        let omitted = hottest.split_off(hottest.len().min(MAX_LISTED_FILES));
-        let syncs = self.slowest();
-        let synced = syncs.iter().filter_map(|key| key.file);
-        let listed: Vec<FileId> = hottest.iter().copied().chain(synced).collect();
-        self.files.find_paths(&listed, search_time);
+    /// The result so far.
+    pub(super) fn view(&mut self) -> HotFilesView {
+        let all = self.files.all.iter();
+        let all = all.map(|(id, file)| (Reverse(file.totals.total_bytes()), *id));
+        let mut files: Vec<_> = all.filter(|(Reverse(bytes), _)| *bytes > 0).collect();
+        files.sort_unstable();
+        let all = self.syncs.iter();
+        let mut syncs: Vec<(Reverse<u64>, SyncKey)> = all
+            .map(|(key, totals)| (Reverse(totals.total_ns), *key))
+            .collect();
+        syncs.sort_unstable();
+        syncs.truncate(MAX_LISTED_SYNCS);
+        let listed = &files[..files.len().min(MAX_LISTED_FILES)];
+        let synced = syncs.iter().filter_map(|(_, key)| key.file);
+        for id in listed.iter().map(|(_, id)| *id).chain(synced) {
+            self.files.find_path(id);
+        }
         let unknown = self.unknown.iter().map(|(reason, bytes)| UnknownBytes {
             reason: *reason,
             bytes: *bytes,
         });
-        let mut unknown: Vec<UnknownBytes> = unknown.collect();
-        unknown.sort_list_by_key(|one| one.reason);
-        let bytes_of = |id: &FileId| {
-            self.files
-                .all
-                .get(id)
-                .map_or(0, |it| it.totals.total_bytes())
-        };
         HotFilesView {
-            files: hottest
+            files: listed
                 .iter()
-                .filter_map(|id| self.file_view(*id))
+                .filter_map(|(_, id)| self.file_view(*id))
                 .collect(),
-            files_omitted: omitted.len() as u64,
-            omitted_bytes: omitted.iter().map(bytes_of).sum(),
-            unknown_bytes: unknown.iter().map(|one| one.bytes).sum(),
-            unknown,
+            files_omitted: (files.len() - listed.len()) as u64,
+            file_bytes: files.iter().map(|(Reverse(bytes), _)| bytes).sum(),
+            unknown_bytes: self.unknown.values().sum(),
+            unknown: unknown.collect(),
             metadata_bytes: self.metadata_bytes,
-            raw_bytes: self.raw_bytes,
-            syncs: syncs.iter().filter_map(|key| self.sync_view(key)).collect(),
+            syncs: syncs
+                .iter()
+                .filter_map(|(_, key)| self.sync_view(key))
+                .collect(),
             ..HotFilesView::default()
         }
-    }
-
-    /// The files, those with most bytes first.
-    fn hottest(&self) -> Vec<FileId> {
-        let all = self.files.all.iter();
-        let all = all.map(|(id, file)| (Reverse(file.totals.total_bytes()), *id));
-        let mut used: Vec<_> = all.filter(|(Reverse(bytes), _)| *bytes > 0).collect();
-        used.sort_unstable();
-        used.into_iter().map(|(_, id)| id).collect()
-    }
-
-    /// The calls that are listed, those with most time first.
-    fn slowest(&self) -> Vec<SyncKey> {
-        let all = self.syncs.iter();
-        let mut all: Vec<_> = all
-            .map(|(key, totals)| (Reverse(totals.total_ns), *key))
-            .collect();
-        all.sort_unstable();
-        all.truncate(MAX_LISTED_SYNCS);
-        all.into_iter().map(|(_, key)| key).collect()
     }
 
     fn name_view(&self, id: FileId) -> Option<FileNameView> {
@@ -87,7 +68,7 @@ impl FileTracker {
     }
 
     fn file_view(&self, id: FileId) -> Option<HotFileView> {
-        let TracedFile { totals, .. } = self.files.all.get(&id)?;
+        let totals = &self.files.all.get(&id)?.totals;
         let users = totals.users.iter().map(|(pid, bytes)| FileUserView {
             process: self.processes.view(*pid),
             bytes: *bytes,
@@ -109,7 +90,7 @@ impl FileTracker {
     }
 
     fn sync_view(&self, key: &SyncKey) -> Option<SyncView> {
-        let totals: &SyncTotals = self.syncs.get(key)?;
+        let totals = self.syncs.get(key)?;
         Some(SyncView {
             call: key.call,
             process: self.processes.view(key.pid),

@@ -1,5 +1,7 @@
 //! Joins the events of files with the bios of the same thread, and sums up by file.
 
+use std::collections::BTreeMap;
+
 use foldhash::{HashMap, HashSet};
 
 use super::files::{FileId, Files};
@@ -46,17 +48,15 @@ pub(super) struct SyncKey {
 
 /// Which files the requests belong to, in bounded memory. Processes and files are looked up as soon as an event
 /// names them: both may be gone a moment later.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct FileTracker {
     roots: SysPaths,
     page_bytes: u64,
     pub(super) processes: Processes,
     pub(super) files: Files,
     pub(super) syncs: HashMap<SyncKey, SyncTotals>,
-    pub(super) unknown: HashMap<UnknownReason, u64>,
+    pub(super) unknown: BTreeMap<UnknownReason, u64>,
     pub(super) metadata_bytes: u64,
-    /// Bytes of devices without a mounted file system.
-    pub(super) raw_bytes: u64,
     bios: RangeMap<Lane, FileBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
@@ -73,16 +73,7 @@ impl FileTracker {
             page_bytes: rustix::param::page_size() as u64,
             processes: Processes::new(roots),
             files: Files::new(roots, volumes),
-            syncs: HashMap::default(),
-            unknown: HashMap::default(),
-            metadata_bytes: 0,
-            raw_bytes: 0,
-            bios: RangeMap::default(),
-            threads: ThreadStates::default(),
-            attribution: WritebackAttribution::default(),
-            completions: 0,
-            seen: HashSet::default(),
-            round_started: 0,
+            ..Self::default()
         }
     }
 
@@ -229,40 +220,34 @@ impl FileTracker {
     /// Adds a part of a bio that one request has completed.
     fn add_part(&mut self, part: &FileBio) {
         let request = &part.request;
-        match self.files.volumes.at(request.device, request.sector) {
-            Some(Place::BelowAnotherDevice) => {}
-            None => self.raw_bytes += request.bytes,
-            Some(Place::Volume(_)) if is_metadata(request) => self.metadata_bytes += request.bytes,
-            Some(Place::Volume(volume)) => {
-                let found = self.file_of_part(part, volume);
-                let added = found.and_then(|(id, access)| {
-                    let file = self.files.entry(id).ok_or(UnknownReason::TooManyFiles)?;
-                    file.totals
-                        .record(request, self.completions, access, part.process);
-                    Ok(())
-                });
-                if let Err(reason) = added {
-                    *self.unknown.entry(reason).or_default() += request.bytes;
-                }
+        let added = match self.files.volumes.at(request.device, request.sector) {
+            Some(Place::BelowAnotherDevice) => Ok(()),
+            None => Err(UnknownReason::NoFileSystem),
+            Some(Place::Volume(_)) if is_metadata(request) => {
+                self.metadata_bytes += request.bytes;
+                Ok(())
             }
+            Some(Place::Volume(volume)) => self.add_to_file(part, volume),
+        };
+        if let Err(reason) = added {
+            *self.unknown.entry(reason).or_default() += request.bytes;
         }
     }
 
-    /// The file that the thread's events name, if it is on this file system, and how it is accessed.
-    fn file_of_part(
-        &self,
-        part: &FileBio,
-        volume: usize,
-    ) -> Result<(FileId, Access), UnknownReason> {
+    /// Adds a part to the file that the thread's events name, if it is on this file system.
+    fn add_to_file(&mut self, part: &FileBio, volume: usize) -> Result<(), UnknownReason> {
         let (hint, access) = part.file.ok_or(UnknownReason::NoEvent)?;
-        let named = hint
-            .device
-            .map(|device| self.files.volumes.by_device_id(device));
+        let volumes = &self.files.volumes;
+        let named = hint.device.map(|device| volumes.by_device_id(device));
         if named.is_some_and(|named| named != Some(volume)) {
             return Err(UnknownReason::NoEvent);
         }
         let id = self.files.id_of(volume, hint.inode, part.process);
-        Ok((id.ok_or(UnknownReason::Subvolumes)?, access))
+        let id = id.ok_or(UnknownReason::Subvolumes)?;
+        let file = self.files.entry(id).ok_or(UnknownReason::TooManyFiles)?;
+        let totals = &mut file.totals;
+        totals.record(&part.request, self.completions, access, part.process);
+        Ok(())
     }
 
     fn add_sync(&mut self, event: &Event, call: OpenCall) {

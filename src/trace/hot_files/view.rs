@@ -126,25 +126,23 @@ pub struct HotFilesView {
     pub files: Vec<HotFileView>,
     /// Files that are not in the list because it is full.
     pub files_omitted: u64,
-    /// Bytes of files that are not in the list.
-    pub omitted_bytes: u64,
-    /// Bytes in mounted file systems whose file is not known.
+    /// Bytes of all files, also of those.
+    pub file_bytes: u64,
+    /// Bytes whose file is not known.
     pub unknown_bytes: u64,
     /// The same by reason.
     pub unknown: Vec<UnknownBytes>,
     /// Bytes of metadata and journals.
     pub metadata_bytes: u64,
-    /// Bytes of devices without a mounted file system.
-    pub raw_bytes: u64,
     /// Events that the kernel has lost.
     pub events_lost: u64,
     /// System calls that wait for writeback, those with most time first.
     pub syncs: Vec<SyncView>,
-    /// What the kernel does not report.
-    pub not_recorded: Vec<NotRecorded>,
+    /// What the kernel does not report, and what that means.
+    pub not_recorded: Vec<&'static str>,
 }
 
-/// Bytes in mounted file systems whose file is not known for one reason.
+/// Bytes whose file is not known for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UnknownBytes {
     /// The reason.
@@ -165,20 +163,8 @@ pub enum UnknownReason {
     Subvolumes,
     /// More files than the trace keeps.
     TooManyFiles,
-}
-
-/// An event that the kernel lacks, and that makes a part of the result less exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NotRecorded {
-    /// Pages that are added to the page cache: the files of buffered reads are not known.
-    PageCache,
-    /// Page faults: reads for mappings look like buffered reads.
-    PageFaults,
-    /// The start of direct I/O: its files are not known.
-    DirectIo,
-    /// System calls: fsync and similar calls are missing.
-    SystemCalls,
+    /// The device has no mounted file system there: raw I/O, swap.
+    NoFileSystem,
 }
 
 impl HotFilesView {
@@ -189,26 +175,10 @@ impl HotFilesView {
         (self.recorded_ns < self.duration_ns).then_some(share)
     }
 
-    /// Bytes of the files in the list.
-    #[must_use]
-    pub fn listed_bytes(&self) -> u64 {
-        self.files
-            .iter()
-            .map(|file| file.read_bytes.saturating_add(file.written_bytes))
-            .sum()
-    }
-
     /// All bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        [
-            self.listed_bytes(),
-            self.omitted_bytes,
-            self.unknown_bytes,
-            self.metadata_bytes,
-            self.raw_bytes,
-        ]
-        .iter()
-        .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+        let known = self.file_bytes.saturating_add(self.metadata_bytes);
+        known.saturating_add(self.unknown_bytes)
     }
 }
