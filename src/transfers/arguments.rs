@@ -43,11 +43,9 @@ pub struct CopyOrder {
     pub directory: Option<PathBuf>,
     /// How the bytes that are done are determined.
     pub count_method: CountMethod,
-    /// Per source, whether a directory stands for its content instead of itself: for rsync, when
-    /// the name ends in a slash.
-    pub copies_contents: Vec<bool>,
-    /// Whether the program changes its working directory: rsync changes into those of its sources.
-    pub changes_directory: bool,
+    /// Whether it is rsync: it changes into the directories of its sources, and a directory whose name
+    /// ends in a slash stands for its content.
+    pub is_rsync: bool,
     /// Which directories below the sources it enters.
     pub entered_directories: EnteredDirectories,
 }
@@ -55,13 +53,8 @@ pub struct CopyOrder {
 /// Letters of short options, and names of long ones.
 type Options = (&'static str, &'static str);
 
-/// When a program enters directories.
-#[derive(Clone, Copy)]
-enum Recursion {
-    Never,
-    Always,
-    With(Options),
-}
+/// No options.
+const NONE: Options = ("", "");
 
 /// The command line of a program.
 struct Program {
@@ -69,7 +62,8 @@ struct Program {
     names: &'static str,
     /// Options with a value: short ones, and long ones whose value is the next argument.
     valued: Options,
-    recursion: Recursion,
+    /// Options by which it enters directories; `None` for a program that always does.
+    recursive_by: Option<Options>,
     /// Options by which it leaves out files, or takes their names from elsewhere.
     unsized_by: Options,
     /// Whether its last argument is the destination; otherwise it only reads.
@@ -94,15 +88,15 @@ pub(super) const COMPRESSORS: &str = "brotli bunzip2 bzip2 gunzip gzip lbzip2 lz
 const COPY: Program = Program {
     names: "cp",
     valued: ("tS", "target-directory suffix"),
-    recursion: Recursion::With(("raR", "recursive archive")),
-    unsized_by: ("", ""),
+    recursive_by: Some(("raR", "recursive archive")),
+    unsized_by: NONE,
     has_destination: true,
     is_remote_possible: false,
 };
 const READ: Program = Program {
     names: "cat",
-    valued: ("", ""),
-    recursion: Recursion::Never,
+    valued: NONE,
+    recursive_by: Some(NONE),
     has_destination: false,
     ..COPY
 };
@@ -110,20 +104,20 @@ const PROGRAMS: [Program; 8] = [
     COPY,
     Program {
         names: "mv",
-        recursion: Recursion::Always,
+        recursive_by: None,
         ..COPY
     },
     Program {
         names: "install",
         valued: ("tSmog", "target-directory suffix mode owner group"),
-        recursion: Recursion::Never,
+        recursive_by: Some(NONE),
         unsized_by: ("d", "directory"),
         ..COPY
     },
     Program {
         names: "rsync",
         valued: ("efBTM", RSYNC_VALUED),
-        recursion: Recursion::With(("ra", "recursive archive")),
+        recursive_by: Some(("ra", "recursive archive")),
         unsized_by: ("fFC", RSYNC_FILTERS),
         is_remote_possible: true,
         ..COPY
@@ -131,7 +125,7 @@ const PROGRAMS: [Program; 8] = [
     Program {
         names: "scp",
         valued: ("cDFiJloPSX", ""),
-        recursion: Recursion::With(("r", "")),
+        recursive_by: Some(("r", "")),
         is_remote_possible: true,
         ..COPY
     },
@@ -145,7 +139,7 @@ const PROGRAMS: [Program; 8] = [
     Program {
         names: COMPRESSORS,
         valued: ("STCFMoDpb", "suffix threads format memlimit"),
-        recursion: Recursion::With(("r", "recursive")),
+        recursive_by: Some(("r", "recursive")),
         unsized_by: ("l", "list files files0 filelist"),
         ..READ
     },
@@ -204,18 +198,11 @@ fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
     if is_local {
         order.count_method = CountMethod::DestinationFiles;
     }
-    if program.names == "rsync" {
-        let is_content = |source: &&[u8]| source.ends_with(b"/");
-        order.copies_contents = parsed.operands.iter().map(is_content).collect();
-        order.changes_directory = true;
-    }
-    order.entered_directories = match program.recursion {
-        Recursion::Never => EnteredDirectories::None,
-        Recursion::With(options) if !parsed.has_option(options) => EnteredDirectories::None,
-        Recursion::With(_) if parsed.has_option(("x", "one-file-system")) => {
-            EnteredDirectories::OneFileSystem
-        }
-        Recursion::With(_) | Recursion::Always => EnteredDirectories::All,
+    order.is_rsync = program.names == "rsync";
+    order.entered_directories = match program.recursive_by {
+        Some(options) if !parsed.has_option(options) => EnteredDirectories::None,
+        Some(_) if parsed.has_option(("x", "one-file-system")) => EnteredDirectories::OneFileSystem,
+        Some(_) | None => EnteredDirectories::All,
     };
     Some(order)
 }
@@ -344,8 +331,7 @@ fn copy_order(sources: &[&[u8]], destination: Option<&[u8]>) -> Option<CopyOrder
         destination: destination.map(path_from_bytes),
         directory: None,
         count_method: CountMethod::ReadBytes,
-        copies_contents: vec![false; sources.len()],
-        changes_directory: false,
+        is_rsync: false,
         entered_directories: EnteredDirectories::None,
     };
     (!order.sources.is_empty()).then_some(order)

@@ -5,7 +5,6 @@
 //! destination. The thread that takes the samples tells it what runs, and takes its counts.
 
 mod arrivals;
-mod counts;
 mod paths;
 mod tree;
 
@@ -14,23 +13,44 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::tree::CopyTree;
 use super::arguments::{CopyOrder, parse_copy_order};
 use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
 use crate::roots::SysPaths;
 
-pub use self::counts::{FileCount, JobCount, JobCounts};
+pub use self::tree::FileCount;
 
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
+/// A check that takes longer is followed by a pause of so many times its duration.
+const IDLE_FACTOR: u32 = 10;
 /// Pause between two steps while sources are looked for, so that they do not take a whole processor.
 const STEP_PAUSE: Duration = Duration::from_millis(5);
 /// Jobs that are counted at once: any user can start more.
 const MAX_JOBS: usize = 32;
 /// Bytes of the names that are remembered, of all jobs together.
 const MAX_NAME_BYTES: usize = 64 << 20;
+
+/// A job whose process runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCount {
+    /// What its arguments request.
+    pub order: Arc<CopyOrder>,
+    /// The counts so far.
+    pub count: FileCount,
+}
+
+/// What is counted at the time of a sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// The jobs whose process runs.
+    pub running: BTreeMap<ProcessKey, JobCount>,
+    /// The jobs whose process has ended and for which the last look at the destination is done, once
+    /// each, with their final counts; `None` where these cannot be determined.
+    pub ended: Vec<(ProcessKey, Option<FileCount>)>,
+}
 
 /// A process that was looked at.
 #[derive(Debug)]
@@ -177,11 +197,12 @@ impl CountingThread {
 
 fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
     let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
+    let mut step_time = Duration::ZERO;
     loop {
         let request = if trees.is_empty() {
             inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else if trees.values().all(CopyTree::is_complete) {
-            inbox.recv_timeout(RECOUNT_INTERVAL)
+            inbox.recv_timeout(RECOUNT_INTERVAL.max(step_time * IDLE_FACTOR))
         } else {
             inbox.recv_timeout(STEP_PAUSE)
         };
@@ -199,11 +220,13 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
+                let begin = Instant::now();
                 let name_bytes = MAX_NAME_BYTES / trees.len().max(1);
                 for (key, tree) in &mut trees {
                     tree.next_step(name_bytes);
                     lock(counts).running.insert(*key, tree.current_count());
                 }
+                step_time = begin.elapsed();
             }
         }
     }
