@@ -50,11 +50,8 @@ pub struct CopyOrder {
     pub entered_directories: EnteredDirectories,
 }
 
-/// Letters of short options, and names of long ones.
-type Options = (&'static str, &'static str);
-
-/// No options.
-const NONE: Options = ("", "");
+/// Options: letters of short ones, and names of long ones.
+type Options = &'static str;
 
 /// The command line of a program.
 struct Program {
@@ -72,11 +69,9 @@ struct Program {
     is_remote_possible: bool,
 }
 
-const RSYNC_VALUED: &str = "rsh filter exclude exclude-from include include-from files-from \
-    block-size temp-dir bwlimit remote-option password-file log-file partial-dir compare-dest \
-    copy-dest link-dest backup-dir suffix timeout port out-format chmod chown max-size min-size \
-    rsync-path";
-const RSYNC_FILTERS: &str = "filter exclude exclude-from include include-from files-from \
+const RSYNC_VALUED: Options = "e f B T M rsh filter exclude exclude-from include include-from files-from \
+    bwlimit log-file partial-dir link-dest backup-dir temp-dir port timeout max-size min-size rsync-path";
+const RSYNC_FILTERS: Options = "f F C filter exclude exclude-from include include-from files-from \
     cvs-exclude max-size min-size server";
 /// Programs that compute checksums.
 pub(super) const CHECKSUMS: &str = "b2sum b3sum cksum crc32 md5sum sha1sum sha224sum sha256sum sha384sum \
@@ -87,20 +82,20 @@ pub(super) const COMPRESSORS: &str = "brotli bunzip2 bzip2 gunzip gzip lbzip2 lz
 
 const COPY: Program = Program {
     names: "cp",
-    valued: ("tS", "target-directory suffix"),
-    recursive_by: Some(("raR", "recursive archive")),
-    unsized_by: NONE,
+    valued: "t S target-directory suffix",
+    recursive_by: Some("r a R recursive archive"),
+    unsized_by: "",
     has_destination: true,
     is_remote_possible: false,
 };
 const READ: Program = Program {
     names: "cat",
-    valued: NONE,
-    recursive_by: Some(NONE),
+    valued: "",
+    recursive_by: Some(""),
     has_destination: false,
     ..COPY
 };
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 7] = [
     COPY,
     Program {
         names: "mv",
@@ -108,53 +103,40 @@ const PROGRAMS: [Program; 8] = [
         ..COPY
     },
     Program {
-        names: "install",
-        valued: ("tSmog", "target-directory suffix mode owner group"),
-        recursive_by: Some(NONE),
-        unsized_by: ("d", "directory"),
-        ..COPY
-    },
-    Program {
         names: "rsync",
-        valued: ("efBTM", RSYNC_VALUED),
-        recursive_by: Some(("ra", "recursive archive")),
-        unsized_by: ("fFC", RSYNC_FILTERS),
+        valued: RSYNC_VALUED,
+        recursive_by: Some("r a recursive archive"),
+        unsized_by: RSYNC_FILTERS,
         is_remote_possible: true,
         ..COPY
     },
     Program {
         names: "scp",
-        valued: ("cDFiJloPSX", ""),
-        recursive_by: Some(("r", "")),
+        valued: "c D F i J l o P S X",
+        recursive_by: Some("r"),
         is_remote_possible: true,
         ..COPY
     },
     READ,
     Program {
         names: CHECKSUMS,
-        valued: ("al", "algorithm length"),
-        unsized_by: ("c", "check"),
+        valued: "a l algorithm length",
+        unsized_by: "c check",
         ..READ
     },
     Program {
         names: COMPRESSORS,
-        valued: ("STCFMoDpb", "suffix threads format memlimit"),
-        recursive_by: Some(("r", "recursive")),
-        unsized_by: ("l", "list files files0 filelist"),
+        valued: "S T C F M o D p b suffix threads format memlimit",
+        recursive_by: Some("r recursive"),
+        unsized_by: "l list files files0 filelist",
         ..READ
     },
 ];
 
 /// Options of tar with a value, and those by which it leaves out files or reads their names from a file.
-const TAR_VALUED: Options = (
-    "fCbVITXgN",
-    "file directory files-from exclude exclude-from",
-);
-const TAR_FILTERS: Options = (
-    "TXgN",
-    "exclude exclude-from exclude-vcs exclude-caches exclude-backups exclude-tag files-from \
-     listed-incremental newer newer-mtime after-date no-recursion",
-);
+const TAR_VALUED: Options = "f C b V I T X g N file directory files-from exclude exclude-from";
+const TAR_FILTERS: Options = "T X g N exclude exclude-from exclude-vcs exclude-caches exclude-backups \
+    exclude-tag files-from listed-incremental newer newer-mtime after-date no-recursion";
 
 /// What the arguments, each terminated by a zero byte, request from the program with this name; `None`
 /// for anything that cannot be sized: what a filter leaves out is not to be read.
@@ -183,7 +165,7 @@ fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
     if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
         return None;
     }
-    let target = parsed.value_of(("t", "target-directory"));
+    let target = parsed.value_of("t target-directory");
     let destination = match target {
         _ if !program.has_destination => None,
         Some(target) if !program.is_remote_possible => Some(target),
@@ -201,7 +183,7 @@ fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
     order.is_rsync = program.names == "rsync";
     order.entered_directories = match program.recursive_by {
         Some(options) if !parsed.has_option(options) => EnteredDirectories::None,
-        Some(_) if parsed.has_option(("x", "one-file-system")) => EnteredDirectories::OneFileSystem,
+        Some(_) if parsed.has_option("x one-file-system") => EnteredDirectories::OneFileSystem,
         Some(_) | None => EnteredDirectories::All,
     };
     Some(order)
@@ -226,7 +208,7 @@ impl<'a> ParsedArguments<'a> {
                 let mut parts = long.splitn(2, |byte| *byte == b'=');
                 let name = parts.next().unwrap_or(long);
                 let mut value = parts.next();
-                if value.is_none() && has_word(valued.1, name) {
+                if value.is_none() && has_word(valued, name) {
                     value = words.next();
                 }
                 parsed.options.push((name, value));
@@ -246,9 +228,8 @@ impl<'a> ParsedArguments<'a> {
         valued: Options,
         words: &mut impl Iterator<Item = &'a [u8]>,
     ) {
-        for (at, letter) in letters.iter().enumerate() {
-            let own = &letters[at..=at];
-            if valued.0.as_bytes().contains(letter) {
+        for (at, own) in letters.chunks(1).enumerate() {
+            if has_word(valued, own) {
                 let rest = Some(&letters[at + 1..]).filter(|rest| !rest.is_empty());
                 let value = rest.or_else(|| words.next());
                 return self.options.push((own, value));
@@ -269,14 +250,11 @@ impl<'a> ParsedArguments<'a> {
 }
 
 /// Whether a letter, or a name or the beginning of one, is one of these options.
-fn is_option(own: &[u8], (letters, names): Options) -> bool {
+fn is_option(own: &[u8], options: Options) -> bool {
     /// A shorter beginning is an option of its own (`--file`, `--files-from`).
     const MIN_ABBREVIATION: usize = 5;
-    if let [letter] = own {
-        return letters.as_bytes().contains(letter);
-    }
-    let mut names = names.split_ascii_whitespace().map(str::as_bytes);
-    names.any(|name| name == own || (own.len() >= MIN_ABBREVIATION && name.starts_with(own)))
+    let mut options = options.split_ascii_whitespace().map(str::as_bytes);
+    options.any(|it| it == own || (own.len() >= MIN_ABBREVIATION && it.starts_with(own)))
 }
 
 /// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
@@ -295,17 +273,17 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
     }
     let others = ParsedArguments::new(values, TAR_VALUED);
     parsed.options.extend(others.options);
-    if !parsed.has_option(("c", "create")) || parsed.has_option(TAR_FILTERS) {
+    if !parsed.has_option("c create") || parsed.has_option(TAR_FILTERS) {
         return None;
     }
-    let archive = parsed.value_of(("f", "file"));
+    let archive = parsed.value_of("f file");
     // Standard output.
     let archive = archive.filter(|archive| *archive != b"-");
     let mut order = copy_order(&others.operands, archive)?;
     order.count_method = CountMethod::ArchiveBytes;
-    order.directory = parsed.value_of(("C", "directory")).map(path_from_bytes);
+    order.directory = parsed.value_of("C directory").map(path_from_bytes);
     order.entered_directories = EnteredDirectories::All;
-    if parsed.has_option(("", "one-file-system")) {
+    if parsed.has_option("one-file-system") {
         order.entered_directories = EnteredDirectories::OneFileSystem;
     }
     Some(order)
@@ -314,8 +292,8 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
 /// btrfs-send(8) of whole subvolumes; what an incremental stream contains is not known.
 fn parse_btrfs_send(words: &[&[u8]]) -> Option<CopyOrder> {
     let (command, words) = words.split_first()?;
-    let parsed = ParsedArguments::new(words.iter().copied(), ("cpfi", "proto"));
-    if *command != b"send" || parsed.has_option(("cpi", "no-data")) {
+    let parsed = ParsedArguments::new(words.iter().copied(), "c p f i proto");
+    if *command != b"send" || parsed.has_option("c p i no-data") {
         return None;
     }
     let mut order = copy_order(&parsed.operands, None)?;
@@ -370,7 +348,6 @@ mod tests {
                 DestinationFiles,
             ),
             ("mv -- -a -b to", "-a -b", Some("to"), DestinationFiles),
-            ("install -m 644 a b to", "a b", Some("to"), DestinationFiles),
             (
                 "rsync -a --bwlimit=8m -e ssh src/ dst",
                 "src/",

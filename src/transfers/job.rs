@@ -23,8 +23,6 @@ use crate::stats::sorting::SortList as _;
 const MIN_ACTIVE_BYTES: u64 = 64 << 10;
 /// The last look at the destination is waited for this long.
 const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Unit in which tar writes an archive, by default.
-const ARCHIVE_BLOCK: u64 = 20 * 512;
 
 /// The jobs that are tracked.
 #[derive(Debug, Default)]
@@ -174,28 +172,18 @@ impl FollowedJob {
         }
     }
 
-    /// The state of a job that leaves no files: by its final counters where the kernel reports them. An
-    /// archive that is not compressed has its expected length, but for the last block.
+    /// The state of a job that leaves no files: by its final counters where the kernel reports them.
     fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
         let (at, size) = (now.boot_time, self.last_count.count.bytes);
         let mut records = now.exit_records.iter();
         let record = records.find(|it| it.pid == self.key.0);
-        let record = record.map(|it| it.total_io);
-        let position = self.position(record);
+        let position = self.position(record.map(|it| it.total_io));
         let estimator = &mut self.progress.estimator;
         if let Some(position) = position {
             let last = estimator.last_value().unwrap_or(0);
             estimator.set_final(at, position.max(last), None);
         }
-        let archive = now.closed_files.iter().find(|file| {
-            (file.pid, file.start_ticks) == self.key
-                && file.size >= size
-                && file.size <= size + 2 * ARCHIVE_BLOCK
-        });
-        let is_all_seen = estimator.last_value() == Some(size);
-        if self.last_count.count.is_complete && (is_all_seen || archive.is_some()) {
-            let reached = archive.and_then(|file| file.changed_at(at));
-            estimator.set_final(at, size, reached);
+        if self.last_count.count.is_complete && estimator.last_value() == Some(size) {
             TransferState::Finished
         } else if record.is_none() && estimator.can_have_reached(at, size) {
             TransferState::Closed

@@ -212,21 +212,22 @@ impl TransferTracker {
 
     /// Finds destinations of sources without one.
     fn find_missing_destinations<'f>(&mut self, all: &'f [ProcessFlows<'f>]) {
-        for index in 0..self.transfers.len() {
-            let transfer = &self.transfers[index];
-            let Some(source) = &transfer.source else {
-                continue;
+        for end in all.iter().flat_map(ends_of) {
+            let is_wanted = |transfer: &Transfer| {
+                let source = transfer.source.as_ref();
+                transfer.is_active()
+                    && transfer.destination.is_none()
+                    && source.is_some_and(|source| source.is(end))
             };
-            if !transfer.is_active() || transfer.destination.is_some() {
-                continue;
-            }
-            let mut ends = all.iter().flat_map(ends_of);
-            let end = ends.find(|end| source.is(*end));
-            if let Some(found) = end.and_then(|end| pairing::find_destination(all, end)) {
-                self.transfers[index].destination = Some(self.claim_destination(found));
+            if self.transfers.iter().any(is_wanted)
+                && let Some(found) = pairing::find_destination(all, end)
+            {
+                let destination = self.claim_destination(found);
+                if let Some(transfer) = self.transfers.iter_mut().find(|it| is_wanted(it)) {
+                    transfer.destination = Some(destination);
+                }
             }
         }
-        self.transfers.retain(|transfer| !transfer.is_orphan());
     }
 
     /// Starts tracking a transfer; the previous sample is its first observation.
@@ -241,7 +242,6 @@ impl TransferTracker {
             return;
         };
         let destination = found.destination.map(|end| self.claim_destination(end));
-        self.transfers.retain(|transfer| !transfer.is_orphan());
         let source = found.source.map(TransferFile::new);
         let process = leader.process.process;
         let mut transfer = Transfer::new(process, source, destination, found.basis);
@@ -250,14 +250,12 @@ impl TransferTracker {
         self.transfers.push(transfer);
     }
 
-    /// Removes a destination from the transfer that had no source for it.
+    /// The file is no longer a destination without a source.
     fn claim_destination(&mut self, end: End<'_>) -> TransferFile {
-        for transfer in &mut self.transfers {
+        self.transfers.retain(|transfer| {
             let file = transfer.destination.as_ref();
-            if transfer.source.is_none() && file.is_some_and(|file| file.is(end)) {
-                transfer.destination = None;
-            }
-        }
+            transfer.source.is_some() || !file.is_some_and(|file| file.is(end))
+        });
         TransferFile::new(end)
     }
 

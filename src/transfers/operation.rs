@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use super::bottleneck::BUSY;
-use super::context::{TransferContext, TransferDevice};
+use super::bottleneck::Participants;
+use super::context::{TransferContext, TransferDevice, TransferDevices};
 use super::estimate::STALLED_AFTER;
 use super::progress::Progress;
-use super::view::{
-    Bottleneck, BottleneckReason, Throttle, TransferKind, TransferOperation, TransferState,
-    TransferView, WorkProgress,
-};
+use super::view::{Throttle, TransferKind, TransferState, TransferView, WorkProgress};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::operations::{OperationKind, OperationProgress, OperationSample, WorkUnit};
@@ -65,8 +62,8 @@ impl FollowedOperations {
     }
 
     /// The views, running ones first.
-    pub(super) fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
-        let mut views: Vec<TransferView> = self.0.iter().map(|it| it.view(context)).collect();
+    pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let mut views: Vec<TransferView> = self.0.iter_mut().map(|it| it.view(context)).collect();
         views.sort_list_by_key(|view| view.state.is_over());
         views
     }
@@ -153,45 +150,32 @@ impl FollowedOperation {
         self.progress.end(at, state);
     }
 
-    fn view(&self, context: &TransferContext<'_>) -> TransferView {
-        let mut view = self.progress.view_alone(context.sample().boot_time);
+    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+        // Of the devices, only the one that it mostly reads or writes is known.
+        let busiest = self.busiest_device(context);
+        let writes =
+            |it: &&TransferDevice<'_>| it.load.write_bytes_per_s > it.load.read_bytes_per_s;
+        let devices = TransferDevices {
+            source: busiest.filter(|it| !writes(it)),
+            destination: busiest.filter(writes),
+        };
+        let participants = Participants {
+            devices,
+            ..Participants::default()
+        };
+        let mut view = self.progress.view(&participants, context);
+        if let (Some(rate), Some(limit)) = (view.rate_bytes_per_s, self.latest.limit_bytes_per_s)
+            && rate >= limit as f64 * NEAR_LIMIT
+            && !view.state.is_over()
+        {
+            view.throttle = Some(Throttle::OwnLimit);
+        }
         if view.work.is_some() {
             // Units per second are no bytes per second.
             view.rate_bytes_per_s = None;
             view.interval_rate_bytes_per_s = None;
         }
-        if !view.state.is_over() {
-            self.add_bottleneck(&mut view, context);
-        }
         view
-    }
-
-    /// Its own limit, otherwise the busiest of the devices below, if it is busy.
-    fn add_bottleneck(&self, view: &mut TransferView, context: &TransferContext<'_>) {
-        let limit = self.latest.limit_bytes_per_s;
-        if let (Some(rate), Some(limit)) = (view.rate_bytes_per_s, limit)
-            && rate >= limit as f64 * NEAR_LIMIT
-        {
-            view.throttle = Some(Throttle::OwnLimit);
-        }
-        let Some(device) = self.busiest_device(context) else {
-            return;
-        };
-        let load = device.load;
-        let (bottleneck, operation, await_ns) = if load.write_bytes_per_s > load.read_bytes_per_s {
-            let operation = TransferOperation::Write;
-            (Bottleneck::Destination, operation, load.write_await_ns)
-        } else {
-            let operation = TransferOperation::Read;
-            (Bottleneck::Source, operation, load.read_await_ns)
-        };
-        view.bottleneck = Some(bottleneck);
-        view.bottleneck_reason = Some(BottleneckReason::Device {
-            device: device.name.clone(),
-            operation,
-            await_ns,
-            busy: load.busy,
-        });
     }
 
     /// The device itself, or one of those that it is on: an array has no utilization of its own for what
@@ -206,7 +190,6 @@ impl FollowedOperation {
         let busy = |device: &&TransferDevice<'_>| device.load.busy.unwrap_or(0.0);
         below
             .chain([own])
-            .filter(|device| busy(device) >= BUSY)
             .max_by(|a, b| busy(a).total_cmp(&busy(b)))
     }
 }

@@ -69,9 +69,19 @@ impl Progress {
         participants: &Participants<'_>,
         context: &TransferContext<'_>,
     ) -> TransferView {
-        let mut view = self.view_alone(context.sample().boot_time);
+        let (state, at) = (self.shown.state, context.sample().boot_time);
+        let mut view = TransferView {
+            rate_bytes_per_s: self.estimator.displayed_rate(state),
+            interval_rate_bytes_per_s: self.estimator.interval_rate(state),
+            ..self.shown.clone()
+        };
+        if let (TransferState::Moving, None, Some(total)) = (state, self.ended_at, self.total) {
+            self.estimator.eta(at, total).show_in(&mut view);
+        }
         let device = participants.devices.destination;
-        self.pages.add_to(&mut view, device, context);
+        if view.destination.is_some() {
+            self.pages.add_to(&mut view, device, context);
+        }
         if self.flushes_at_end && view.state == TransferState::Moving {
             self.add_flush(
                 &mut view,
@@ -81,20 +91,6 @@ impl Progress {
         if !view.state.is_over() {
             view.throttle = self.is_rate_limited.then_some(Throttle::OwnLimit);
             self.bottleneck.add_to(&mut view, participants, context);
-        }
-        view
-    }
-
-    /// Its view, without what processes and devices tell.
-    pub(super) fn view_alone(&self, at: Duration) -> TransferView {
-        let state = self.shown.state;
-        let mut view = TransferView {
-            rate_bytes_per_s: self.estimator.displayed_rate(state),
-            interval_rate_bytes_per_s: self.estimator.interval_rate(state),
-            ..self.shown.clone()
-        };
-        if let (TransferState::Moving, None, Some(total)) = (state, self.ended_at, self.total) {
-            self.estimator.eta(at, total).show_in(&mut view);
         }
         view
     }

@@ -65,8 +65,6 @@ pub(super) struct Transfer {
     seeks: u32,
     /// Whether the destination has its full length before its data.
     is_preallocated: bool,
-    /// Whether the destination held about as many bytes as were read; `None` until both were seen.
-    is_plain_copy: Option<bool>,
 }
 
 impl Transfer {
@@ -98,7 +96,6 @@ impl Transfer {
             sequential_intervals: 0,
             seeks: 0,
             is_preallocated: false,
-            is_plain_copy: transforms(kind).then_some(false),
         }
     }
 
@@ -136,9 +133,6 @@ impl Transfer {
         self.follow_movement(leading, sample);
         self.switch_basis(leading, destination);
         self.record_position(leading, destination, sample.boot_time);
-        if let Some(destination) = destination {
-            self.recognise_copy(destination, leading.position);
-        }
     }
 
     /// Where it is now, and the bytes that it took to come there.
@@ -269,9 +263,10 @@ impl Transfer {
             }
             return TransferState::Closed;
         };
+        // Otherwise it holds something else than what was read, such as a compressed archive.
         let is_copy = |closed: &ClosedFile| {
-            let is_plain = || position.is_some_and(|position| holds_about(closed.size, position));
-            closed.size == size || self.is_plain_copy.unwrap_or_else(is_plain)
+            let is_near = position.is_some_and(|position| holds_about(closed.size, position));
+            closed.size == size || (is_near && !transforms(self.progress.shown.kind))
         };
         if let Some(closed) = closed.filter(is_copy) {
             let position = self.grown_position(closed.size, closed.allocated_bytes);
@@ -322,11 +317,6 @@ impl Transfer {
     /// Whether it goes through its file from the beginning to the end.
     pub(super) fn is_sequential(&self) -> bool {
         self.seeks < MAX_SEEKS || self.basis == ProgressBasis::DestinationGrowth
-    }
-
-    /// Whether it has no file any more.
-    pub(super) fn is_orphan(&self) -> bool {
-        self.leader().is_none()
     }
 
     /// Remaining bytes, for sorting.

@@ -2,8 +2,6 @@
 
 use super::{ProgressBasis, Transfer};
 use crate::probe::sample::{FileKind, OpenFile};
-use crate::transfers::kind::transforms;
-use crate::transfers::transfer_file::holds_about;
 
 /// Holes of less than this part of a file are no matter.
 const MIN_HOLE_DIVISOR: u64 = 16;
@@ -76,18 +74,5 @@ impl Transfer {
         self.is_preallocated |= destination.kind == FileKind::Regular
             && destination.size >= Some(size)
             && destination.allocated_bytes < data / 2;
-    }
-
-    /// Records whether the destination holds a copy instead of, say, a compressed archive: about as many
-    /// bytes as were read.
-    pub(super) fn recognise_copy(&mut self, destination: &OpenFile, read_position: u64) {
-        let length = destination.size.unwrap_or(0);
-        let held = length
-            .min(destination.allocated_bytes)
-            .max(destination.position);
-        let is_copied = self.basis == ProgressBasis::DestinationGrowth;
-        if !transforms(self.progress.shown.kind) {
-            self.is_plain_copy = Some(is_copied || holds_about(held, read_position));
-        }
     }
 }
