@@ -14,7 +14,7 @@ const COUNTED_SLACK_DIVISOR: u64 = 2;
 const COUNTED_SLACK_BYTES: u64 = 1 << 20;
 /// Up to this many counted bytes in an interval a process transfers by calls that the kernel does not
 /// count: splice(2) between a file and a pipe.
-const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
+pub(super) const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
 /// What an offset did between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Movement {

@@ -1,5 +1,6 @@
 //! Programs that work on several files: progress over everything that their arguments name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::CountMethod;
@@ -98,7 +99,8 @@ impl FollowedJob {
             return self.finish(now, counts);
         };
         if let Some(job) = counts.running.get(&self.key) {
-            self.last_count = job.clone();
+            self.last_count.order = Arc::clone(&job.order);
+            self.set_count(job.count);
         }
         let io = process.io.value();
         let before = std::mem::replace(&mut self.last_io, io);
@@ -150,8 +152,15 @@ impl FollowedJob {
         let last = counts.ended.iter().find(|(key, _)| *key == self.key);
         let is_late = now.boot_time.saturating_sub(at) >= LAST_LOOK_TIMEOUT;
         let state = match last {
-            _ if !has_destination => self.state_without_destination(now),
-            Some((_, Some(count))) => self.state_with_count(*count, now.boot_time),
+            _ if !has_destination => self.state_by_counters(now),
+            Some((_, Some(count))) => {
+                self.set_count(*count);
+                let bytes = count.bytes_done.unwrap_or(0);
+                self.progress
+                    .estimator
+                    .set_final(now.boot_time, bytes, None);
+                self.progress.final_state(now.boot_time, true)
+            }
             None if !is_late => return,
             Some((_, None)) | None => TransferState::Closed,
         };
@@ -159,47 +168,32 @@ impl FollowedJob {
         self.progress.end(at, state);
     }
 
-    fn state_with_count(&mut self, count: FileCount, at: Duration) -> TransferState {
-        self.last_count.count = count;
-        let (Some(files), Some(bytes)) = (count.files_done, count.bytes_done) else {
-            return TransferState::Closed;
-        };
-        self.progress.estimator.set_final(at, bytes, None);
-        if count.is_complete && files >= count.files {
-            TransferState::Finished
-        } else {
-            TransferState::Ended
-        }
-    }
-
     /// The state of a job that leaves no files: by its final counters where the kernel reports them.
-    fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
-        let (at, size) = (now.boot_time, self.last_count.count.bytes);
+    fn state_by_counters(&mut self, now: &SystemSample) -> TransferState {
         let mut records = now.exit_records.iter();
         let record = records.find(|it| it.pid == self.key.0);
         let position = self.position(record.map(|it| it.total_io));
         let estimator = &mut self.progress.estimator;
         if let Some(position) = position {
             let last = estimator.last_value().unwrap_or(0);
-            estimator.set_final(at, position.max(last), None);
+            estimator.set_final(now.boot_time, position.max(last), None);
         }
-        if self.last_count.count.is_complete && estimator.last_value() == Some(size) {
-            TransferState::Finished
-        } else if record.is_none() && estimator.can_have_reached(at, size) {
-            TransferState::Closed
-        } else {
-            TransferState::Ended
-        }
+        self.progress.final_state(now.boot_time, record.is_some())
+    }
+
+    fn set_count(&mut self, count: FileCount) {
+        self.last_count.count = count;
+        self.progress.total = count.is_complete.then_some(count.bytes);
+        let shown = &mut self.progress.shown;
+        shown.size_bytes = self.progress.total;
+        shown.files_done = count.files_done;
+        shown.files_total = Some(count.files);
     }
 
     fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
         let count = self.last_count.count;
         let progress = &mut self.progress;
-        progress.total = count.is_complete.then_some(count.bytes);
         progress.shown.position_bytes = progress.estimator.last_value();
-        progress.shown.size_bytes = progress.total;
-        progress.shown.files_done = count.files_done;
-        progress.shown.files_total = Some(count.files);
         let device = |file_system: Option<(u32, u32)>| {
             context.device_at(FileLocation::FileSystem(file_system?))
         };

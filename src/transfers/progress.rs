@@ -50,6 +50,24 @@ impl Progress {
         }
     }
 
+    /// Its state at its end, by the last value; whether that is `exact` or only the last one that was seen.
+    pub(super) fn final_state(&self, at: Duration, is_exact: bool) -> TransferState {
+        let is_complete = self
+            .total
+            .is_some_and(|total| self.estimator.last_value() >= Some(total));
+        let can_be_complete = || {
+            let total = self.total;
+            total.is_none_or(|total| self.estimator.can_have_reached(at, total))
+        };
+        if is_complete {
+            TransferState::Finished
+        } else if !is_exact && can_be_complete() {
+            TransferState::Closed
+        } else {
+            TransferState::Ended
+        }
+    }
+
     /// Ends it in that state.
     pub(super) fn end(&mut self, at: Duration, state: TransferState) {
         self.ended_at.get_or_insert(at);

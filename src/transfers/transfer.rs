@@ -8,7 +8,7 @@ use super::bottleneck::Participants;
 use super::context::{TransferContext, TransferDevices};
 use super::dd::DdArguments;
 use super::estimate::RateEstimator;
-use super::flow::{Movement, counted_bytes, has_pipe, movement, read_bytes};
+use super::flow::{MAX_COUNTED_OF_SPLICE, Movement, counted_bytes, has_pipe, movement, read_bytes};
 use super::kind::{kind_of_program, transforms};
 use super::progress::Progress;
 use super::transfer_file::{TransferFile, holds_about};
@@ -22,8 +22,6 @@ use crate::probe::sample::{
     ClosedFile, FileKind, OpenFile, PagesUnknown, ProcessIo, ProcessSample,
 };
 
-/// Idle at its end for this long, it is finished although the file stays open.
-const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
 /// Nor is a single file: one that is left open in the middle, such as a pager's.
@@ -167,12 +165,6 @@ impl Transfer {
         } else {
             TransferState::Moving
         };
-        // A file that stays open at its end is finished after a while.
-        let idle = progress.estimator.time_without_movement(at);
-        let is_left = idle >= IDLE_AT_END_TIMEOUT && !progress.flushes_at_end;
-        if is_complete && is_left && self.basis == ProgressBasis::Position {
-            progress.end(at, TransferState::Finished);
-        }
     }
 
     /// Whether one process reads and another one writes.
@@ -207,7 +199,8 @@ impl Transfer {
                 if self.sequential_intervals >= SEQUENTIAL_INTERVALS {
                     self.seeks = 0;
                 }
-                if let Some(read) = read.filter(|_| self.source.is_some() && !is_piped)
+                let is_spliced = is_piped && counted <= Some(MAX_COUNTED_OF_SPLICE);
+                if let Some(read) = read.filter(|_| self.source.is_some() && !is_spliced)
                     && advance > read + read / 4 + HOLE_SLACK
                 {
                     self.skipped += advance - read;
@@ -250,52 +243,34 @@ impl Transfer {
         let at = sample.boot_time;
         let destination = self.destination.as_ref();
         let closed = destination.and_then(|end| end.find_closed(sample));
-        let state = self.final_state(closed, at);
+        let is_exact = closed.is_some_and(|closed| self.is_copied_to(&closed));
+        if let Some(closed) = closed.filter(|_| is_exact) {
+            let (position, bytes) = self.grown_position(closed.size, closed.allocated_bytes);
+            let reached = closed.changed_at(at);
+            self.progress.shown.position_bytes = Some(position);
+            self.progress.estimator.set_final(at, bytes, reached);
+        }
+        let shown = &self.progress.shown;
+        let state = if shown.size_bytes.is_none() {
+            TransferState::Closed
+        } else if shown.position_bytes >= shown.size_bytes {
+            TransferState::Finished
+        } else {
+            self.progress.final_state(at, is_exact)
+        };
         self.progress.end(at, state);
     }
 
-    fn final_state(&mut self, closed: Option<ClosedFile>, at: Duration) -> TransferState {
-        let reached = closed.and_then(|closed| closed.changed_at(at));
-        let position = self.progress.shown.position_bytes;
-        let Some(size) = self.progress.shown.size_bytes else {
-            if let Some(closed) = closed.filter(|_| self.source.is_none()) {
-                self.set_final((closed.size, closed.size), at, reached);
-            }
-            return TransferState::Closed;
-        };
-        // Otherwise it holds something else than what was read, such as a compressed archive.
-        let is_copy = |closed: &ClosedFile| {
-            let is_near = position.is_some_and(|position| holds_about(closed.size, position));
-            closed.size == size || (is_near && !transforms(self.progress.shown.kind))
-        };
-        if let Some(closed) = closed.filter(is_copy) {
-            let position = self.grown_position(closed.size, closed.allocated_bytes);
-            self.set_final(position, at, reached);
-            return if position.0 >= size {
-                TransferState::Finished
-            } else {
-                TransferState::Ended
-            };
-        }
-        let total = self.total_bytes();
-        let estimator = &self.progress.estimator;
-        if position >= Some(size) {
-            TransferState::Finished
-        } else if total.is_none_or(|total| estimator.can_have_reached(at, total)) {
-            TransferState::Closed
-        } else {
-            TransferState::Ended
-        }
-    }
-
-    fn set_final(
-        &mut self,
-        (position, bytes): (u64, u64),
-        at: Duration,
-        reached: Option<Duration>,
-    ) {
-        self.progress.shown.position_bytes = Some(position);
-        self.progress.estimator.set_final(at, bytes, reached);
+    /// Whether a closed destination holds what was transferred, instead of something else such as a
+    /// compressed archive.
+    fn is_copied_to(&self, closed: &ClosedFile) -> bool {
+        let shown = &self.progress.shown;
+        let is_near = shown
+            .position_bytes
+            .is_some_and(|position| holds_about(closed.size, position));
+        self.source.is_none()
+            || Some(closed.size) == shown.size_bytes
+            || (is_near && !transforms(shown.kind))
     }
 
     /// Whether it is active.
@@ -305,7 +280,9 @@ impl Transfer {
 
     /// Whether it is followed at this time: while it moves, and for a while afterwards.
     pub(super) fn is_followed(&self, at: Duration) -> bool {
-        let timeout = if self.source.is_some() && self.destination.is_some() {
+        let is_pair = self.source.is_some() && self.destination.is_some();
+        let is_flushing = self.progress.flushes_at_end;
+        let timeout = if is_flushing || (is_pair && self.remaining_bytes() > 0) {
             IDLE_TIMEOUT_OF_PAIR
         } else {
             IDLE_TIMEOUT

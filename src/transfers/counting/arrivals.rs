@@ -14,16 +14,14 @@ use rustix::io::Errno;
 use crate::foreign_tree::{FileStatus, ForeignFile};
 use crate::probe::process::closed_files::without_temporary_suffix;
 
-/// Time after which no further directory is looked at, of those that exist and of those that do not.
-const CHECK_TIME: Duration = Duration::from_millis(25);
+/// Time after which no further directory is looked at in one check.
+const CHECK_TIME: Duration = Duration::from_millis(50);
 
 /// Files that are expected below the destination.
 #[derive(Debug, Default)]
 pub(super) struct ExpectedFiles {
-    /// Directories that do not exist at the destination, as far as is known.
-    absent: VecDeque<ExpectedDirectory>,
-    /// Directories that exist there and are not complete.
-    present: VecDeque<ExpectedDirectory>,
+    /// Directories that are not complete, the next one to look at first.
+    directories: VecDeque<ExpectedDirectory>,
     /// Number and bytes of the files that have arrived.
     arrived: (u64, u64),
 }
@@ -42,7 +40,7 @@ struct ExpectedDirectory {
 impl ExpectedFiles {
     /// Number and bytes of the files that have arrived, with the bytes of those that are arriving.
     pub(super) fn arrived(&self) -> (u64, u64) {
-        let arriving: u64 = self.present.iter().map(|it| it.arriving).sum();
+        let arriving: u64 = self.directories.iter().map(|it| it.arriving).sum();
         (self.arrived.0, self.arrived.1 + arriving)
     }
 
@@ -52,11 +50,15 @@ impl ExpectedFiles {
             return;
         };
         // Files of one directory are added one after the other.
-        match self.absent.back_mut().filter(|last| last.below == parent) {
+        match self
+            .directories
+            .back_mut()
+            .filter(|last| last.below == parent)
+        {
             Some(directory) => {
                 directory.missing.insert(name.to_owned(), size);
             }
-            None => self.absent.push_back(ExpectedDirectory {
+            None => self.directories.push_back(ExpectedDirectory {
                 below: parent.to_owned(),
                 missing: HashMap::from([(name.to_owned(), size)]),
                 arriving: 0,
@@ -72,10 +74,9 @@ impl ExpectedFiles {
         is_renamed: bool,
         is_running: &dyn Fn() -> bool,
     ) {
-        self.find_directories(destination, is_renamed, is_running);
         let begin = Instant::now();
-        for _ in 0..self.present.len() {
-            let Some(mut directory) = self.present.pop_front() else {
+        for _ in 0..self.directories.len() {
+            let Some(mut directory) = self.directories.pop_front() else {
                 break;
             };
             let path = path_at_destination(&directory.below, is_renamed);
@@ -83,42 +84,7 @@ impl ExpectedFiles {
                 self.arrived = add(self.arrived, directory.check(&place));
             }
             if !directory.missing.is_empty() {
-                self.present.push_back(directory);
-            }
-            if begin.elapsed() > CHECK_TIME || !is_running() {
-                break;
-            }
-        }
-    }
-
-    /// Finds directories that have appeared. Their parents are opened once for all that follow each other.
-    fn find_directories(
-        &mut self,
-        destination: &ForeignFile,
-        is_renamed: bool,
-        is_running: &dyn Fn() -> bool,
-    ) {
-        let begin = Instant::now();
-        let mut parent: Option<(PathBuf, Option<ForeignFile>)> = None;
-        for _ in 0..self.absent.len() {
-            let Some(directory) = self.absent.pop_front() else {
-                break;
-            };
-            let path = path_at_destination(&directory.below, is_renamed);
-            let exists = match (path.parent(), path.file_name()) {
-                (Some(above), Some(name)) => {
-                    if parent.as_ref().is_none_or(|(path, _)| path != above) {
-                        parent = Some((above.to_owned(), destination.below(above).ok()));
-                    }
-                    let place = parent.as_ref().and_then(|(_, place)| place.as_ref());
-                    place.is_some_and(|place| place.status_of(name).is_ok())
-                }
-                _ => true,
-            };
-            if exists {
-                self.present.push_back(directory);
-            } else {
-                self.absent.push_back(directory);
+                self.directories.push_back(directory);
             }
             if begin.elapsed() > CHECK_TIME || !is_running() {
                 break;
@@ -129,13 +95,12 @@ impl ExpectedFiles {
     /// Looks at every missing file by its path, without opening a directory. The destination is a path
     /// that leads through no automount.
     pub(super) fn check_each_file(&mut self, destination: &Path, is_renamed: bool) {
-        for directory in self.absent.iter_mut().chain(&mut self.present) {
+        for directory in &mut self.directories {
             let path = destination.join(path_at_destination(&directory.below, is_renamed));
             let names = directory.missing.keys().cloned().collect();
             let arrived = directory.look_at(names, |name| FileStatus::of_path(&path.join(name)));
             self.arrived = add(self.arrived, arrived);
         }
-        self.present.append(&mut self.absent);
     }
 }
 

@@ -52,31 +52,33 @@ pub struct JobCounts {
     pub ended: Vec<(ProcessKey, Option<FileCount>)>,
 }
 
-/// A process that was looked at.
-#[derive(Debug)]
-struct JudgedProcess {
-    /// Its identity at that time. Between fork(2) and the end of execve(2) a process has the name
-    /// or the arguments of another one, so what was found is valid for one identity only.
-    identity: Arc<ProcessIdentity>,
-    /// What its arguments request; `None` if it is no job.
-    order: Option<Arc<CopyOrder>>,
-}
-
 /// Counts the files of jobs.
 #[derive(Debug)]
 pub struct JobCounter {
     roots: SysPaths,
-    thread: Option<CountingThread>,
-    judged: BTreeMap<ProcessKey, JudgedProcess>,
+    /// To the thread, which ends with this sender.
+    requests: Sender<CountRequest>,
+    counts: Arc<Mutex<ThreadCounts>>,
+    /// The processes that were looked at, and what their arguments request; `None` for no job. Between
+    /// fork(2) and the end of execve(2) a process has the name or the arguments of another one, so what
+    /// was found is valid for one identity only.
+    judged: BTreeMap<ProcessKey, (Arc<ProcessIdentity>, Option<Arc<CopyOrder>>)>,
 }
 
 impl JobCounter {
-    /// Creates a counter that counts nothing yet.
+    /// Creates a counter that counts nothing yet, with its thread. Where that cannot be started, all
+    /// counts stay unknown.
     #[must_use]
     pub fn new(roots: SysPaths) -> Self {
+        let (requests, inbox) = channel();
+        let counts = Arc::<Mutex<ThreadCounts>>::default();
+        let published = Arc::clone(&counts);
+        let thread = thread::Builder::new().name("job counter".to_owned());
+        let _ = thread.spawn(move || count_loop(&inbox, &published));
         Self {
             roots,
-            thread: None,
+            requests,
+            counts,
             judged: BTreeMap::new(),
         }
     }
@@ -90,12 +92,10 @@ impl JobCounter {
         {
             let identity = &process.identity;
             let judged = self.judged.get(&identity.key());
-            if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
-                let judged = JudgedProcess {
-                    identity: Arc::clone(identity),
-                    order: self.start_job(identity, processes),
-                };
-                self.judged.insert(identity.key(), judged);
+            if judged.is_none_or(|(known, _)| !Arc::ptr_eq(known, identity)) {
+                let order = self.start_job(identity, processes);
+                self.judged
+                    .insert(identity.key(), (Arc::clone(identity), order));
             }
         }
         let is_running = |key: &ProcessKey| {
@@ -103,17 +103,15 @@ impl JobCounter {
             process.is_some_and(|process| process.identity.key() == *key)
         };
         let gone = self.judged.keys().filter(|key| !is_running(key));
-        let mut ended: Vec<ProcessKey> = gone.copied().collect();
-        ended.retain(|key| self.judged.remove(key).is_some_and(|it| it.order.is_some()));
-        let Some(thread) = &self.thread else {
-            return JobCounts::default();
-        };
-        for key in ended {
-            thread.request(CountRequest::Stop(key));
+        let gone: Vec<ProcessKey> = gone.copied().collect();
+        for key in gone {
+            if let Some((_, Some(_))) = self.judged.remove(&key) {
+                self.request(CountRequest::Stop(key));
+            }
         }
-        let mut counts = lock(&thread.counts);
-        let running = self.judged.iter().filter_map(|(key, judged)| {
-            let order = Arc::clone(judged.order.as_ref()?);
+        let mut counts = lock(&self.counts);
+        let running = self.judged.iter().filter_map(|(key, (_, order))| {
+            let order = Arc::clone(order.as_ref()?);
             let count = counts.running.get(key).copied().unwrap_or_default();
             Some((*key, JobCount { order, count }))
         });
@@ -124,7 +122,7 @@ impl JobCounter {
     }
 
     fn start_job(
-        &mut self,
+        &self,
         identity: &ProcessIdentity,
         processes: &[ProcessSample],
     ) -> Option<Arc<CopyOrder>> {
@@ -134,13 +132,15 @@ impl JobCounter {
             return None;
         }
         let order = Arc::new(parse_copy_order(name, words)?);
-        if self.thread.is_none() {
-            self.thread = CountingThread::start();
-        }
         let process = self.roots.proc.join(identity.pid.to_string());
-        let request = CountRequest::Start(identity.key(), process, Arc::clone(&order));
-        self.thread.as_ref()?.request(request);
+        let key = identity.key();
+        self.request(CountRequest::Start(key, process, Arc::clone(&order)));
         Some(order)
+    }
+
+    fn request(&self, request: CountRequest) {
+        // A thread that has ended counts nothing: the counts stay unknown.
+        let _ = self.requests.send(request);
     }
 }
 
@@ -150,6 +150,7 @@ fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> b
         .is_some_and(|parent| parent.identity.name == identity.name)
 }
 
+#[derive(Debug)]
 enum CountRequest {
     /// With the directory of the process below `/proc`, through which its root and its working directory
     /// are reached.
@@ -167,32 +168,6 @@ struct ThreadCounts {
 /// A thread that panicked leaves consistent counts.
 fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Handle of the thread; dropping it ends the thread.
-#[derive(Debug)]
-struct CountingThread {
-    requests: Sender<CountRequest>,
-    counts: Arc<Mutex<ThreadCounts>>,
-}
-
-impl CountingThread {
-    /// Starts the thread; `None` where that fails.
-    fn start() -> Option<Self> {
-        let (requests, inbox) = channel();
-        let counts = Arc::<Mutex<ThreadCounts>>::default();
-        let published = Arc::clone(&counts);
-        thread::Builder::new()
-            .name("job counter".to_owned())
-            .spawn(move || count_loop(&inbox, &published))
-            .ok()?;
-        Some(Self { requests, counts })
-    }
-
-    fn request(&self, request: CountRequest) {
-        // A thread that has ended counts nothing: the counts stay unknown.
-        let _ = self.requests.send(request);
-    }
 }
 
 fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
