@@ -113,17 +113,51 @@ impl TransferDevices<'_> {
     }
 }
 
-/// A machine of which nothing is known.
+/// What tests of this module have in common.
 #[cfg(test)]
-pub(super) struct NoSpeeds;
+pub(super) mod fixtures {
+    use super::*;
 
-#[cfg(test)]
-impl WritebackSpeeds for NoSpeeds {
-    fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
-        None
+    /// Nothing is known of the way of dirty memory.
+    struct NoSpeeds;
+
+    impl WritebackSpeeds for NoSpeeds {
+        fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
+            None
+        }
+
+        fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
+            None
+        }
     }
 
-    fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
-        None
+    /// Two samples and some devices, without dirty memory.
+    pub(in crate::transfers) fn context<'a>(
+        interval: &'a SampleInterval<'a>,
+        devices: &'a [TransferDevice<'a>],
+    ) -> TransferContext<'a> {
+        TransferContext {
+            interval,
+            devices,
+            is_dirty_limit_reached: false,
+            unwritten_bytes: None,
+            writeback: &NoSpeeds,
+        }
+    }
+
+    /// A device that is on these.
+    pub(in crate::transfers) fn device<'a>(
+        name: &'a SafeText,
+        underlying: &'a [SafeText],
+        load: DeviceLoad,
+    ) -> TransferDevice<'a> {
+        TransferDevice {
+            name,
+            parent: None,
+            underlying,
+            load,
+            unwritten_bytes: None,
+            time_to_flush: None,
+        }
     }
 }

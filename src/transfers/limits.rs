@@ -162,10 +162,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::probe::SystemSample;
+    use crate::probe::interval::SampleInterval;
     use crate::probe::sample::{
         Availability, DiskCounters, ProcessIdentity, ProcessIo, Unit, UnitKind,
     };
-    use crate::transfers::context::NoSpeeds;
+    use crate::transfers::context::fixtures;
     use crate::transfers::waits::DeviceLoad;
 
     fn process(pid: u32, limit: IoLimit, read: u64, written: u64) -> ProcessSample {
@@ -213,26 +215,12 @@ mod tests {
             sample(2, limit, pids, rates),
         );
         let names: [SafeText; 2] = ["sda".into(), "sda1".into()];
-        let device = |name: usize, underlying: usize| TransferDevice {
-            name: &names[name],
-            parent: None,
-            underlying: &names[..underlying],
-            load: DeviceLoad {
-                read_ios_per_s: Some(100.0),
-                ..DeviceLoad::default()
-            },
-            unwritten_bytes: None,
-            time_to_flush: None,
+        let device = |name: usize, underlying: usize| {
+            fixtures::device(&names[name], &names[..underlying], DeviceLoad::default())
         };
         let devices = [device(0, 0), device(1, 1)];
-        let context = TransferContext {
-            sample: &now,
-            previous: Some(&before),
-            devices: &devices,
-            is_dirty_limit_reached: false,
-            unwritten_bytes: None,
-            writeback: &NoSpeeds,
-        };
+        let interval = SampleInterval::new(Some(&before), &now);
+        let context = fixtures::context(&interval, &devices);
         let partition = Some(&devices[1]);
         let both = TransferDevices {
             source: partition,
@@ -265,14 +253,6 @@ mod tests {
             Some(Bottleneck::Destination)
         );
         assert_eq!(limited(writes, 2, (0, 5_000_000)), None, "into memory");
-        let requests = IoLimit {
-            read_ios_per_s: Some(100),
-            ..limit((8, 0))
-        };
-        assert_eq!(
-            limited(requests, 1, (5_000_000, 0)),
-            Some(Bottleneck::Source)
-        );
         let other = IoLimit {
             read_bytes_per_s: Some(1_000_000),
             ..limit((8, 16))

@@ -211,10 +211,11 @@ fn kind_of(kind: OperationKind) -> TransferKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::interval::SampleInterval;
     use crate::probe::operations::OperationKind;
     use crate::probe::sample::DiskCounters;
-    use crate::transfers::context::NoSpeeds;
-    use crate::transfers::view::TransferKind;
+    use crate::transfers::context::fixtures;
+    use crate::transfers::view::{Bottleneck, BottleneckReason};
     use crate::transfers::waits::DeviceLoad;
 
     fn operation(kind: OperationKind, progress: OperationProgress) -> OperationSample {
@@ -239,6 +240,7 @@ mod tests {
     fn views_after(steps: &[Option<OperationSample>]) -> Vec<TransferView> {
         let mut followed = FollowedOperations::default();
         let mut views = Vec::new();
+        let mut before: Option<SystemSample> = None;
         for (second, step) in (0..).zip(steps) {
             let sample = SystemSample {
                 boot_time: Duration::from_secs(second),
@@ -251,18 +253,14 @@ mod tests {
                 ..SystemSample::default()
             };
             let names: [SafeText; 3] = ["sda".into(), "sdb".into(), "md0".into()];
-            let device = |index: usize, busy, underlying| TransferDevice {
-                name: &names[index],
-                parent: None,
-                underlying,
-                load: DeviceLoad {
+            let device = |index: usize, busy, underlying| {
+                let load = DeviceLoad {
                     busy: Some(busy),
                     read_bytes_per_s: Some(1e8),
                     read_await_ns: Some(9e6),
                     ..DeviceLoad::default()
-                },
-                unwritten_bytes: None,
-                time_to_flush: None,
+                };
+                fixtures::device(&names[index], underlying, load)
             };
             let devices = [
                 device(0, 0.85, &[]),
@@ -270,14 +268,9 @@ mod tests {
                 device(2, 0.0, &names[..2]),
             ];
             followed.update(&sample);
-            views = followed.transfer_views(&TransferContext {
-                sample: &sample,
-                previous: None,
-                devices: &devices,
-                is_dirty_limit_reached: false,
-                unwritten_bytes: None,
-                writeback: &NoSpeeds,
-            });
+            let interval = SampleInterval::new(before.as_ref(), &sample);
+            views = followed.transfer_views(&fixtures::context(&interval, &devices));
+            before = Some(sample);
         }
         views
     }

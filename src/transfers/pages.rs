@@ -112,7 +112,8 @@ impl DestinationPages {
 mod tests {
     use super::*;
     use crate::files::safe_text::SafeText;
-    use crate::transfers::context::NoSpeeds;
+    use crate::probe::interval::SampleInterval;
+    use crate::transfers::context::fixtures;
     use crate::transfers::view::TransferState;
     use crate::transfers::waits::DeviceLoad;
 
@@ -121,20 +122,14 @@ mod tests {
     fn add(pages: &mut DestinationPages, state: TransferState, written: u64) -> Option<u64> {
         let name = SafeText::from("sda");
         let device = TransferDevice {
-            name: &name,
-            parent: None,
-            underlying: &[],
-            load: DeviceLoad::default(),
             unwritten_bytes: Some(271_000_000),
-            time_to_flush: None,
+            ..fixtures::device(&name, &[], DeviceLoad::default())
         };
+        let sample = SystemSample::default();
+        let interval = SampleInterval::new(None, &sample);
         let context = TransferContext {
-            sample: &SystemSample::default(),
-            previous: None,
-            devices: &[],
-            is_dirty_limit_reached: false,
             unwritten_bytes: Some(900_000_000),
-            writeback: &NoSpeeds,
+            ..fixtures::context(&interval, &[])
         };
         let mut view = TransferView {
             position_bytes: Some(written),
@@ -172,13 +167,11 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_a_pipe() {
+        let sample = SystemSample::default();
+        let interval = SampleInterval::new(None, &sample);
         let context = TransferContext {
-            sample: &SystemSample::default(),
-            previous: None,
-            devices: &[],
-            is_dirty_limit_reached: false,
             unwritten_bytes: Some(866_000_000),
-            writeback: &NoSpeeds,
+            ..fixtures::context(&interval, &[])
         };
         let mut view = TransferView {
             position_bytes: Some(900_000_000),
