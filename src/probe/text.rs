@@ -127,6 +127,36 @@ pub fn list_numbers(directory: BorrowedFd<'_>) -> Vec<u32> {
     numbers
 }
 
+/// The rest of the line that begins with `name`, without white space around it.
+#[must_use]
+pub fn field<'t>(text: &'t [u8], name: &str) -> Option<&'t [u8]> {
+    let mut lines = nonempty_lines(text);
+    let rest = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    Some(rest.trim_ascii())
+}
+
+/// A number of 32 bits at the beginning of the line that starts with `name`: an id.
+#[must_use]
+pub fn id_field(text: &[u8], name: &str) -> Option<u32> {
+    u32::try_from(parse_number(field(text, name)?)?).ok()
+}
+
+/// The numbers of lines such as `MemTotal: 12 kB` or `pgpgin 34`, in the order of `names`; `None` for
+/// a name that is missing or has no number.
+#[must_use]
+pub fn named_numbers<const N: usize>(text: &[u8], names: [&str; N]) -> [Option<u64>; N] {
+    let mut values = [None; N];
+    for line in nonempty_lines(text) {
+        let mut words = split_fields(line);
+        let name = words.next().unwrap_or_default();
+        let name = name.strip_suffix(b":").unwrap_or(name);
+        if let Some(at) = names.iter().position(|known| known.as_bytes() == name) {
+            values[at] = words.next().and_then(parse_number);
+        }
+    }
+    values
+}
+
 /// The fields of a line, separated by spaces or tabs.
 pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))

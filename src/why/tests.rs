@@ -12,12 +12,13 @@ use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::files::layout::FileLayout;
 use crate::probe::mounts::counters::FuseConnection;
+use crate::probe::operations::OperationKind;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
-use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -904,7 +905,7 @@ fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
     scene.facts.devices = vec![DeviceHealth {
         name: "md0".into(),
-        raid_action: Some(RaidAction::Check),
+        raid_action: Some(OperationKind::Check),
         ..DeviceHealth::default()
     }];
     scene.devices.push(DeviceView {

@@ -305,15 +305,7 @@ fn parse_thread(stats: &[u8]) -> Option<ThreadExit> {
             .next()
             .unwrap_or_default()
             .to_vec(),
-        io: ProcessIo {
-            rchar: counter(0)?,
-            wchar: counter(1)?,
-            read_calls: counter(2)?,
-            write_calls: counter(3)?,
-            read_bytes: counter(4)?,
-            write_bytes: counter(5)?,
-            cancelled_write_bytes: counter(6)?,
-        },
+        io: ProcessIo::from_counters(std::array::from_fn(counter))?,
     })
 }
 

@@ -8,7 +8,7 @@ use procfs::DiskStat;
 use crate::probe::sample::{
     DeviceWriteback, DiskCounters, FlushCounters, MemoryCounters, RequestCounters,
 };
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{named_numbers, nonempty_lines, read_file};
 use crate::roots::SysPaths;
 
 /// Bytes dirty or under writeback from which on the devices are read: the kernel walks a device's
@@ -103,16 +103,8 @@ fn read_device(directory: &Path, (major, minor): (u32, u32)) -> Option<DeviceWri
 /// `BdiReclaimable` and `BdiWriteback` in bytes.
 #[must_use]
 pub fn parse_writeback(text: &[u8]) -> Option<(u64, u64)> {
-    let (mut dirty, mut writeback) = (None, None);
-    for line in nonempty_lines(text) {
-        let mut words = split_fields(line);
-        let slot = match words.next()? {
-            b"BdiReclaimable:" => &mut dirty,
-            b"BdiWriteback:" => &mut writeback,
-            _ => continue,
-        };
-        *slot = words.next().and_then(parse_number)?.checked_mul(1024);
-    }
+    let bytes = named_numbers(text, ["BdiReclaimable", "BdiWriteback"]);
+    let [dirty, writeback] = bytes.map(|kib| kib?.checked_mul(1024));
     dirty.zip(writeback)
 }
 
