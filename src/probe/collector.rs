@@ -1,6 +1,5 @@
 //! The sample collector.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
 use super::process::task_scan::TaskScanner;
-use super::process::taskstats::{ExitRecordSocket, NoExitRecords, TaskstatsSocket};
+use super::process::taskstats::{ExitRecordSocket, TaskstatsSocket};
 use super::sample::{
     ControlGroupsSample, DiskCounters, ExitRecord, FollowedFile, HostSample, IoAccounting,
     ProbeNotice, SystemSample, TaskScan,
@@ -55,13 +54,14 @@ pub struct SampleCollector {
     processes: ProcessTable,
     mounts: MountWatch,
     taskstats: Option<TaskstatsSocket>,
-    exit_records: Result<ExitRecordSocket, NoExitRecords>,
+    /// The socket, or what is said where there is none.
+    exit_records: Result<ExitRecordSocket, Option<ProbeNotice>>,
     host: HostSample,
     disks: Vec<DiskCounters>,
     drives: Arc<[BlockDevice]>,
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
-    hierarchies: Arc<IoHierarchies>,
+    hierarchies: IoHierarchies,
     control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
@@ -86,7 +86,7 @@ impl SampleCollector {
         let exit_records = if is_running_kernel {
             ExitRecordSocket::open(&roots)
         } else {
-            Err(NoExitRecords::NotSupported)
+            Err(None)
         };
         Self {
             wanted: Wanted::default(),
@@ -99,7 +99,7 @@ impl SampleCollector {
             drives: Arc::default(),
             temperatures: Arc::default(),
             file_systems: Arc::default(),
-            hierarchies: Arc::default(),
+            hierarchies: IoHierarchies::default(),
             control_groups: ControlGroupReader::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
@@ -188,6 +188,7 @@ impl SampleCollector {
         let waits = self.wait_source();
         self.processes.update(&ProcessReading {
             roots: &self.roots,
+            hierarchies: &self.hierarchies,
             at,
             charged,
             waits,
@@ -206,7 +207,7 @@ impl SampleCollector {
                 let notice = lost.then_some(ProbeNotice::ExitRecordsLost);
                 (self.processes.count_ended(&threads), notice)
             }
-            Err(reason) => (Vec::new(), notice_of_missing_records(*reason)),
+            Err(notice) => (Vec::new(), *notice),
         };
         self.processes.identify(self.wanted.all_processes);
         if waits == WaitSource::None {
@@ -263,36 +264,31 @@ impl SampleCollector {
         }
     }
 
-    /// Whether the facts about drives have to be read again: the set of devices changed, a device
-    /// was replaced or got a medium, or the facts are too old.
+    /// Whether the facts about drives have to be read again: they are old, the set of devices changed, or a
+    /// device got a medium.
     fn facts_are_stale(&self, disks: &[DiskCounters], at: Duration) -> bool {
-        let old = self
-            .drives_read_at
-            .is_none_or(|read| at.saturating_sub(read) >= FACTS_MAX_AGE);
-        old || disks.len() != self.disks.len()
-            || disks
-                .iter()
-                .zip(&self.disks)
-                .any(|(now, before)| is_different_device(now, before))
-            || self.any_has_new_medium(disks)
-    }
-
-    /// Whether a device that had no medium was read.
-    fn any_has_new_medium(&self, disks: &[DiskCounters]) -> bool {
-        let with_medium = self.drives.iter().filter(|drive| drive.size_bytes > 0);
-        let with_medium: HashSet<&str> = with_medium.map(|drive| &*drive.name).collect();
-        disks.iter().zip(&self.disks).any(|(now, before)| {
-            now.reads.completed != before.reads.completed && !with_medium.contains(&*now.name)
-        })
+        let is_fresh = |read: Duration| at.saturating_sub(read) < FACTS_MAX_AGE;
+        let had_medium = |name: &str| {
+            let mut drives = self.drives.iter();
+            drives.any(|drive| drive.name == name && drive.size_bytes > 0)
+        };
+        let has_changed = |(now, before): (&DiskCounters, &DiskCounters)| {
+            let was_read = now.reads.completed != before.reads.completed;
+            now.device_number != before.device_number
+                || now.name != before.name
+                || (was_read && !had_medium(&now.name))
+        };
+        let mut pairs = disks.iter().zip(&self.disks);
+        !self.drives_read_at.is_some_and(is_fresh)
+            || disks.len() != self.disks.len()
+            || pairs.any(has_changed)
     }
 
     /// Reads facts that rarely change, where they may have changed.
     fn refresh_facts(&mut self, disks: &[DiskCounters], at: Duration) {
         let has_new_mounts = self.mounts.has_changed();
         if has_new_mounts || self.drives_read_at.is_none() {
-            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
-            self.processes
-                .set_hierarchies(Arc::clone(&self.hierarchies));
+            self.hierarchies = IoHierarchies::find(&self.roots);
         }
         if !has_new_mounts && !self.facts_are_stale(disks, at) {
             return;
@@ -309,26 +305,6 @@ impl SampleCollector {
             self.file_systems = file_systems.into();
         }
     }
-}
-
-/// Nothing is said where the kernel has none, or where the notice about the I/O of other users says
-/// it: ended processes are part of their parents then.
-fn notice_of_missing_records(reason: NoExitRecords) -> Option<ProbeNotice> {
-    match reason {
-        NoExitRecords::OtherNamespace => Some(ProbeNotice::ExitRecordsOtherNamespace),
-        NoExitRecords::OtherNetworkNamespace => Some(ProbeNotice::ExitRecordsOtherNetwork),
-        NoExitRecords::NotSupported
-        | NoExitRecords::NotPermitted
-        | NoExitRecords::ProcessNotNamed => None,
-    }
-}
-
-/// Whether a line describes another device than the previous line at its index.
-fn is_different_device(now: &DiskCounters, before: &DiskCounters) -> bool {
-    now.device_number != before.device_number
-        || now.name != before.name
-        || now.reads.completed < before.reads.completed
-        || now.writes.completed < before.writes.completed
 }
 
 /// Time since boot, suspension included.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::numbers::{AssignedPids, list_pids};
+use super::numbers::{AssignedPids, is_process, list_pids};
 use super::own_io::OwnIo;
 use super::reused_file::DescriptorBudget;
 use super::stat::parse_stat;
@@ -53,6 +53,8 @@ pub enum WaitSource {
 pub struct ProcessReading<'r> {
     /// Where the kernel's files are.
     pub roots: &'r SysPaths,
+    /// Where control groups are mounted.
+    pub(crate) hierarchies: &'r IoHierarchies,
     /// Time of the sample.
     pub at: Duration,
     /// Bytes accounted to all processes since the previous sample, where known.
@@ -71,7 +73,6 @@ pub struct ProcessTable {
     /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
-    hierarchies: Arc<IoHierarchies>,
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
@@ -102,7 +103,6 @@ impl ProcessTable {
             proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
             identifier: ProcessIdentifier::new(roots),
-            hierarchies: Arc::default(),
             units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
@@ -116,12 +116,6 @@ impl ProcessTable {
             next_search_sample: 0,
             closed_files: Vec::new(),
         }
-    }
-
-    /// Sets where control groups are mounted: before the first update, and after the mounts have
-    /// changed.
-    pub(crate) fn set_hierarchies(&mut self, hierarchies: Arc<IoHierarchies>) {
-        self.hierarchies = hierarchies;
     }
 
     /// Reads the processes.
@@ -240,13 +234,14 @@ impl ProcessTable {
     /// Notice about what could not be read.
     #[must_use]
     pub fn notice(&self) -> Option<ProbeNotice> {
-        let all = || self.entries.values().map(|entry| entry.process.io);
+        let mut all = self.entries.values();
         // In a container, init alone may be hidden from root: that is not worth a notice.
-        let others = self.entries.iter().filter(|(pid, _)| **pid != INIT_PID);
-        let mut others = others.map(|(_, entry)| entry.process.io);
-        if others.any(|io| io == Availability::NotPermitted) {
+        let mut others = self.entries.range(INIT_PID + 1..);
+        if others.any(|(_, entry)| entry.process.io == Availability::NotPermitted) {
             Some(ProbeNotice::OthersIoNotPermitted)
-        } else if !self.entries.is_empty() && all().all(|io| io == Availability::Absent) {
+        } else if !self.entries.is_empty()
+            && all.all(|entry| entry.process.io == Availability::Absent)
+        {
             Some(ProbeNotice::NoIoAccounting)
         } else {
             None
@@ -262,7 +257,7 @@ impl ProcessTable {
         };
         for pid in begun {
             // Threads have ids too, and their directories exist although they are not listed.
-            if !self.identifier.is_thread(proc, pid) {
+            if is_process(roots, pid) {
                 self.add_process(proc, pid);
             }
         }

@@ -118,7 +118,7 @@ impl ProcessTable {
             // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
-            let membership = self.hierarchies.membership(reading.roots, pid);
+            let membership = reading.hierarchies.membership(reading.roots, pid);
             process.io_limits = membership.limits.into();
             let group = membership.group;
             process.unit = group.and_then(|group| self.units.unit_of(reading.roots, &group));

@@ -10,6 +10,7 @@ use crate::probe::sample::ProcessIo;
 fn reading(roots: &SysPaths, at: Duration) -> ProcessReading<'_> {
     ProcessReading {
         roots,
+        hierarchies: Box::leak(Box::default()),
         at,
         charged: None,
         waits: WaitSource::None,
