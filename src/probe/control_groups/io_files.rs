@@ -106,19 +106,22 @@ pub(super) fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
 /// `io.stat`: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0`.
 #[must_use]
 pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
-    let line = |(device, values)| {
+    let line = |(device, values): ((u32, u32), &[u8])| {
         let counters = keyed_numbers(values, ["rbytes", "wbytes", "rios", "wios"]);
+        // A device that the group has not used yet may stand there alone.
+        let is_damaged = !values.is_empty() && counters.contains(&None);
         let [read_bytes, written_bytes, read_ios, write_ios] =
             counters.map(Option::unwrap_or_default);
-        DeviceIo {
+        let io = DeviceIo {
             device,
             read_bytes,
             written_bytes,
             read_ios,
             write_ios,
-        }
+        };
+        (!is_damaged).then_some(io)
     };
-    device_lines(text).map(line).collect()
+    device_lines(text).filter_map(line).collect()
 }
 
 /// `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.

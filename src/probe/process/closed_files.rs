@@ -109,7 +109,7 @@ mod tests {
         let found = closed(metadata.ino());
         assert_eq!((found[0].pid, found[0].size), (7, 5000));
         let changed = found[0].time_since_change.unwrap();
-        assert!(changed < Duration::from_secs(60), "{changed:?}");
+        assert!(changed < std::time::Duration::from_secs(60), "{changed:?}");
         assert!(closed(metadata.ino() + 1).is_empty(), "another file");
     }
 

@@ -322,6 +322,8 @@ fn device_capacity((major, minor): (u32, u32), roots: &SysPaths) -> Option<u64> 
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
     use std::io::{Seek, Write};
 
@@ -337,7 +339,7 @@ mod tests {
         let path = file.path().to_owned();
         let find = |descriptors: &ProcessDescriptors| {
             descriptors
-                .open_files()
+                .files
                 .iter()
                 .find(|file| *file.path == *path.as_os_str().as_encoded_bytes())
                 .cloned()
@@ -365,7 +367,7 @@ mod tests {
         assert!(descriptors.any_moved());
 
         drop(file);
-        descriptors.refresh_moved(&roots);
+        let descriptors = descriptors.refresh_idle(&roots).unwrap();
         assert_eq!(find(&descriptors), None);
     }
 
@@ -376,21 +378,20 @@ mod tests {
             .spawn()
             .unwrap();
         let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
-        let mut descriptors = ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
         let roots = SysPaths::default();
-        let mut rests = || {
-            (0..20)
-                .take_while(|_| descriptors.refresh_idle(&roots))
-                .count()
+        let rests = |mut descriptors: ProcessDescriptors| {
+            let mut count = 0;
+            while let Some(kept) = descriptors.refresh_idle(&roots) {
+                (descriptors, count) = (kept, count + 1);
+            }
+            count
         };
-        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize);
-        descriptors.examine_next(&roots);
-        let mut rests = || {
-            (0..20)
-                .take_while(|_| descriptors.refresh_idle(&roots))
-                .count()
-        };
-        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize, "it moved again");
+        let opened = || ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
+        assert_eq!(rests(opened()), KEEP_IDLE_SAMPLES);
+        let idle = opened().refresh_idle(&roots);
+        let mut moved = idle.and_then(|it| it.refresh_idle(&roots)).unwrap();
+        moved.examine_next(&roots);
+        assert_eq!(rests(moved), KEEP_IDLE_SAMPLES, "it moved again");
         child.kill().unwrap();
         child.wait().unwrap();
     }
