@@ -17,6 +17,7 @@ use super::sample::{
     ControlGroupsSample, DiskCounters, ExitRecord, FollowedFile, HostSample, IoAccounting,
     ProbeNotice, SystemSample, TaskScan,
 };
+use super::system::device_health::read_command_errors;
 use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
 use super::system::{diskstats, host};
 use super::text::{read_file, read_word};
@@ -238,11 +239,14 @@ impl SampleCollector {
     }
 
     fn read_io_errors(&mut self, notices: &mut Vec<ProbeNotice>) -> Option<IoErrorSample> {
-        let errors = IoErrorSample::read(&self.roots, self.kernel_log.as_mut()?);
-        if !matches!(errors.logged, NewErrors::Read(_)) {
+        let logged = self.kernel_log.as_mut()?.new_errors();
+        if !matches!(logged, NewErrors::Available(_)) {
             notices.push(ProbeNotice::NoKernelLog);
         }
-        Some(errors)
+        Some(IoErrorSample {
+            logged,
+            command_errors: read_command_errors(&self.roots),
+        })
     }
 
     /// The tasks, where blocked ones are wanted; the previous scan again while the next one is not due.

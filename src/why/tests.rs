@@ -66,7 +66,7 @@ impl Scene {
             drives: Vec::new(),
             blocked: Vec::new(),
             facts: FactsSample {
-                kernel_errors: NewErrors::Read(Vec::new()),
+                kernel_errors: NewErrors::Available(Vec::new()),
                 ..FactsSample::default()
             },
             read_files: Vec::new(),
@@ -949,7 +949,7 @@ fn discards_that_others_wait_for_are_maintenance() {
 #[test]
 fn error_in_kernel_log_is_critical() {
     let mut scene = Scene::quiet();
-    scene.facts.kernel_errors = NewErrors::Read(vec![KernelIoError {
+    scene.facts.kernel_errors = NewErrors::Available(vec![KernelIoError {
         device: "sda".into(),
         message: "I/O error, dev sda, sector 8".into(),
     }]);

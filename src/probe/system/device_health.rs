@@ -16,8 +16,6 @@ pub struct DeviceHealth {
     pub name: String,
     /// Commands that ended with an error since it was attached (SCSI: `ioerr_cnt`).
     pub command_errors: Option<u64>,
-    /// Commands that timed out (SCSI: `iotmo_cnt`, since kernel 6.1).
-    pub command_timeouts: Option<u64>,
     /// Speed of its link and the highest that both ends support; `None` where it is not reported.
     pub link: Option<LinkSpeed>,
     /// What a software RAID does besides I/O; `None` for other devices, and while it is idle.
@@ -43,7 +41,6 @@ pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
             let place = block.join(&name);
             DeviceHealth {
                 command_errors: counter(&place, "ioerr_cnt"),
-                command_timeouts: counter(&place, "iotmo_cnt"),
                 link: read_link(&place),
                 raid_action: read_word(&place.join("md/sync_action"))
                     .and_then(|word| parse_action(&word)),
@@ -168,7 +165,6 @@ mod tests {
         assert!((link.current - 1e9).abs() < 1.0, "{link:?}");
         assert!(link.supported > 3.9e9, "{link:?}");
         assert_eq!(found[3].command_errors, Some(31));
-        assert_eq!(found[3].command_timeouts, None);
         let counted = read_command_errors(&SysPaths::under_root(at));
         assert_eq!(counted, [("sda".to_owned(), 31)]);
     }
