@@ -1,8 +1,10 @@
 //! The sample collector.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
@@ -20,7 +22,7 @@ use super::sample::{
 use super::system::device_health::read_command_errors;
 use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
 use super::system::{diskstats, host};
-use super::text::{read_file, read_word};
+use super::text::{open_relative, read_file, read_word};
 use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
 use crate::probe::file_systems::{self, MountedFileSystem};
@@ -51,6 +53,8 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct SampleCollector {
     roots: SysPaths,
+    /// `/proc`, where it is mounted.
+    proc: Option<OwnedFd>,
     wanted: Wanted,
     processes: ProcessTable,
     mounts: MountWatch,
@@ -90,6 +94,7 @@ impl SampleCollector {
             Err(None)
         };
         Self {
+            proc: open_relative(CWD, roots.proc.as_path()).ok(),
             wanted: Wanted::default(),
             processes: ProcessTable::new(&roots, exit_records.is_ok()),
             mounts: MountWatch::new(&roots),
@@ -186,8 +191,18 @@ impl SampleCollector {
         (at, charged): (Duration, Option<u64>),
         notices: &mut Vec<ProbeNotice>,
     ) -> Vec<ExitRecord> {
+        if self.host.pressure.is_none() {
+            notices.push(ProbeNotice::NoPressure);
+        }
+        let Some(proc) = &self.proc else {
+            return Vec::new();
+        };
         let waits = self.wait_source();
+        if waits == WaitSource::None {
+            notices.push(ProbeNotice::DelayAccountingOff);
+        }
         self.processes.update(&ProcessReading {
+            proc: proc.as_fd(),
             roots: &self.roots,
             hierarchies: &self.hierarchies,
             at,
@@ -210,15 +225,10 @@ impl SampleCollector {
             }
             Err(notice) => (Vec::new(), *notice),
         };
-        self.processes.identify(self.wanted.all_processes);
-        if waits == WaitSource::None {
-            notices.push(ProbeNotice::DelayAccountingOff);
-        }
+        let all = self.wanted.all_processes;
+        self.processes.identify(proc.as_fd(), all);
         notices.extend(self.processes.notice());
         notices.extend(notice);
-        if self.host.pressure.is_none() {
-            notices.push(ProbeNotice::NoPressure);
-        }
         ended
     }
 

@@ -4,9 +4,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use super::descriptors::ProcessDescriptors;
+use super::identifier::ProcessIdentifier;
 use super::own_io::OwnIo;
 use super::reused_file::{DescriptorBudget, ReusedFile};
-use crate::probe::sample::{Availability, FileKind, OpenFile, ProcessIo, ProcessSample};
+use super::stat::ProcessStat;
+use crate::probe::sample::{
+    Availability, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+};
 use crate::roots::SysPaths;
 
 /// A process with fewer bytes since the last sample is not examined further.
@@ -67,6 +71,22 @@ impl ProcessEntry {
         let total = |io: ProcessIo| io.read_bytes.saturating_add(io.write_bytes);
         let now = self.process.io.value().map_or(0, total);
         now.saturating_sub(before.value().map_or(0, total))
+    }
+
+    /// Sets what its `stat` says of its state.
+    pub(super) fn set_state(&mut self, stat: &ProcessStat<'_>, identifier: &ProcessIdentifier) {
+        self.process_group = stat.process_group;
+        self.process.state = Some(stat.state);
+        self.process.cpu_time = Some(identifier.ticks_to_duration(stat.cpu_ticks));
+        self.process.thread_count = stat.thread_count;
+        self.process.reaped_faults = stat.reaped_faults;
+    }
+
+    /// Sets its identity, which stays the same allocation where it is the same.
+    pub(super) fn set_identity(&mut self, identity: ProcessIdentity) {
+        if *self.process.identity != identity {
+            self.process.identity = Arc::new(identity);
+        }
     }
 
     /// Reads its own I/O. `is_first_sample`: what it did before does not count.
