@@ -26,7 +26,7 @@ use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::app::preferences::Preferences;
 use crate::files::supervisor;
-use crate::recording::RecordingCursor;
+use crate::recording::Recording;
 use crate::roots::SysPaths;
 use crate::tui::terminal_output::TerminalOutput;
 use crate::tui::theme::{Background, ColourDepth, Palette, ThemeName};
@@ -90,7 +90,7 @@ pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
 pub fn replay(
     options: &InterfaceOptions,
     path: &Path,
-    mut cursor: RecordingCursor,
+    mut cursor: Recording,
 ) -> Result<LoopEnd, InterfaceError> {
     let timeline = player::timeline(path, &mut cursor);
     let mut state = AppState::for_replay(timeline, options.interval);
