@@ -3,12 +3,13 @@
 use std::cell::LazyCell;
 use std::fmt::Write as _;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{converted, json_lines, pretty_json, whole_destination};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, json_lines, pretty_json};
+use super::subcommand::Arguments;
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
@@ -23,14 +24,6 @@ use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
 use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
-
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[
-    OutputFormat::Text,
-    OutputFormat::Json,
-    OutputFormat::Ndjson,
-    OutputFormat::Csv,
-];
 
 /// The devices; the keys are those of `--json`.
 const DEVICE_TABLE: CsvTable = CsvTable {
@@ -62,48 +55,54 @@ const DEVICE_TABLE: CsvTable = CsvTable {
     ],
 };
 
-pub(super) fn command() -> Command {
-    Command::new("devices")
-        .about("List the drives: identity, stacking, users, tuning advice")
-        .args(format_arguments(FORMATS))
-        .arg(
-            Arg::new("all")
-                .long("all")
-                .action(ArgAction::SetTrue)
-                .help("include empty slots: loop devices without a file, readers without a card"),
-        )
+/// List the drives: identity, stacking, users, tuning advice
+#[derive(Debug, Args)]
+pub(super) struct DevicesArguments {
+    #[command(flatten)]
+    format: FormatOption,
+    /// include empty slots: loop devices without a file, readers without a card
+    #[arg(long)]
+    all: bool,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
-    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
-    let roots = SysPaths::default();
-    let mut drives = identity::list_block_devices(&roots);
-    let file_systems = file_systems::list_file_systems(&roots);
-    let temperatures = temperature::temperatures(&roots, &drives);
-    if !matches.get_flag("all") {
-        drives.retain(|drive| drive.size_bytes > 0);
+impl Arguments for DevicesArguments {
+    const FORMATS: &'static [OutputFormat] = &[
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Ndjson,
+        OutputFormat::Csv,
+    ];
+
+    fn run(self) -> CommandResult {
+        let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
+        let roots = SysPaths::default();
+        let mut drives = identity::list_block_devices(&roots);
+        let file_systems = file_systems::list_file_systems(&roots);
+        let temperatures = temperature::temperatures(&roots, &drives);
+        if !self.all {
+            drives.retain(|drive| drive.size_bytes > 0);
+        }
+        let counters = disk_counters(&roots);
+        // Searched only where an answer is printed: it looks at all processes.
+        let uses = LazyCell::new(|| uses_of_drives(&roots, &drives));
+        let unplug_of =
+            |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, &uses, &counters);
+        let listings = || {
+            drives.iter().map(|drive| DeviceListing {
+                temperature_celsius: temperatures.get(&drive.number).copied(),
+                ..DeviceListing::new(drive, &file_systems, unplug_of(drive))
+            })
+        };
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
+            OutputFormat::Ndjson => json_lines(listings())?,
+            OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
+            _ if drives.is_empty() => NO_DEVICES.to_owned(),
+            _ => devices_text((&drives, &file_systems, &temperatures), &unplug_of),
+        };
+        output.write(&text)?;
+        Ok(ExitStatus::Success)
     }
-    let counters = disk_counters(&roots);
-    // Searched only where an answer is printed: it looks at all processes.
-    let uses = LazyCell::new(|| uses_of_drives(&roots, &drives));
-    let unplug_of =
-        |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, &uses, &counters);
-    let listings = || {
-        drives.iter().map(|drive| DeviceListing {
-            temperature_celsius: temperatures.get(&drive.number).copied(),
-            ..DeviceListing::new(drive, &file_systems, unplug_of(drive))
-        })
-    };
-    let text = match format {
-        OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
-        OutputFormat::Ndjson => json_lines(listings())?,
-        OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
-        _ if drives.is_empty() => NO_DEVICES.to_owned(),
-        _ => devices_text((&drives, &file_systems, &temperatures), &unplug_of),
-    };
-    output.write(&text)?;
-    Ok(ExitStatus::Success)
 }
 
 /// The counters of the devices; none where they cannot be read.

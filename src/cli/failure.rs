@@ -1,5 +1,6 @@
 //! Exit statuses, and the failure of a command.
 
+use crate::engine::CancellationToken;
 use crate::files::error::FileError;
 use crate::session::store::StoreError;
 
@@ -41,6 +42,15 @@ impl ExitStatus {
         Self::Interrupted,
     ];
 
+    /// The status of a command that did all it was to do, or that a signal ended early.
+    pub(super) fn of_end(control: &CancellationToken) -> Self {
+        if control.is_cancelled() {
+            Self::Interrupted
+        } else {
+            Self::Success
+        }
+    }
+
     /// What the status means, for the manual page and the documentation.
     #[must_use]
     pub fn meaning(self) -> &'static str {
@@ -73,28 +83,20 @@ pub(crate) struct CommandFailure {
 }
 
 impl CommandFailure {
-    pub(super) fn usage_error(message: impl ToString) -> Self {
+    pub(super) fn new(exit: ExitStatus, message: impl ToString) -> Self {
         Self {
-            exit: ExitStatus::UsageError,
+            exit,
             message: message.to_string(),
             details: Vec::new(),
         }
     }
 
-    pub(super) fn refused(message: impl ToString) -> Self {
-        Self {
-            exit: ExitStatus::Refused,
-            message: message.to_string(),
-            details: Vec::new(),
-        }
+    pub(super) fn usage_error(message: impl ToString) -> Self {
+        Self::new(ExitStatus::UsageError, message)
     }
 
     pub(super) fn failed(message: impl ToString) -> Self {
-        Self {
-            exit: ExitStatus::Failed,
-            message: message.to_string(),
-            details: Vec::new(),
-        }
+        Self::new(ExitStatus::Failed, message)
     }
 
     /// Adds a line of advice.

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::output::print_status_line;
+use crate::cli::output::{json_lines, print_status_line};
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::trace::events::{CaptureControl, TraceCapture};
@@ -54,21 +54,15 @@ impl RequestRecording {
     }
 
     /// Takes the requests that were queued since the last call, as lines of JSON.
-    pub(super) fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
-        let mut lines = Vec::new();
+    pub(super) fn take_lines(&mut self) -> Result<String, CommandFailure> {
+        let mut lines = String::new();
         for batch in self.receiver.try_iter() {
-            for request in &batch.requests {
-                let line = RequestLine::new(request, &self.drive, self.start_ns);
-                serde_json::to_writer(&mut lines, &line).map_err(|error| {
-                    CommandFailure::failed(format!("cannot write JSON: {error}"))
-                })?;
-                lines.push(b'\n');
-            }
-            if batch.lost_events > self.lost_events {
-                print_status_line(&format!(
-                    "note: {} events were lost",
-                    batch.lost_events - self.lost_events
-                ));
+            let requests = batch.requests.iter();
+            lines +=
+                &json_lines(requests.map(|it| RequestLine::new(it, &self.drive, self.start_ns)))?;
+            let lost = batch.lost_events.saturating_sub(self.lost_events);
+            if lost > 0 {
+                print_status_line(&format!("note: {lost} events were lost"));
                 self.lost_events = batch.lost_events;
             }
             if let Some(message) = batch.end_reason {
