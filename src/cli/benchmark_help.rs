@@ -160,8 +160,10 @@ mod unit_tests {
     fn help_states_default_and_choices_of_an_option() {
         let benchmark = find_benchmark("random-write").unwrap();
         let text = crate::cli::run::help_of(benchmark.description());
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
         for part in [
-            "random-write (rndwrite, randwrite)  WRITES",
+            "random-write (rndwrite, randwrite) WRITES",
             "[1 to 4096]",
             "[default: 32]",
             "dsync, sync]",

@@ -53,7 +53,8 @@ fn manual_page(program: &Command) -> String {
 fn section(append: impl FnOnce(&mut Roff)) -> String {
     let mut page = Roff::new();
     append(&mut page);
-    page.to_roff()
+    let (text, preamble) = (page.render(), Roff::new().render());
+    text.strip_prefix(&preamble).unwrap_or(&text).to_owned()
 }
 
 fn append_statuses(page: &mut Roff) {

@@ -38,7 +38,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::panic::{self, PanicHookInfo};
+use std::panic;
 use std::process::{self, ExitCode};
 use std::thread;
 
@@ -52,7 +52,7 @@ use self::output::print_status_line;
 use self::subcommand::{CommandGroup, Subcommand, run_parsed};
 use crate::bench;
 use crate::drive::ioctl;
-use crate::files::printable::{printable_bytes, printable_str};
+use crate::files::printable::printable_bytes;
 use crate::files::shell;
 use crate::files::supervisor;
 use crate::tui::terminal::leave_screen_sequences;
@@ -186,7 +186,11 @@ pub fn main() -> ExitCode {
 /// settings as after any other end of the worker by a signal.
 pub fn abort_on_panic() {
     panic::set_hook(Box::new(|panic| {
-        print_status_line(&panic_text(panic));
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("without a name");
+        // It ends a line before the message, which may contain foreign text.
+        let message = panic.to_string().replacen(":\n", ": ", 1);
+        print_status_line(&format!("thread {name} {message}"));
         let calls = Backtrace::capture();
         if calls.status() == BacktraceStatus::Captured {
             calls.to_string().lines().for_each(print_status_line);
@@ -194,19 +198,6 @@ pub fn abort_on_panic() {
         print_status_line("diskscope: this is a defect of diskscope; please report it");
         process::abort();
     }));
-}
-
-/// Where a panic was, and its message, which may contain foreign text.
-fn panic_text(panic: &PanicHookInfo<'_>) -> String {
-    let thread = thread::current();
-    let name = thread.name().unwrap_or("without a name");
-    let place = panic.location().map(ToString::to_string);
-    let place = place.as_deref().unwrap_or("an unknown place");
-    let message = panic.payload();
-    let formatted = message.downcast_ref::<String>().map(String::as_str);
-    let message = formatted.or_else(|| message.downcast_ref::<&str>().copied());
-    let message = message.unwrap_or("no message");
-    format!("thread {name} panicked at {place}: {message}")
 }
 
 /// Parses the arguments; the error is the exit status if the program ends here.
@@ -253,38 +244,28 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
 }
 
 /// Prints clap's message: help, version, or an error in the arguments. clap repeats an argument
-/// verbatim, line breaks included. If an argument contains anything but plain text, the same error
-/// is printed for the escaped arguments.
+/// verbatim, line breaks included: the same error is printed for the escaped arguments.
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
-    let is_plain = |argument: &OsString| {
-        argument.to_str().is_some_and(|text| {
-            let printable = printable_str(text);
-            shown_by(error, &printable) == text
-        })
-    };
-    // A closed stderr or stdout is no error.
-    if arguments.iter().all(is_plain) {
-        let _ = error.print();
-        if let Some(advice) = advice_on_unknown_command(error) {
-            print_status_line(&advice);
-        }
-        return;
-    }
     let escaped = arguments.iter().map(|argument| {
         let printable = printable_bytes(argument.as_encoded_bytes());
         shown_by(error, &printable).into_owned()
     });
     match command().try_get_matches_from(escaped) {
+        // A closed stderr or stdout is no error.
         Err(same) if same.kind() == error.kind() => drop(same.print()),
         _ => print_status_line(&format!("error: {}", error.kind())),
+    }
+    if let Some(advice) = advice_on_unknown_command(error) {
+        print_status_line(&advice);
     }
 }
 
 /// Printable text as the stream of clap's message can take it.
 fn shown_by<'t>(error: &clap::Error, text: &'t str) -> Cow<'t, str> {
-    match error.use_stderr() {
-        true => text_for(&io::stderr(), text),
-        false => text_for(&io::stdout(), text),
+    if error.use_stderr() {
+        text_for(&io::stderr(), text)
+    } else {
+        text_for(&io::stdout(), text)
     }
 }
 

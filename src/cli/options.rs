@@ -115,7 +115,7 @@ impl FormatOption {
 #[derive(Debug, Clone, Args)]
 pub(super) struct OutputOption {
     /// write the result to this file instead of stdout; - is stdout
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(id = "output", short = 'o', long = "output", value_name = "FILE")]
     pub(super) path: Option<PathBuf>,
 }
 

@@ -12,7 +12,7 @@ use super::benchmark_help::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{OutputFormat, OutputOption, choice};
-use super::output::{pretty_json, print_result, print_status_line};
+use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
 use super::subcommand::{Arguments, CommandGroup, Subcommand};
@@ -292,7 +292,7 @@ fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), Comman
     Ok(())
 }
 
-/// Writes the result to the requested outputs.
+/// Writes the result to the requested outputs: if one of them fails, still to the other.
 fn write_result(
     report: &RunReport,
     format: OutputFormat,
@@ -302,62 +302,48 @@ fn write_result(
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
-    let delivered = match json_file {
-        Some(file) if file.is_stdout() => write_document(report, file),
-        json_file => {
-            // If one of the two outputs fails, still write the other.
-            let delivered = deliver_result(report, format, output);
-            let written = json_file.map_or(Ok(()), |file| write_document(report, file));
-            match (delivered, written) {
-                (Err(delivered), Err(written)) => Err(delivered.with_advice(&written.message)),
-                (delivered, written) => delivered.and(written),
-            }
+    let mut outputs = Vec::new();
+    if !json_file.as_ref().is_some_and(Destination::is_stdout) {
+        outputs.push((output, format));
+    }
+    outputs.extend(json_file.map(|file| (file, OutputFormat::Json)));
+    let mut written: Result<(), CommandFailure> = Ok(());
+    for (mut output, format) in outputs {
+        let text = result_text(report, format);
+        if let Err(failure) = text.and_then(|text| Ok(output.write(&text)?)) {
+            written = Err(match written {
+                Err(first) => first.with_advice(&failure.message),
+                Ok(()) => failure,
+            });
         }
-    };
+    }
     if let Some(path) = &report.saved_path {
         print_status_line(&format!("saved: {}", path.display()));
     }
-    delivered
+    written
 }
 
-fn deliver_result(
-    report: &RunReport,
-    format: OutputFormat,
-    mut output: Destination,
-) -> Result<(), CommandFailure> {
-    output.write(&match format {
-        OutputFormat::Text => report_text(report),
-        format => session_data(&report.session, format)?,
-    })?;
-    Ok(())
-}
-
-fn report_text(report: &RunReport) -> String {
+fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
+    if format != OutputFormat::Text {
+        return session_data(&report.session, format);
+    }
     let runs = &report.session.runs;
     let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
     texts.extend(Some(repeated::repeated_runs_text(runs)).filter(|text| !text.is_empty()));
-    texts.join("\n")
-}
-
-fn write_document(report: &RunReport, mut output: Destination) -> Result<(), CommandFailure> {
-    output.write(&pretty_json(&report.session)?)?;
-    Ok(())
+    Ok(texts.join("\n"))
 }
 
 fn exit_status(report: &RunReport) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
+    let mut goals = runs.iter().flat_map(|run| &run.findings.goals);
     if report.write_refused {
         ExitStatus::Refused
     } else if some(RunState::Failed) {
         ExitStatus::Failed
     } else if some(RunState::Interrupted) {
         ExitStatus::Interrupted
-    } else if runs
-        .iter()
-        .flat_map(|run| &run.findings.goals)
-        .any(|goal| goal.met != Some(true))
-    {
+    } else if goals.any(|goal| goal.met != Some(true)) {
         ExitStatus::GoalMissed
     } else {
         ExitStatus::Success

@@ -75,7 +75,7 @@ impl Subcommand {
             .find(|it| has_switch && matches!(it, OutputFormat::Json | OutputFormat::Ndjson));
         command.mut_arg("format", |format| {
             let format = format.value_parser(choice(self.formats, OutputFormat::word));
-            let given = ArgPredicate::IsPresent;
+            let given = ArgPredicate::Equals("true".into());
             format.default_value_if("json", given, json.map(OutputFormat::word))
         })
     }
