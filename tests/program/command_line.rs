@@ -337,7 +337,7 @@ fn invalid_input_is_reported_in_one_sentence() {
             "text, ndjson, csv, openmetrics",
         ),
         (&["watch", "--format", "openmetrics"], 2, "--count 1"),
-        (&["watch", "--format", "cvs"], 2, "'csv'"),
+        (&["watch", "--format", "cvs"], 2, "csv"),
         (&["watch", "--json", "--format", "csv"], 2, "cannot be used"),
         (&["watch", "--count", "0"], 2, "--count"),
         (
