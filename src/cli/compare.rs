@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::failure::{
-    CommandFailure, CommandResult, ExitStatus, FEWER_FILES, session_load_failure,
-};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
 use super::output::{converted, pretty_json};
 use super::subcommand::Arguments;
@@ -138,13 +136,10 @@ pub(super) fn load_together(
     paths: &[PathBuf],
     names: Vec<String>,
 ) -> Result<(NamedSessions, Vec<FileId>), CommandFailure> {
-    let all: Vec<&PathBuf> = paths.iter().collect();
-    store::check_total_size(&all)
-        .map_err(|error| CommandFailure::usage_error(error.to_string()).with_advice(FEWER_FILES))?;
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
     let mut budget = ReadBudget::default();
     for (path, name) in paths.iter().zip(names) {
-        let (session, id) = budget.load(path).map_err(session_load_failure)?;
+        let (session, id) = budget.load(path)?;
         sessions.push((name, session));
         ids.push(id);
     }

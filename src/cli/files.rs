@@ -120,8 +120,7 @@ impl FilesArguments {
         } else {
             RecordedTime::WithinCpuLimit
         };
-        let trace = FileTrace::start(&SysPaths::default(), recorded)
-            .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+        let trace = FileTrace::start(&SysPaths::default(), recorded)?;
         let end = Instant::now() + self.duration;
         while !control.is_cancelled() {
             let left = end.saturating_duration_since(Instant::now());

@@ -59,13 +59,13 @@ impl Arguments for RecordArguments {
         let requests = requests.transpose()?;
         let mut triggers = None;
         let recorder: Box<dyn Recorder> = if let Some(size) = self.ring {
-            let ring = RingRecorder::open(&self.file, size).map_err(recording_failure)?;
+            let ring = RingRecorder::open(&self.file, size)?;
             if !conditions.is_empty() {
                 triggers = Some(TriggerWatch::start(conditions, ring.max_trigger_requests()));
             }
             Box::new(ring)
         } else {
-            Box::new(FileRecorder::create(&self.file, self.limit).map_err(recording_failure)?)
+            Box::new(FileRecorder::create(&self.file, self.limit)?)
         };
         let mut session = RecordingSession {
             recorder,
@@ -166,7 +166,7 @@ impl RecordingSession {
         &mut self,
         appended: Result<AppendResult, RecordingWriteError>,
     ) -> Result<Option<EndReason>, CommandFailure> {
-        match appended.map_err(recording_failure)? {
+        match appended? {
             AppendResult::Written => Ok(None),
             AppendResult::LimitReached => Ok(Some(EndReason::SizeLimit)),
             AppendResult::NoRoom if self.is_ring => {
@@ -219,7 +219,7 @@ impl RecordingSession {
                 "free some space, name a file on another file system, or raise --limit where it is set",
             ));
         }
-        self.recorder.end().map_err(recording_failure)?;
+        self.recorder.end()?;
         let size = units::format_capacity(self.recorder.size_bytes() as f64);
         print_status_line(&format!("{name}: {size}, ended because {reason}"));
         match end {
@@ -234,14 +234,4 @@ impl RecordingSession {
             EndReason::TimeLimit | EndReason::SizeLimit => Ok(ExitStatus::Success),
         }
     }
-}
-
-fn recording_failure(error: RecordingWriteError) -> CommandFailure {
-    match error {
-        RecordingWriteError::Output(_)
-        | RecordingWriteError::NotARing(_)
-        | RecordingWriteError::RingSize(_) => CommandFailure::usage_error(&error),
-        _ => CommandFailure::failed(&error),
-    }
-    .with_advice(error.advice())
 }

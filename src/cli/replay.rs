@@ -51,7 +51,7 @@ impl Arguments for ReplayArguments {
         &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 
     fn run(self) -> CommandResult {
-        let recording = Recording::open(&self.file).map_err(read_failure)?;
+        let recording = Recording::open(&self.file)?;
         let name = self.file.display();
         if let Some(damage) = recording.damage() {
             print_status_line(&format!("note: {damage}"));
@@ -193,7 +193,7 @@ impl DamageNotes {
     /// Tells of damage; what else went wrong ends the command.
     fn note(&mut self, error: RecordingReadError) -> Result<bool, CommandFailure> {
         let RecordingReadError::Damaged(damage) = error else {
-            return Err(read_failure(error));
+            return Err(error.into());
         };
         let text = damage.to_string();
         if self.0.as_ref() != Some(&text) {
@@ -252,18 +252,4 @@ fn requests_text(requests: &KeptRequests) -> String {
         }
     }
     text
-}
-
-/// The failure for a recording that cannot be read.
-pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
-    let is_usage = match &error {
-        RecordingReadError::NotARecording { .. } => true,
-        RecordingReadError::Input(input) => input.is_usage(),
-        _ => false,
-    };
-    if is_usage {
-        CommandFailure::usage_error(error)
-    } else {
-        CommandFailure::failed(error)
-    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
 use super::output::{converted, pretty_json};
 use super::subcommand::Arguments;
@@ -31,8 +31,7 @@ impl Arguments for ShowArguments {
     ];
 
     fn run(self) -> CommandResult {
-        let loaded = store::load_session_with_id(&self.file);
-        let (session, id) = loaded.map_err(session_load_failure)?;
+        let (session, id) = store::load_session_with_id(&self.file)?;
         let mut output = self.format.output.whole(&[id], NewFileAccess::Umask)?;
         output.write(&match self.format.get() {
             OutputFormat::Text => text::session_text(&session),

@@ -72,29 +72,23 @@ impl Arguments for TraceArguments {
         &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 
     fn run(self) -> CommandResult {
-        let scope = TraceScope::of_device(&SysPaths::default(), &self.device).map_err(|error| {
-            let failure = CommandFailure::usage_error(&error);
-            let failure = device_names::did_you_mean(&SysPaths::default(), &self.device)
-                .into_iter()
-                .fold(failure, CommandFailure::with_advice);
-            failure.with_advice(error.advice())
+        let roots = SysPaths::default();
+        let scope = TraceScope::of_device(&roots, &self.device).map_err(|error| {
+            let nearest = device_names::did_you_mean(&roots, &self.device);
+            let mut failure = CommandFailure::from(error);
+            failure.details.splice(0..0, nearest);
+            failure
         })?;
         let control = signals::cancelled_by_signals()?;
         let names = scope.device_names();
         let drive = scope.drive_name.clone();
         let start_ns = to_nanoseconds(boot_time());
         let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-        let capture = follow_requests(
-            &SysPaths::default(),
-            scope,
-            TraceDetail::Full,
-            move |batch| {
-                // The receiver is gone once the reader has closed stdout.
-                let _ = sender.send(batch);
-                CaptureControl::Continue
-            },
-        )
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+        let capture = follow_requests(&roots, scope, TraceDetail::Full, move |batch| {
+            // The receiver is gone once the reader has closed stdout.
+            let _ = sender.send(batch);
+            CaptureControl::Continue
+        })?;
         // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
         let receiver = receiver;
         // Only now: where requests cannot be traced, no file is created.

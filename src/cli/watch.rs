@@ -120,7 +120,10 @@ impl WatchSession {
     fn start(arguments: &WatchArguments, alerts: Option<Alerts>) -> Result<Self, CommandFailure> {
         let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
         let mut sampler = LiveSampler::new(arguments.wanted(needs));
-        let trace = arguments.by_device.then(start_trace).transpose()?;
+        let mut trace = None;
+        if arguments.by_device {
+            trace = Some(ProcessIoTrace::start(&SysPaths::default())?);
+        }
         // Only now: where requests cannot be traced, no file is created.
         let output = WatchOutput::new(
             &arguments.format,
@@ -174,9 +177,4 @@ impl WatchSession {
         let alerts = self.alerts.as_ref();
         self.output.write((&sample, &live), &triggers, alerts)
     }
-}
-
-fn start_trace() -> Result<ProcessIoTrace, CommandFailure> {
-    ProcessIoTrace::start(&SysPaths::default())
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
 use super::output::pretty_json;
-use super::replay::{read_failure, wanted_time};
+use super::replay::wanted_time;
 use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
@@ -44,7 +44,7 @@ impl RecordedQuestion<'_> {
     /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
     /// snapshots of the recording.
     pub(super) fn answer(&self, path: &Path, format: &FormatOption) -> CommandResult {
-        let recording = Recording::open(path).map_err(read_failure)?;
+        let recording = Recording::open(path)?;
         let mut output = format
             .output
             .whole(&recording.file_ids(), NewFileAccess::Private)?;
@@ -91,7 +91,7 @@ fn answer_of_trigger(
     trigger: usize,
     at_ms: Option<u64>,
 ) -> Result<Option<RecordedAnswer>, CommandFailure> {
-    let record = cursor.read_trigger(trigger).map_err(read_failure)?;
+    let record = cursor.read_trigger(trigger)?;
     let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };

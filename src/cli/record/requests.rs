@@ -26,8 +26,7 @@ pub(super) struct RequestRecording {
 impl RequestRecording {
     pub(super) fn start(device: &str) -> Result<Self, CommandFailure> {
         let roots = SysPaths::default();
-        let scope = TraceScope::of_device(&roots, device)
-            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+        let scope = TraceScope::of_device(&roots, device)?;
         let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
         let drive = scope.drive_name.clone();
         let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
@@ -42,8 +41,7 @@ impl RequestRecording {
                 }
                 CaptureControl::Continue
             },
-        )
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+        )?;
         Ok(Self {
             receiver,
             _capture: capture,

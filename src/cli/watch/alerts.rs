@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
+use crate::alerts::command::{AlertCommand, CommandOutcome, CommandRunner};
 use crate::alerts::{Condition, ConditionMonitor, SampleNeeds, Trigger};
-use crate::cli::failure::{CommandFailure, ExitStatus};
+use crate::cli::failure::CommandFailure;
 use crate::cli::options::parse_conditions;
 use crate::cli::output::print_status_line;
 use crate::snapshot::Snapshot;
@@ -111,7 +111,7 @@ const ABSENT: &str =
 
 fn command_runner(text: &str, options: &AlertOptions) -> Result<CommandRunner, CommandFailure> {
     let user = options.exec_user.as_deref();
-    let command = AlertCommand::parse(text, user).map_err(command_failure)?;
+    let command = AlertCommand::parse(text, user)?;
     let words = command.shell_words();
     if !words.is_empty() {
         print_status_line(&format!(
@@ -125,16 +125,6 @@ fn command_runner(text: &str, options: &AlertOptions) -> Result<CommandRunner, C
     };
     let (interval, timeout) = (options.exec_interval, options.exec_timeout);
     Ok(CommandRunner::new(command, interval, timeout, print))
-}
-
-fn command_failure(error: CommandError) -> CommandFailure {
-    if !matches!(error, CommandError::Untrusted { .. }) {
-        return CommandFailure::usage_error(error);
-    }
-    CommandFailure::new(ExitStatus::Refused, error).with_advice(
-        "only root and the user of the command may own or write the program and the directories of \
-         its path; --exec-user names another user",
-    )
 }
 
 fn outcome_text(outcome: &CommandOutcome) -> String {
