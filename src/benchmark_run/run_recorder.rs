@@ -9,7 +9,6 @@ use super::shared_session::SharedSession;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::{BenchError, RunEvent, RunProgress, RunSink, framework};
 use crate::engine::{CacheMode, IoCounts};
-use crate::report;
 use crate::roots::SysPaths;
 use crate::session::checks;
 use crate::session::checks::Workload;
@@ -121,7 +120,6 @@ impl<'a> RunRecorder<'a> {
         self.run.stages = self.evidence.stages();
         self.run.evidence = evidence;
         checks::add_rule_verdicts(&mut self.run, self.workload);
-        report::checks::describe_verdicts(&mut self.run.findings.verdicts);
     }
 
     /// Completes the run and appends it to the session. The I/O paths of the engine that were used

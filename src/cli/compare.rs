@@ -16,6 +16,7 @@ use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::report;
 use crate::report::csv;
+use crate::session::compare;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
@@ -94,7 +95,7 @@ fn compare_side_by_side(
         })
         .collect::<Result<Vec<_>, CommandFailure>>()?;
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
-    let comparison = report::compare::compare_sessions(&comparison_inputs(&sessions), ignored);
+    let comparison = compare::compare_sessions(&comparison_inputs(&sessions), ignored);
     let text = match format {
         OutputFormat::Json => pretty_json(&comparison)?,
         OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
@@ -136,7 +137,7 @@ fn compare_by_metric(
     }
     check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
     check_metric(&metric, &sessions)?;
-    let mut fleet = report::fleet::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
+    let mut fleet = compare::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
     fleet.excluded.extend(unreadable);
     let text = match format {

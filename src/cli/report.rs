@@ -13,7 +13,7 @@ use super::output::{print_status_line, whole_destination};
 use crate::bench;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
-use crate::report::compare::compare_sessions;
+use crate::session::compare::compare_sessions;
 use crate::report::html;
 use crate::session::compare::ComparisonInput;
 use crate::session::store::ReadBudget;

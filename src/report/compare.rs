@@ -7,13 +7,11 @@ use std::fmt::Write as _;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
 use self::words::session_letter;
-use super::checks::describe_verdicts;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::files::printable::{printable_lines, printable_str};
 use crate::files::shell;
-use crate::session::compare;
 use crate::session::compare::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, ComparisonInput,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison,
     MetricSample, UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
@@ -24,16 +22,6 @@ const TABLE_WIDTH: u16 = 79;
 const MAX_CHART_ROWS: usize = 12;
 /// Maximum width of a bar in an overlaid chart, in characters.
 const MAX_BAR_WIDTH: usize = 20;
-
-/// Compares sessions as [`compare::compare_sessions`] does, and writes the sentences of the checks.
-#[must_use]
-pub fn compare_sessions(inputs: &[ComparisonInput<'_>], ignored: &[String]) -> Comparison {
-    let mut comparison = compare::compare_sessions(inputs, ignored);
-    let benchmarks = comparison.benchmarks.iter_mut();
-    let targets = benchmarks.flat_map(|benchmark| benchmark.targets.iter_mut().flatten());
-    describe_verdicts(targets.flat_map(|target| &mut target.cautions));
-    comparison
-}
 
 /// Renders a comparison of two or more sessions.
 #[must_use]

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::checks::describe_verdicts;
 use super::compare::{escape_for_terminal, shrink_to_width};
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::files::printable::printable_lines;
-use crate::session::compare;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
-use crate::session::compare::{ComparisonInput, FleetComparison};
+use crate::session::compare::FleetComparison;
 use crate::session::document::{Metric, MetricId};
 use crate::units;
 
@@ -16,18 +14,6 @@ use crate::units;
 const MAX_NAME_WIDTH: usize = 15;
 /// Maximum width of a target's name in a table.
 const MAX_TARGET_WIDTH: usize = 11;
-
-/// Compares drives as [`compare::compare_fleet`] does, and writes the sentences of the checks.
-#[must_use]
-pub fn compare_fleet(
-    inputs: &[ComparisonInput<'_>],
-    metric: &MetricId,
-    ignored: &[String],
-) -> FleetComparison {
-    let mut fleet = compare::compare_fleet(inputs, metric, ignored);
-    describe_verdicts(&mut fleet.unstable);
-    fleet
-}
 
 /// Renders a comparison of many drives by one metric.
 #[must_use]

@@ -9,8 +9,8 @@ use crate::app::sessions::{OpenedSession, SessionStatus};
 use crate::files::error::FileError;
 use crate::files::output;
 use crate::files::safe_text::SafeText;
-use crate::report;
 use crate::report::html;
+use crate::session::compare;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
@@ -119,7 +119,7 @@ pub(super) fn compare_loaded(
     ignored: Vec<String>,
     sessions: &[(String, Session)],
 ) -> ComparisonState {
-    let comparison = report::compare::compare_sessions(&comparison_inputs(sessions), &ignored);
+    let comparison = compare::compare_sessions(&comparison_inputs(sessions), &ignored);
     ComparisonState::new(paths, ignored, comparison)
 }
 
@@ -155,7 +155,7 @@ pub fn write_report(
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
     let comparison =
-        (inputs.len() > 1).then(|| report::compare::compare_sessions(&inputs, ignored));
+        (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
     let presentation = |name: &str| {
         Some(
             crate::bench::find_benchmark(name)?

@@ -17,7 +17,7 @@ use diskscope::drive::guard::{Reason, Refusal, Usage, User};
 use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
 use diskscope::report::checks::describe_verdicts;
-use diskscope::report::compare::compare_sessions;
+use diskscope::session::compare::compare_sessions;
 use diskscope::roots::SysPaths;
 use diskscope::session::compare::ComparisonInput;
 use diskscope::session::document::check::{CheckEvidence, CompetingTraffic, WorkerUtilization};

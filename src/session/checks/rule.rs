@@ -1,25 +1,59 @@
-//! A check that applies to every benchmark, and what rules have in common.
+//! A check of every run, and what its rule may read.
 
-use crate::session::document::BenchmarkRun;
-use crate::session::document::check::{CheckEvidence, CheckId};
+use crate::session::document::check::{Check, Found};
+use crate::session::document::{
+    BenchmarkRun, Findings, KernelCounts, RunEvidence, RunParameters, RunState, TargetRecord,
+};
 
-/// Subject of a group of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckSubject {
-    /// The kernel's counters, compared with the issued requests.
-    KernelCounters,
-    /// The data that is read and written.
-    Data,
-    /// How the drive is attached and configured.
-    Setup,
-    /// CPU utilization.
-    Cpus,
-    /// Stability over the time of the run.
-    Stability,
-    /// The latency distribution.
-    Latency,
-    /// Service level goals.
-    Goals,
+/// A check that applies to every benchmark. A file of this folder lists those of one subject.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The check.
+    pub check: Check,
+    /// When it triggers, thresholds included, for the documentation.
+    pub condition: &'static str,
+    /// What was found; `None` if the run passes or too little is known.
+    pub find: fn(&Run<'_>) -> Option<Found>,
+}
+
+/// A run as a rule sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// State of the run.
+    pub state: RunState,
+    /// The target.
+    pub target: &'a TargetRecord,
+    /// The parameters of the benchmark.
+    pub parameters: RunParameters<'a>,
+    /// The load that the benchmark generates.
+    pub workload: Workload,
+    /// The results so far, with the checks that the benchmark itself made.
+    pub findings: &'a Findings,
+    /// The target's counters, if the kernel keeps any.
+    pub kernel: Option<&'a KernelCounts>,
+    /// What was collected beside the results.
+    pub evidence: &'a RunEvidence,
+}
+
+impl<'a> Run<'a> {
+    /// A run of a benchmark with this workload.
+    #[must_use]
+    pub fn new(run: &'a BenchmarkRun, workload: Workload) -> Self {
+        Self {
+            state: run.state,
+            target: &run.target,
+            parameters: run.typed_parameters(),
+            workload,
+            findings: &run.findings,
+            kernel: run.kernel.as_ref(),
+            evidence: &run.evidence,
+        }
+    }
+
+    /// Whether the benchmark bypasses the page cache, according to its parameters.
+    pub(super) fn is_direct(&self) -> bool {
+        self.parameters.page_cache_mode().is_none()
+    }
 }
 
 /// What some rules need to know about a benchmark.
@@ -47,88 +81,6 @@ impl Workload {
         is_constant: false,
         has_random_reads: false,
     };
-}
-
-/// Workloads that a rule applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    AnyWorkload,
-    ConstantLoad,
-    RandomReads,
-}
-
-/// A check that applies to every benchmark.
-#[derive(Debug, Clone, Copy)]
-pub struct CheckRule {
-    /// The check.
-    pub id: CheckId,
-    /// The check that, if it triggers too, already covers this one.
-    pub(super) superseded_by: Option<CheckId>,
-    scope: Scope,
-    find_evidence: fn(&BenchmarkRun) -> Option<CheckEvidence>,
-}
-
-impl CheckRule {
-    /// A rule for any workload. The function returns the values that trigger the check, `None` if
-    /// the check passes or too little is known.
-    pub(super) const fn new(
-        id: CheckId,
-        find_evidence: fn(&BenchmarkRun) -> Option<CheckEvidence>,
-    ) -> Self {
-        Self {
-            id,
-            superseded_by: None,
-            scope: Scope::AnyWorkload,
-            find_evidence,
-        }
-    }
-
-    /// The same rule for constant loads only.
-    pub(super) const fn for_constant_load(self) -> Self {
-        Self {
-            scope: Scope::ConstantLoad,
-            ..self
-        }
-    }
-
-    /// The same rule for random reads only.
-    pub(super) const fn for_random_reads(self) -> Self {
-        Self {
-            scope: Scope::RandomReads,
-            ..self
-        }
-    }
-
-    /// The same rule, unless an earlier check triggered.
-    pub(super) const fn unless(self, earlier: CheckId) -> Self {
-        Self {
-            superseded_by: Some(earlier),
-            ..self
-        }
-    }
-
-    /// Whether the rule applies to benchmarks with this workload.
-    #[must_use]
-    pub fn applies_to(&self, workload: Workload) -> bool {
-        match self.scope {
-            Scope::AnyWorkload => true,
-            Scope::ConstantLoad => workload.is_constant,
-            Scope::RandomReads => workload.has_random_reads,
-        }
-    }
-
-    /// Applies the check to a run; `None` if it passes.
-    #[must_use]
-    pub fn evaluate(&self, run: &BenchmarkRun) -> Option<CheckEvidence> {
-        let evidence = (self.find_evidence)(run)?;
-        debug_assert_eq!(evidence.id(), self.id, "the rule returned another check");
-        Some(evidence)
-    }
-}
-
-/// Whether the benchmark bypasses the page cache, according to its parameters.
-pub(super) fn is_direct(run: &BenchmarkRun) -> bool {
-    run.typed_parameters().page_cache_mode().is_none()
 }
 
 /// `part` as a fraction of `whole`, 0 to 1; `None` if `whole` is 0.

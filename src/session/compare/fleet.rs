@@ -9,7 +9,6 @@ use super::caution::collect_cautions;
 use super::input::{ComparisonInput, RepeatedRuns};
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
 use crate::files::safe_text::SafeText;
-use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
@@ -98,7 +97,7 @@ pub struct FleetRow {
     /// Comparison with the other drives of the same model; null if there are too few.
     pub peers: Option<PeerGroup>,
     /// Codes of the verdicts that make the metric doubtful.
-    pub cautions: Vec<CheckCode>,
+    pub cautions: Vec<SafeText>,
 }
 
 /// A drive compared with all drives of its model.
@@ -285,9 +284,8 @@ fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
     stability::group_repeats(&runs)
         .into_iter()
         .filter_map(|group| {
-            let mut found = stability::find_instability(&group)?;
-            found.target = Some(group[0].target.path.clone());
-            Some(CheckEvidence::Unstable(found).into())
+            let target = group.first().map(|run| &run.target.path);
+            stability::find_instability(&group, target)
         })
         .collect()
 }

@@ -2,16 +2,18 @@
 
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::check::{CheckCode, CheckEvidence, CheckId};
+use super::check::Check;
 use super::severity::Severity;
+use crate::files::safe_text;
 use crate::files::safe_text::SafeText;
 
-/// Maximum size in bytes of the evidence of one check in a file.
-const MAX_FACTS_BYTES: usize = 64 << 10;
+/// Size in bytes up to which the facts of a verdict are read from a file: as values they take many
+/// times the bytes, and nothing in the program reads them.
+const MAX_FACTS_BYTES: usize = 4 << 10;
 
 /// The result of a validity check that did not pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,113 +21,87 @@ const MAX_FACTS_BYTES: usize = 64 << 10;
 pub struct Verdict {
     /// Stable identifier, such as `served-from-cache`; for a nested benchmark with its name in front,
     /// such as `random-read/rate-not-reached`.
-    pub code: CheckCode,
+    #[serde(deserialize_with = "safe_text::name")]
+    pub code: SafeText,
     /// How strongly it affects the validity of the metrics.
     pub severity: Severity,
-    // Both sentences are empty until `report::checks` writes them.
     /// The measured values that triggered it, as a sentence.
     pub evidence: SafeText,
     /// What to do about it, as a sentence.
     pub advice: SafeText,
-    /// The measured values that triggered it; absent for a check that this version does not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(deserialize_with = "known_facts")]
-    pub facts: Option<CheckEvidence>,
+    /// The measured values that triggered it; the keys depend on the check.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(deserialize_with = "small_facts")]
+    pub facts: Map<String, Value>,
 }
 
 impl Verdict {
-    /// The check that this verdict is about; `None` for a check that this version does not know.
+    /// Whether it is about a nested benchmark.
     #[must_use]
-    pub fn id(&self) -> Option<CheckId> {
-        self.code.id()
+    pub fn is_nested(&self) -> bool {
+        self.code.contains('/')
+    }
+
+    /// Whether it is of this check, for the run itself or a nested benchmark.
+    #[must_use]
+    pub fn is_of(&self, check: Check) -> bool {
+        self.code.rsplit('/').next() == Some(check.code)
+    }
+
+    /// The same verdict on a nested benchmark.
+    #[must_use]
+    pub fn nested_in(mut self, benchmark: &str) -> Self {
+        self.code = format!("{benchmark}/{}", self.code).into();
+        self
     }
 }
 
-impl From<CheckEvidence> for Verdict {
-    /// The verdict of a check of the run itself, without sentences.
-    fn from(facts: CheckEvidence) -> Self {
-        Self {
-            code: facts.id().into(),
-            severity: facts.severity(),
-            evidence: SafeText::new(),
-            advice: SafeText::new(),
-            facts: Some(facts),
-        }
-    }
-}
-
-/// Reads the evidence of a check. Evidence of another version is not an error: the verdict keeps its
+/// Reads the facts of a verdict; none if they are no object or too large. The verdict keeps its
 /// sentences.
-fn known_facts<'de, D: Deserializer<'de>>(
+fn small_facts<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<CheckEvidence>, D::Error> {
-    let Some(raw) = Option::<Box<RawValue>>::deserialize(deserializer)? else {
-        return Ok(None);
-    };
-    if raw.get().len() > MAX_FACTS_BYTES {
-        return Err(D::Error::custom(format_args!(
-            "the facts of a verdict are larger than {MAX_FACTS_BYTES} bytes"
-        )));
-    }
-    Ok(serde_json::from_str(raw.get()).ok())
+) -> Result<Map<String, Value>, D::Error> {
+    let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    let small = raw.filter(|raw| raw.get().len() <= MAX_FACTS_BYTES);
+    Ok(small
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::RateShortfall;
     use super::*;
 
-    fn rate_verdict() -> Verdict {
-        let mut verdict = Verdict::from(CheckEvidence::RateNotReached(RateShortfall {
-            arrived_per_s: 1000.0,
-            completed_per_s: 800.0,
-        }));
-        verdict.evidence = "stored evidence".into();
-        verdict.advice = "stored advice".into();
-        verdict
-    }
+    const CHECK: Check = Check::warning("rate-not-reached", "Fewer requests than arrived.");
 
     #[test]
-    fn verdict_keeps_contract_keys_and_adds_facts() {
-        let json = serde_json::to_value(rate_verdict()).unwrap();
+    fn verdict_is_read_as_written() {
+        let verdict = CHECK.found("slow", "wait", serde_json::json!({ "arrived_per_s": 1000.0 }));
+        let nested = verdict.clone().nested_in("random-read").nested_in("survey");
+        assert!(!verdict.is_nested() && nested.is_nested());
+        assert!(verdict.is_of(CHECK) && nested.is_of(CHECK));
+        let json = serde_json::to_value(&nested).unwrap();
         assert_eq!(
             json,
             serde_json::json!({
-                "code": "rate-not-reached", "severity": "warning",
-                "evidence": "stored evidence", "advice": "stored advice",
-                "facts": { "check": "rate-not-reached", "arrived_per_s": 1000.0, "completed_per_s": 800.0 }
+                "code": "survey/random-read/rate-not-reached", "severity": "warning",
+                "evidence": "slow", "advice": "wait",
+                "facts": { "check": "rate-not-reached", "arrived_per_s": 1000.0 }
             })
         );
-        assert_eq!(
-            serde_json::from_value::<Verdict>(json).unwrap(),
-            rate_verdict()
-        );
+        assert_eq!(serde_json::from_value::<Verdict>(json).unwrap(), nested);
     }
 
     #[test]
-    fn verdict_without_or_with_unknown_facts_keeps_its_sentences() {
-        let read = |facts: &str| {
+    fn verdict_of_another_program_keeps_its_sentences() {
+        let large = format!(r#","facts":{{"x":"{}"}}"#, "x".repeat(MAX_FACTS_BYTES));
+        for facts in ["", r#","facts":null"#, r#","facts":7"#, large.as_str()] {
             let text = format!(
-                r#"{{"code":"a/new-check","severity":"note","evidence":"e","advice":"a"{facts}}}"#
+                r#"{{"code":"a\u001b/new","severity":"note","evidence":"e","advice":"a"{facts}}}"#
             );
-            serde_json::from_str::<Verdict>(&text)
-        };
-        for facts in [
-            "",
-            r#","facts":null"#,
-            r#","facts":{"check":"new-check","x":[1]}"#,
-            r#","facts":7"#,
-        ] {
-            let verdict = read(facts).unwrap();
-            assert_eq!((verdict.id(), verdict.facts), (None, None), "{facts}");
-            assert_eq!(verdict.evidence, "e");
+            let verdict: Verdict = serde_json::from_str(&text).unwrap();
+            assert_eq!((&*verdict.code, &*verdict.evidence), ("a\\x1b/new", "e"));
+            assert!(verdict.facts.is_empty(), "{facts}");
         }
-        let large = format!(r#","facts":"{}""#, "x".repeat(MAX_FACTS_BYTES));
-        assert!(
-            read(&large)
-                .unwrap_err()
-                .to_string()
-                .contains("larger than")
-        );
     }
 }

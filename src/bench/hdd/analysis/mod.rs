@@ -3,11 +3,11 @@
 
 pub mod command_overhead;
 pub mod constant_zone;
+pub mod checks;
 pub mod cylinder;
 pub mod drive_timing;
 pub mod findings;
 pub mod layout;
-mod observations;
 mod probing;
 pub mod rotation_estimate;
 mod rotation_state;
@@ -27,5 +27,5 @@ pub use self::probing::{
 };
 pub use self::rotation_estimate::{RevolutionEstimate, RotationState};
 pub use self::rotational_delay::RotationalDelay;
-pub use self::seek_metric::{seek_metric, too_few_observations, tracks_undetermined};
+pub use self::seek_metric::seek_metric;
 pub use self::seek_prober::{SeekProber, TimedRead};
