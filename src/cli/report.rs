@@ -13,9 +13,9 @@ use super::output::{print_status_line, whole_destination};
 use crate::bench;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
-use crate::session::compare::compare_sessions;
 use crate::report::html;
 use crate::session::compare::ComparisonInput;
+use crate::session::compare::compare_sessions;
 use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {

@@ -11,8 +11,8 @@ use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align
 use crate::files::printable::{printable_lines, printable_str};
 use crate::files::shell;
 use crate::session::compare::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison,
-    MetricSample, UnmatchedMeasurement,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
+    UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
 

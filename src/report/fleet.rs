@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::compare::{escape_for_terminal, shrink_to_width};
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::files::printable::printable_lines;
-use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::compare::FleetComparison;
+use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::document::{Metric, MetricId};
 use crate::units;
 

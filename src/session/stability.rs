@@ -157,7 +157,11 @@ mod tests {
         assert_eq!(found.facts["runs"], 3);
         assert_eq!(found.facts["lowest"]["value"], 800.0);
         assert_eq!(found.facts["highest"]["value"], 1100.0);
-        assert!(found.evidence.ends_with("a difference of 38 %"), "{}", found.evidence);
+        assert!(
+            found.evidence.ends_with("a difference of 38 %"),
+            "{}",
+            found.evidence
+        );
     }
 
     #[test]

@@ -154,8 +154,7 @@ pub fn write_report(
 ) -> Result<PathBuf, ArchiveError> {
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
-    let comparison =
-        (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
+    let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
     let presentation = |name: &str| {
         Some(
             crate::bench::find_benchmark(name)?

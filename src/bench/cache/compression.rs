@@ -467,7 +467,10 @@ mod tests {
         let (run_metrics, verdict) =
             assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
         assert!(verdict.is_of(DATA_GENERATION_TOO_SLOW));
-        assert_eq!((&verdict.facts["in_flight"], &verdict.facts["depth"]), (&json!(1.0), &json!(32.0)));
+        assert_eq!(
+            (&verdict.facts["in_flight"], &verdict.facts["depth"]),
+            (&json!(1.0), &json!(32.0))
+        );
         assert!((run_metrics[0].value - 3.0).abs() < 1e-9);
         // With the requested queue depth in flight the drive is the bottleneck.
         let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();

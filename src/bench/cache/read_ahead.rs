@@ -209,9 +209,7 @@ impl Benchmark for ReadAheadSweep {
             Some(Err(error)) if error.is_locked_by_process() => {
                 Err(BenchError::SettingInUse(error))
             }
-            Some(Err(error)) => {
-                measure_current_setting(bench, &base_plan, &budget, Some(&error))
-            }
+            Some(Err(error)) => measure_current_setting(bench, &base_plan, &budget, Some(&error)),
             None => measure_current_setting(bench, &base_plan, &budget, None),
         }
     }
@@ -427,8 +425,7 @@ fn setting_not_changed(during_sweep: bool, error: Option<&SettingError>) -> Verd
         );
     };
     let (message, advice) = (SafeText::from(error.to_string()), error.advice());
-    let cause =
-        json!({ "cause": "error", "message": message, "advice": SafeText::from(&advice) });
+    let cause = json!({ "cause": "error", "message": message, "advice": SafeText::from(&advice) });
     SETTING_NOT_CHANGEABLE.found(
         format!("{consequence}: {message}"),
         advice,

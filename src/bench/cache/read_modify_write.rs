@@ -25,8 +25,7 @@ use crate::engine::{
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey,
-    Verdict,
+    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey, Verdict,
 };
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
@@ -52,10 +51,7 @@ const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
     (DIRECT_512, SeriesKind::TimesDirect512),
 ];
 
-const NO_PAGE_CACHE: Check = Check::note(
-    "no-page-cache",
-    "A simulated drive has no page cache.",
-);
+const NO_PAGE_CACHE: Check = Check::note("no-page-cache", "A simulated drive has no page cache.");
 const NOT_512E: Check = Check::note(
     "not-512e",
     "Logical and physical blocks have the same size: no direct write can be smaller than a physical block.",

@@ -40,10 +40,7 @@ const SEED: Parameter<u64> = Parameter {
     ..framework::SEED
 };
 
-const NO_DIRECT: Check = Check::note(
-    "no-direct",
-    "The file system does not support O_DIRECT.",
-);
+const NO_DIRECT: Check = Check::note("no-direct", "The file system does not support O_DIRECT.");
 const FILE_TRUNCATED: Check = Check::warning(
     "file-truncated",
     "A limit ended files before they were written completely.",

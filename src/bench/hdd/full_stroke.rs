@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::analysis;
 use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL, TOO_FEW_PROBES,
-    too_few_observations,
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, too_few_observations,
 };
 use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};

@@ -26,7 +26,9 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
-use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
+};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Measures the physical layout of the sectors.
@@ -49,8 +51,7 @@ const SURFACES_UNDETERMINED: Check = Check::note(
     "surfaces-undetermined",
     "The skews do not show the number of surfaces.",
 );
-const SURFACES_ADVICE: &str =
-    "the drive has one surface, its head switch takes as long as a seek, or it switches heads only after \
+const SURFACES_ADVICE: &str = "the drive has one surface, its head switch takes as long as a seek, or it switches heads only after \
      many tracks; if it had other users, repeat the run without them";
 const ZONES_UNDETERMINED: Check = Check::note(
     "zones-undetermined",
@@ -268,9 +269,11 @@ impl GeometrySurvey {
                     .set_check(surfaces_undetermined(tracks, "uniform", "are all equal"));
             }
             None => {
-                prober
-                    .context
-                    .set_check(surfaces_undetermined(tracks, "irregular", "show no pattern"));
+                prober.context.set_check(surfaces_undetermined(
+                    tracks,
+                    "irregular",
+                    "show no pattern",
+                ));
             }
         }
         Ok(())

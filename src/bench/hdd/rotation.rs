@@ -252,7 +252,9 @@ fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
         )
     };
     let facts = json!({ "reported_rpm": rate, "measured_rpm": speed });
-    prober.context.set_check(check.found(sentence, advice, facts));
+    prober
+        .context
+        .set_check(check.found(sentence, advice, facts));
 }
 
 fn rotation_class(rpm: f64, class_rpm: Option<f64>) -> Verdict {

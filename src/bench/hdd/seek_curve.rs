@@ -6,8 +6,8 @@ use rand::RngExt as _;
 
 use super::analysis;
 use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL, TOO_FEW_PROBES,
-    too_few_observations,
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, too_few_observations,
 };
 use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
@@ -370,7 +370,9 @@ fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) 
     // One range in a hundred is doubtful by chance; in short ranges the seek time itself varies.
     if doubts > 3 {
         prober.context.set_check(SEEK_DOUBTFUL.found(
-            format!("in {doubts} ranges of the curve the rotational delays are not those of a disk"),
+            format!(
+                "in {doubts} ranges of the curve the rotational delays are not those of a disk"
+            ),
             "stop other users of the drive and repeat the run",
             serde_json::json!({ "reason": "curve-ranges", "ranges": doubts }),
         ));

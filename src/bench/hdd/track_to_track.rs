@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::analysis;
 use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL, TOO_FEW_PROBES,
-    TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
 };
 use super::analysis::constant_zone::ConstantZone;
 use super::analysis::seek_walk;
@@ -24,7 +24,9 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
-use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity};
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity,
+};
 use crate::units;
 
 /// Measures the time of the shortest seek.

@@ -34,8 +34,8 @@ use crate::files::safe_text::SafeText;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Percentile,
-    SeriesId, SeriesKind, Verdict,
+    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Percentile, SeriesId,
+    SeriesKind, Verdict,
 };
 
 /// Runs the read benchmarks one after the other.

@@ -87,7 +87,9 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The latencies of reads and of writes, each with its name.
-fn latency_summaries<'a>(run: &Run<'a>) -> impl Iterator<Item = (&'static str, &'a LatencySummary)> {
+fn latency_summaries<'a>(
+    run: &Run<'a>,
+) -> impl Iterator<Item = (&'static str, &'a LatencySummary)> {
     let latency = &run.findings.latency;
     let both = [("read", &latency.read), ("write", &latency.write)];
     both.into_iter()

@@ -37,7 +37,11 @@ fn units_confused(goal: &SloResult) -> Option<Found> {
         return None;
     }
     let [prefix, other_prefix] = [own, other].map(|prefix| format!("{}B", prefix.symbol()));
-    let [result, otherwise] = if met { ["met", "missed"] } else { ["missed", "met"] };
+    let [result, otherwise] = if met {
+        ["met", "missed"]
+    } else {
+        ["missed", "met"]
+    };
     Some(Found::new(
         format!(
             "{}: measured {}, {result}; with {other_prefix} instead of {prefix} the limit is {}, and the \

@@ -143,7 +143,11 @@ struct ThroughputChange {
 impl ThroughputChange {
     /// Such as `the throughput fell from 500 MB/s to 400 MB/s`.
     fn text(self) -> String {
-        let direction = if self.end > self.begin { "rose" } else { "fell" };
+        let direction = if self.end > self.begin {
+            "rose"
+        } else {
+            "fell"
+        };
         format!(
             "the throughput {direction} from {} to {}",
             units::format_throughput(self.begin),

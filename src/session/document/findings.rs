@@ -146,8 +146,7 @@ impl Findings {
     /// invalid does not invalidate the others.
     #[must_use]
     pub fn invalid_check(&self) -> Option<&SafeText> {
-        let is_invalid =
-            |it: &&Verdict| it.severity == Severity::Invalid && !it.is_nested();
+        let is_invalid = |it: &&Verdict| it.severity == Severity::Invalid && !it.is_nested();
         Some(&self.verdicts.iter().find(is_invalid)?.code)
     }
 

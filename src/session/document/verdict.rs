@@ -58,9 +58,7 @@ impl Verdict {
 
 /// Reads the facts of a verdict; none if they are no object or too large. The verdict keeps its
 /// sentences.
-fn small_facts<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Map<String, Value>, D::Error> {
+fn small_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
     let small = raw.filter(|raw| raw.get().len() <= MAX_FACTS_BYTES);
     Ok(small
@@ -76,7 +74,11 @@ mod tests {
 
     #[test]
     fn verdict_is_read_as_written() {
-        let verdict = CHECK.found("slow", "wait", serde_json::json!({ "arrived_per_s": 1000.0 }));
+        let verdict = CHECK.found(
+            "slow",
+            "wait",
+            serde_json::json!({ "arrived_per_s": 1000.0 }),
+        );
         let nested = verdict.clone().nested_in("random-read").nested_in("survey");
         assert!(!verdict.is_nested() && nested.is_nested());
         assert!(verdict.is_of(CHECK) && nested.is_of(CHECK));

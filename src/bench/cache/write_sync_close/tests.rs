@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use super::FILE_TRUNCATED;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, metric_value};

@@ -1,9 +1,9 @@
 //! Shared by the hard disk benchmarks: single reads with exact times, revolution, command overhead,
 //! track layout, and the edges of latencies.
 
+pub mod checks;
 pub mod command_overhead;
 pub mod constant_zone;
-pub mod checks;
 pub mod cylinder;
 pub mod drive_timing;
 pub mod findings;

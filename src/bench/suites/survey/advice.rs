@@ -31,7 +31,11 @@ pub(super) const ADVICE_FULL_COPY: Check = Check::note(
 );
 
 /// The value of a metric of a nested benchmark.
-pub(super) fn metric_value(findings: &Findings, benchmark: &'static str, metric: MetricKind) -> Option<f64> {
+pub(super) fn metric_value(
+    findings: &Findings,
+    benchmark: &'static str,
+    metric: MetricKind,
+) -> Option<f64> {
     let metric = findings.metric(&MetricId::of_nested(benchmark, metric))?;
     Some(metric.value)
 }
@@ -215,6 +219,9 @@ mod tests {
         findings.set_metric(rate("block-size-read/throughput_max", 348e6));
         let found = faster_than_medium(&findings).unwrap();
         assert_eq!(found.facts["metric"], "block-size-read/throughput_max");
-        assert_eq!((&found.facts["throughput"], &found.facts["medium"]), (&json!(348e6), &json!(267e6)));
+        assert_eq!(
+            (&found.facts["throughput"], &found.facts["medium"]),
+            (&json!(348e6), &json!(267e6))
+        );
     }
 }

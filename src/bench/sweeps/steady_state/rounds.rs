@@ -11,10 +11,8 @@ use crate::session::document::{Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
 use crate::units;
 
-pub(super) const NOT_STEADY: Check = Check::warning(
-    "not-steady",
-    "The rounds did not reach a steady state.",
-);
+pub(super) const NOT_STEADY: Check =
+    Check::warning("not-steady", "The rounds did not reach a steady state.");
 
 /// Runs rounds until the drive is in steady state or a limit is reached. `before` is the fraction
 /// of the whole benchmark that is already complete.

@@ -1,7 +1,6 @@
 //! Tests of the checks of the latency distribution.
 
 use super::*;
-use crate::session::document::check::NonRotation;
 use crate::session::document::{DriveSetup, Findings};
 
 #[test]
@@ -67,10 +66,7 @@ fn durable_writes_faster_than_half_revolution_get_verdict() {
     flash.target.rotational = Some(false);
     assert_eq!(rule_evidence("sync-too-fast", &flash), None);
     let mut known = run_with_durable_writes(100, None);
-    let clock = CheckEvidence::DoesNotRotate(NonRotation::PeriodicClock {
-        frequency_hz: 250.0,
-        cross_sector_coherence: 0.9,
-    });
+    let clock = DOES_NOT_ROTATE.found("seen", "do this", serde_json::Value::Null);
     let mut nested = Findings::default();
     nested.set_check(clock);
     known.findings.merge_nested("rotation", &nested);
