@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
+use super::check::{Check, Verdict};
 use super::latency::LatencyByDirection;
 use super::metric::Metric;
 use super::metric_id::MetricId;
@@ -15,7 +15,6 @@ use super::series_id::SeriesId;
 use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
-use super::verdict::Verdict;
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
 
