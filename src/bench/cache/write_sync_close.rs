@@ -71,7 +71,7 @@ It overwrites the window: in each round up to 256 MiB for each of 14 combination
 10 methods. The forecast states the bytes.",
     may_write: true,
     checks: &[NO_DIRECT, FILE_TRUNCATED],
-    workload: Workload::CONSTANT,
+    workload: Workload::DURABLE_WRITES,
     metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime]), MetricFamily::Variants {
         variants: &[VariantFamily::Kibibytes(BUFFERED), VariantFamily::Kibibytes(DIRECT)],
         metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime, MetricKind::Throughput])],

@@ -8,7 +8,7 @@ use super::parameter::{AnyParameter, ParameterSet};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::drive::Target;
 use crate::session::chart::{ChartSpec, ResultPresentation};
-use crate::session::checks::Workload;
+use crate::session::checks::{Workload, named_options};
 use crate::session::document::check::Check;
 use crate::session::document::{Findings, FioGap, MetricId};
 
@@ -118,7 +118,8 @@ pub struct Description {
 }
 
 impl Description {
-    /// In a debug build, panics on findings with a check that the benchmark does not declare.
+    /// In a debug build, panics on findings with a check that the benchmark does not declare, or
+    /// with advice that names an option that it does not have.
     pub(crate) fn assert_checks_declared(&self, findings: &Findings) {
         // Those of nested benchmarks are checked with their own description.
         let own = findings.verdicts.iter();
@@ -129,6 +130,15 @@ impl Description {
                 "{} does not declare {}",
                 self.name, verdict.code
             );
+            for option in named_options(&verdict.advice) {
+                let mut parameters = self.parameters.iter();
+                debug_assert!(
+                    parameters.any(|parameter| parameter.name() == option),
+                    "{} has no --{option}, which {} advises",
+                    self.name,
+                    verdict.code
+                );
+            }
         }
     }
 

@@ -124,7 +124,10 @@ fn served_from_cache(run: &Run<'_>) -> Option<Found> {
             kernel.device,
             units::format_percent(1.0 - device_bytes as f64 / issued_bytes as f64)
         ),
-        "use --cache bypass, and a window larger than the machine's memory",
+        run.advice(
+            &["use --cache bypass, and a window larger than the machine's memory"],
+            "use a window larger than the machine's memory",
+        ),
         json!({
             "issued_bytes": issued_bytes,
             "reads": issued.reads,
@@ -156,7 +159,14 @@ fn still_in_memory(run: &Run<'_>) -> Option<Found> {
             capacity(kernel.written_bytes),
             kernel.device
         ),
-        "use --cache bypass or --sync dsync, or write much more than the machine's memory",
+        run.advice(
+            &[
+                "use --cache bypass",
+                "use --sync dsync",
+                "write much more than the machine's memory",
+            ],
+            "",
+        ),
         json!({
             "issued_bytes": issued.written_bytes,
             "device_bytes": kernel.written_bytes,
@@ -341,8 +351,11 @@ fn requests_split(run: &Run<'_>) -> Option<Found> {
             kernel.device,
             units::format_block_size((device_bytes as f64 / device_requests as f64).round())
         ),
-        "use a --block-size up to max_sectors_kb of the device's queue; for a file, one without \
-         fragmentation",
+        run.advice(
+            &["use a --block-size up to max_sectors_kb of the device's queue; for a file, one without \
+               fragmentation"],
+            "raise max_sectors_kb of the device's queue; for a file, use one without fragmentation",
+        ),
         json!({
             "issued_requests": issued_requests,
             "device_requests": device_requests,
@@ -363,8 +376,13 @@ fn requests_merged(run: &Run<'_>) -> Option<Found> {
             "{merged_requests} of {issued_requests} requests to {} were merged with adjacent ones",
             kernel.device
         ),
-        "use a larger --block-size to measure requests of that size, or set nomerges of the device's \
-         queue to 2 to measure single ones",
+        run.advice(
+            &[
+                "use a larger --block-size to measure requests of that size",
+                "set nomerges of the device's queue to 2 to measure single ones",
+            ],
+            "",
+        ),
         json!({
             "issued_requests": issued_requests,
             "merged_requests": merged_requests,

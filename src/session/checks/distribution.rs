@@ -3,14 +3,19 @@
 use serde_json::json;
 
 use super::processors::is_machine_busy;
-use super::rule::{Rule, Run};
+use super::rule::{Rule, Run, fraction};
 use crate::session::document::check::{Check, Found};
-use crate::session::document::{LatencySummary, RunState};
+use crate::session::document::{LatencySummary, RunState, TargetRecord};
 use crate::stats::latency::bimodality::find_bimodality;
 use crate::units;
 
 /// Below this number of requests the usual percentiles are not determined.
 const MIN_SAMPLES: u64 = 1000;
+/// Below this duration in nanoseconds a run says nothing about lasting load.
+const MIN_ELAPSED_NS: u64 = 1_000_000_000;
+/// Part of a disk below which its seeks are much shorter than all over it: the random IOPS of a
+/// tenth of a disk are about a half higher.
+const MIN_WINDOW_FRACTION: f64 = 0.1;
 /// Time of one revolution, in nanoseconds, of the fastest disks (15,000 rpm).
 const MIN_REVOLUTION_NS: f64 = 60e9 / 15_000.0;
 /// Upper bound for the size of a disk's own cache, in bytes. Fast random reads spread over more
@@ -47,6 +52,24 @@ pub(super) const RULES: &[Rule] = &[
         find: too_few_samples,
     },
     Rule {
+        check: Check::warning(
+            "too-short",
+            "The run took less than a second: caches, and a drive that has not warmed up, determine its \
+             metrics.",
+        ),
+        condition: "a finished run of less than 1 s, preparation included, on a real drive",
+        find: too_short,
+    },
+    Rule {
+        check: Check::note(
+            "narrow-window",
+            "The requests go to a small part of a disk: seeks are shorter than those all over it.",
+        ),
+        condition: "random requests without the page cache to less than 10 % of a rotational disk that is \
+                    not virtual",
+        find: narrow_window,
+    },
+    Rule {
         check: Check::note(
             "bimodal-latency",
             "The latency distribution is bimodal: hardly any request has the mean latency.",
@@ -61,8 +84,8 @@ pub(super) const RULES: &[Rule] = &[
             "Synchronous writes completed within half a revolution of the disk: they were not on the medium \
              yet.",
         ),
-        condition: "the drive is listed as rotational, and half of the writes with --sync take less than \
-                    half a revolution (of the reported speed, else of 15,000 rpm)",
+        condition: "the drive is listed as rotational and not virtual, and half of the writes with --sync \
+                    take less than half a revolution (of the reported speed, else of 15,000 rpm)",
         find: sync_too_fast,
     },
     Rule {
@@ -71,7 +94,8 @@ pub(super) const RULES: &[Rule] = &[
             "The kernel lists the drive as rotational, but its latency is too low for a disk.",
         ),
         condition: "half of the random reads without the page cache take less than half a revolution at \
-                    15,000 rpm, on a virtual disk, or over more bytes than a disk's cache holds (1 GB)",
+                    15,000 rpm, over more bytes than a disk's cache holds (1 GB); not on a virtual disk, \
+                    whose flag says nothing",
         find: rotational_flag_doubtful,
     },
     Rule {
@@ -112,7 +136,10 @@ fn too_few_samples(run: &Run<'_>) -> Option<Found> {
             "{} {direction}s: percentiles with fewer than 10 requests beyond them are not reported",
             summary.count
         ),
-        "use a longer --duration or more --requests",
+        run.advice(
+            &["use a longer --duration", "use more --requests"],
+            "measure longer",
+        ),
         json!({ "direction": direction, "requests": summary.count }),
     ))
 }
@@ -140,8 +167,7 @@ fn bimodal_latency(run: &Run<'_>) -> Option<Found> {
 fn sync_too_fast(run: &Run<'_>) -> Option<Found> {
     // The benchmark itself may have found that nothing rotates.
     let mut verdicts = run.findings.verdicts.iter();
-    let is_disk = run.target.rotational == Some(true)
-        && !verdicts.any(|verdict| verdict.is_of(DOES_NOT_ROTATE));
+    let is_disk = is_listed_as_disk(run) && !verdicts.any(|verdict| verdict.is_of(DOES_NOT_ROTATE));
     if !is_disk || !run.parameters.has_synchronous_writes() {
         return None;
     }
@@ -165,6 +191,14 @@ fn sync_too_fast(run: &Run<'_>) -> Option<Found> {
     ))
 }
 
+/// Whether the kernel lists the drive as rotational. What it says of a virtual disk means nothing:
+/// most hypervisors leave the flag as it is by default.
+fn is_listed_as_disk(run: &Run<'_>) -> bool {
+    let setup = run.evidence.drive_setup.as_ref();
+    let is_virtual = setup.is_some_and(|setup| setup.virtual_disk.is_some());
+    run.target.rotational == Some(true) && !is_virtual
+}
+
 /// The latency of random reads of the device, without the page cache.
 fn random_reads<'a>(run: &Run<'a>) -> Option<&'a LatencySummary> {
     let reads = run.findings.latency.read.as_ref()?;
@@ -174,13 +208,11 @@ fn random_reads<'a>(run: &Run<'a>) -> Option<&'a LatencySummary> {
 fn rotational_flag_doubtful(run: &Run<'_>) -> Option<Found> {
     let reads = random_reads(run)?;
     let median_ns = percentile(reads, "50")?;
-    if run.target.rotational != Some(true) || median_ns >= MIN_REVOLUTION_NS / 2.0 {
-        return None;
-    }
-    let setup = run.evidence.drive_setup.as_ref()?;
+    let setup = run.evidence.drive_setup.as_ref();
+    let is_device_latency = setup.is_none_or(|setup| setup.direct_io != Some(false));
     let is_large = run.target.size_bytes as f64 / 2.0 > MAX_DISK_CACHE_BYTES;
-    let is_device_latency = setup.direct_io != Some(false);
-    if !is_device_latency || !(is_large || setup.virtual_disk.is_some()) {
+    let is_fast = median_ns < MIN_REVOLUTION_NS / 2.0;
+    if !is_listed_as_disk(run) || !is_device_latency || !is_large || !is_fast {
         return None;
     }
     Some(Found::new(
@@ -192,6 +224,46 @@ fn rotational_flag_doubtful(run: &Run<'_>) -> Option<Found> {
         "verify with the benchmark rotation, and correct /sys/block/NAME/queue/rotational: schedulers and \
          file systems use it",
         json!({ "reads": reads.count, "median_ns": median_ns }),
+    ))
+}
+
+fn too_short(run: &Run<'_>) -> Option<Found> {
+    let is_real = run.target.kind != *TargetRecord::SIMULATED;
+    let is_short = run.state == RunState::Finished && run.elapsed_ns < MIN_ELAPSED_NS;
+    if !is_real || !is_short {
+        return None;
+    }
+    let elapsed = run.elapsed_ns as f64;
+    Some(Found::new(
+        format!("the whole run took {}", units::format_latency(elapsed)),
+        run.advice(
+            &["use a longer --duration", "use more --bytes"],
+            "measure longer",
+        ),
+        json!({ "elapsed_ns": run.elapsed_ns }),
+    ))
+}
+
+fn narrow_window(run: &Run<'_>) -> Option<Found> {
+    let setup = run.evidence.drive_setup.as_ref();
+    let capacity = setup.and_then(|setup| setup.capacity_bytes);
+    let capacity = capacity.unwrap_or(run.target.size_bytes);
+    let window = run.evidence.window_bytes?;
+    let part = fraction(window, capacity)?;
+    let is_disk = is_listed_as_disk(run) && run.is_direct();
+    if !is_disk || !run.workload.is_random || part >= MIN_WINDOW_FRACTION {
+        return None;
+    }
+    Some(Found::new(
+        format!(
+            "{} of the disk's {} were used ({})",
+            units::format_capacity(window as f64),
+            units::format_capacity(capacity as f64),
+            units::format_percent(part)
+        ),
+        "read the metrics as those of data that lies together; name the whole drive for those of data all \
+         over it",
+        json!({ "window_bytes": window, "capacity_bytes": capacity }),
     ))
 }
 

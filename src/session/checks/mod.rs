@@ -19,7 +19,7 @@ use crate::session::document::{BenchmarkRun, Verdict};
 
 pub use self::distribution::DOES_NOT_ROTATE;
 pub use self::processors::QUEUE_DEPTH_NOT_REACHED;
-pub use self::rule::{Rule, Run, Workload};
+pub use self::rule::{Rule, Run, Workload, named_options};
 pub use self::stability_over_time::THROUGHPUT_DRIFTED;
 
 /// All rules by subject, with its title; verdicts are listed in this order.

@@ -50,7 +50,10 @@ fn generator_busy(run: &Run<'_>) -> Option<Found> {
             1 => format!("the worker thread used {percent} of a CPU"),
             many => format!("the {many} worker threads used {percent} of a CPU each"),
         },
-        "use more --workers, or a larger --block-size",
+        run.advice(
+            &["use more --workers", "use a larger --block-size"],
+            "measure with the benchmark random-read, which can use more workers",
+        ),
         json!({ "utilization": utilization.min(1.0), "workers": load.busiest_workers }),
     ))
 }
@@ -74,7 +77,10 @@ fn machine_busy(run: &Run<'_>) -> Option<Found> {
             "the utilization of the machine's {cpus} CPUs was {}",
             units::format_percent(utilization)
         ),
-        "stop other programs; on a small machine fewer --workers may be faster",
+        run.advice(
+            &["stop other programs; on a small machine fewer --workers may be faster"],
+            "stop other programs",
+        ),
         json!({ "utilization": utilization, "cpus": cpus }),
     ))
 }

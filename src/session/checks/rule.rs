@@ -21,6 +21,8 @@ pub struct Rule {
 pub struct Run<'a> {
     /// State of the run.
     pub state: RunState,
+    /// Duration in nanoseconds, ramp time and preparation included.
+    pub elapsed_ns: u64,
     /// The target.
     pub target: &'a TargetRecord,
     /// The parameters of the benchmark.
@@ -41,12 +43,25 @@ impl<'a> Run<'a> {
     pub fn new(run: &'a BenchmarkRun, workload: Workload) -> Self {
         Self {
             state: run.state,
+            elapsed_ns: run.elapsed_ns,
             target: &run.target,
             parameters: run.typed_parameters(),
             workload,
             findings: &run.findings,
             kernel: run.kernel.as_ref(),
             evidence: &run.evidence,
+        }
+    }
+
+    /// Advice from these alternatives: those that name only options of the benchmark. The last one
+    /// names none, for benchmarks without any of the options.
+    pub(super) fn advice(&self, alternatives: &[&str], fallback: &str) -> String {
+        let applies = |text: &&&str| named_options(text).all(|it| self.parameters.contains(it));
+        let kept: Vec<&str> = alternatives.iter().filter(applies).copied().collect();
+        if kept.is_empty() {
+            fallback.to_owned()
+        } else {
+            kept.join(", or ")
         }
     }
 
@@ -63,27 +78,53 @@ pub struct Workload {
     pub is_constant: bool,
     /// Whether its read latency is that of random reads all over the window.
     pub has_random_reads: bool,
+    /// Whether its results are those of random requests all over the window.
+    pub is_random: bool,
+    /// Whether it makes all of its writes durable, whatever its parameters are.
+    pub syncs_writes: bool,
 }
 
 impl Workload {
-    /// A constant load without random reads.
+    /// A constant load.
     pub const CONSTANT: Self = Self {
         is_constant: true,
         has_random_reads: false,
+        is_random: false,
+        syncs_writes: false,
+    };
+    /// A constant load of random requests, without a single latency of its reads.
+    pub const RANDOM: Self = Self {
+        is_random: true,
+        ..Self::CONSTANT
     };
     /// A constant load of random reads, alone or among writes.
     pub const RANDOM_READS: Self = Self {
-        is_constant: true,
         has_random_reads: true,
+        ..Self::RANDOM
+    };
+    /// A constant load of writes that are made durable.
+    pub const DURABLE_WRITES: Self = Self {
+        syncs_writes: true,
+        ..Self::CONSTANT
     };
     /// A load that changes during the run.
     pub const VARYING: Self = Self {
         is_constant: false,
-        has_random_reads: false,
+        ..Self::CONSTANT
     };
 }
 
 /// `part` as a fraction of `whole`, 0 to 1; `None` if `whole` is 0.
 pub(super) fn fraction(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Options of other commands that advice names: losetup, rsync, and the consent to writing.
+const OTHER_OPTIONS: [&str; 3] = ["direct-io=on", "bwlimit", "overwrite"];
+
+/// Names of the options of a benchmark in a text, without the dashes.
+pub fn named_options(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split([' ', ',', ';', ':', '(', ')']);
+    let options = words.filter_map(|word| word.strip_prefix("--"));
+    options.filter(|name| !OTHER_OPTIONS.contains(name))
 }

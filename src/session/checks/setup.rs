@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         condition: "reads at a virtual disk, other than NVMe, take less than a quarter of the time per \
                     request (time busy over requests, from /proc/diskstats) that the same device took \
                     before the run, for at least 1000 requests of at most four times the size; or writes \
-                    without --sync go to a virtual disk in write-back mode",
+                    that are not made durable go to a virtual disk in write-back mode",
         find: host_cache_likely,
     },
     Rule {
@@ -179,9 +179,10 @@ fn host_cache_likely(run: &Run<'_>) -> Option<Found> {
         return None;
     }
     let (sentence, facts) = faster_than_before(run, setup).or_else(|| {
-        let written = run.findings.latency.write.is_some();
+        let is_written = run.evidence.issued.is_some_and(|issued| issued.writes > 0);
+        let is_durable = run.workload.syncs_writes || run.parameters.has_synchronous_writes();
         let is_write_back = setup.write_cache.as_deref() == Some("write back");
-        (written && is_write_back && !run.parameters.has_synchronous_writes()).then(|| {
+        (is_written && is_write_back && !is_durable).then(|| {
             let sentence = "the write cache is in write-back mode: writes complete when the host has \
                             received them";
             (sentence.to_owned(), json!({ "sign": "write-back" }))
@@ -293,21 +294,23 @@ fn deeper_than_drive(run: &Run<'_>) -> Option<Found> {
 
 fn link_bound(run: &Run<'_>) -> Option<Found> {
     let advice = "check whether slot, cable and port negotiate the maximum speed of the drive";
-    let (used, found) = link_usage(run, advice)?;
+    let (used, found) = link_usage(run, advice.to_owned())?;
     (LINK_BOUND_FRACTION..=LINK_EXCEEDED_FRACTION)
         .contains(&used)
         .then_some(found)
 }
 
 fn faster_than_link(run: &Run<'_>) -> Option<Found> {
-    let advice =
-        "use --cache bypass; if it was already used, the reported speed of the link is wrong";
+    let advice = run.advice(
+        &["use --cache bypass; if it was already used, the reported speed of the link is wrong"],
+        "a cache answered, or the reported speed of the link is wrong",
+    );
     let (used, found) = link_usage(run, advice)?;
     (used > LINK_EXCEEDED_FRACTION).then_some(found)
 }
 
 /// The highest throughput among the metrics as a fraction of the link's maximum.
-fn link_usage(run: &Run<'_>, advice: &'static str) -> Option<(f64, Found)> {
+fn link_usage(run: &Run<'_>, advice: String) -> Option<(f64, Found)> {
     let setup = drive_setup(run)?;
     let link_max = setup.link_max_bytes_per_s? as f64;
     let metrics = run.findings.metrics.iter();

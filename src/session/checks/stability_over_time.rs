@@ -123,7 +123,10 @@ fn throughput_cliff(run: &Run<'_>) -> Option<Found> {
             units::format_throughput(cliff.mean_before),
             units::format_throughput(cliff.mean_after)
         ),
-        "measure longer and use the lower throughput; --ramp excludes the beginning",
+        run.advice(
+            &["measure longer and use the lower throughput; --ramp excludes the beginning"],
+            "measure longer and use the lower throughput",
+        ),
         json!({
             "after_ns": after_ns,
             "after_bytes": after_bytes,

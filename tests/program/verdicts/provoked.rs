@@ -113,6 +113,8 @@ const PROVOCATIONS: &[(&str, Provocation)] = &[
         "too-few-samples",
         Test("run_of_hundred_requests_is_flagged_as_too_short"),
     ),
+    ("too-short", Test("run_of_half_a_second_is_flagged")),
+    ("narrow-window", Test("small_window_of_a_disk_is_flagged")),
     ("bimodal-latency", Test("bimodal_latencies_are_flagged")),
     (
         "sync-too-fast",
@@ -120,7 +122,7 @@ const PROVOCATIONS: &[(&str, Provocation)] = &[
     ),
     (
         "rotational-flag-doubtful",
-        Test("device_wrongly_claiming_rotation_is_flagged"),
+        Test("disk_that_answers_as_an_ssd_is_flagged"),
     ),
     ("behaves-like-disk", Test("disk_that_says_ssd_is_flagged")),
     (

@@ -103,7 +103,7 @@ const SHARED: Description = Description {
     explanation: "",
     may_write: false,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
+    workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[OVERALL_METRICS, MetricFamily::Latency],
     charts: &[CHART],

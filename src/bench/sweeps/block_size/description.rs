@@ -95,7 +95,7 @@ const SHARED: Description = Description {
     explanation: "",
     may_write: false,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
+    workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::AccessTime,

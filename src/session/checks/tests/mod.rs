@@ -32,8 +32,14 @@ fn rule_evidence(code: &str, run: &BenchmarkRun) -> Option<String> {
 fn evidence_for(code: &str, run: &BenchmarkRun, workload: Workload) -> Option<String> {
     let is_known = all_rules().any(|rule| rule.check.code == code);
     assert!(is_known, "no check {code}");
-    let mut found = evaluate_rules(run, workload).into_iter();
-    let verdict = found.find(|verdict| verdict.code == code)?;
+    let found = evaluate_rules(run, workload);
+    for verdict in &found {
+        for option in named_options(&verdict.advice) {
+            let has_option = run.parameters.contains_key(option);
+            assert!(has_option, "{}: {}", verdict.code, verdict.advice);
+        }
+    }
+    let verdict = found.into_iter().find(|verdict| verdict.code == code)?;
     Some(verdict.evidence.into())
 }
 
