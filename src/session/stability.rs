@@ -4,7 +4,7 @@
 //! run. If runs of the same benchmark on the same drive differ by more, then something else affects
 //! the result, such as temperature, a cache, or another user of the same array.
 
-use super::compare::align::is_same_measurement;
+use super::compare::align::{group_by, is_same_measurement};
 use super::compare::ratio::pool_metrics;
 use super::document::check::Check;
 use super::document::{BenchmarkRun, Metric, MetricId, MetricIndex, Verdict};
@@ -121,17 +121,14 @@ fn disjoint_extremes<'a>(
 pub fn group_repeats<'a>(
     runs: &[(Option<&'a str>, &'a BenchmarkRun)],
 ) -> Vec<Vec<&'a BenchmarkRun>> {
-    let mut groups: Vec<(Option<&str>, Vec<&BenchmarkRun>)> = Vec::new();
-    for (host, run) in runs {
-        let matching = groups.iter_mut().find(|(of, group)| {
-            of == host && is_same_drive(group[0], run) && is_same_measurement(group[0], run)
-        });
-        match matching {
-            Some((_, group)) => group.push(run),
-            None => groups.push((*host, vec![run])),
-        }
-    }
-    groups.into_iter().map(|(_, group)| group).collect()
+    let groups = group_by(runs.iter().copied(), |left, right| {
+        left.0 == right.0
+            && is_same_drive(left.1, right.1)
+            && is_same_measurement(left.1, right.1, &[])
+    });
+    let runs =
+        |group: Vec<(Option<&str>, &'a BenchmarkRun)>| group.into_iter().map(|it| it.1).collect();
+    groups.into_iter().map(runs).collect()
 }
 
 fn is_same_drive(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {

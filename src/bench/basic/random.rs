@@ -138,7 +138,7 @@ fn set_metrics(
         elapsed.as_nanos() as f64,
         requested,
     );
-    match framework::below_target_depth(requested, bound) {
+    match framework::below_target_depth(requested, bound, "more --workers may help") {
         Some(verdict) => findings.set_check(verdict),
         // An earlier report of the same run may have set it.
         None => findings.remove_check(QUEUE_DEPTH_NOT_REACHED),

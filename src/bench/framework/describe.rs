@@ -68,9 +68,9 @@ const MIN_DEPTH_FRACTION: f64 = 0.9;
 
 /// The verdict on a queue that stayed below its target depth, of which at most `bound` requests were
 /// in flight on average. At depth 1 only the time between two requests is missing, which says nothing
-/// about the queue.
+/// about the queue. `remedy` is what the benchmark's options can do about it.
 #[must_use]
-pub fn below_target_depth(requested: f64, bound: f64) -> Option<Verdict> {
+pub fn below_target_depth(requested: f64, bound: f64, remedy: &str) -> Option<Verdict> {
     if requested <= 1.0 || bound >= MIN_DEPTH_FRACTION * requested {
         return None;
     }
@@ -80,7 +80,7 @@ pub fn below_target_depth(requested: f64, bound: f64) -> Option<Verdict> {
             units::format_count(requested),
             units::format_three_digits(bound)
         ),
-        "this program or the kernel was slower than the drive: more --workers may help",
+        format!("this program or the kernel was slower than the drive: {remedy}"),
         serde_json::json!({ "requested": requested, "reached": bound }),
     ))
 }

@@ -324,7 +324,9 @@ impl DepthSweep {
     fn check_quality(&self, bench: &mut RunContext<'_>) {
         let missed = (0..self.depths.len()).find_map(|point| {
             let bound = self.reached_bounds.mean(point)?;
-            framework::below_target_depth(f64::from(self.depths[point]), bound)
+            let depth = f64::from(self.depths[point]);
+            let remedy = "measure this depth with random-read or random-write and several workers";
+            framework::below_target_depth(depth, bound, remedy)
         });
         if let Some(verdict) = missed {
             bench.set_check(verdict);
