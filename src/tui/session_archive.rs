@@ -178,8 +178,7 @@ pub(super) fn file_stem(path: &Path) -> String {
     )
 }
 
-/// Stores a note in a saved session, or removes it when `note` is empty. Nothing else of the document
-/// is changed, and the file is replaced as every output that the user names.
+/// Stores a note in a saved session, or removes it when `note` is empty. The file is replaced as every output that the user names.
 ///
 /// # Errors
 ///
@@ -188,11 +187,7 @@ pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
     let Some(edited) = store::edit_note(path, note)? else {
         return Ok(());
     };
-    Ok(output::replace_file(
-        path,
-        edited.id,
-        edited.text.as_bytes(),
-    )?)
+    Ok(output::replace_file(path, edited.id, &edited.text)?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the
