@@ -20,7 +20,7 @@ use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::ProbeNotice;
 use crate::probe::sample::UnitKind;
-use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::probe::waits::groups::LimitedGroup;
 use crate::probe::waits::locks::LockWait;
@@ -44,6 +44,7 @@ struct Scene {
     units: Vec<UnitView>,
     file_systems: Vec<MountedFileSystem>,
     drives: Vec<BlockDevice>,
+    transfers: Vec<TransferView>,
     blocked: Vec<BlockedTask>,
     facts: FactsSample,
     read_file: Option<FileLayout>,
@@ -70,6 +71,7 @@ impl Scene {
             units: Vec::new(),
             file_systems: Vec::new(),
             drives: Vec::new(),
+            transfers: Vec::new(),
             blocked: Vec::new(),
             facts: FactsSample {
                 kernel_errors: NewErrors::Read(Vec::new()),
@@ -110,7 +112,7 @@ impl Scene {
             devices: self.devices.clone(),
             processes: self.processes.clone(),
             process_count: self.processes.len(),
-            transfers: Vec::new(),
+            transfers: self.transfers.clone(),
             growing_files: Vec::new(),
             units: Some(self.units.clone()),
             mounts: None,
@@ -893,10 +895,10 @@ fn busy_processors_without_io_are_not_io() {
 #[test]
 fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
-    scene.facts.devices = vec![DeviceHealth {
-        name: "md0".into(),
-        raid_action: Some(RaidAction::Check),
-        ..DeviceHealth::default()
+    scene.transfers = vec![TransferView {
+        command: "md0".into(),
+        kind: TransferKind::Check,
+        ..TransferView::default()
     }];
     scene.devices.push(DeviceView {
         kind: Some(DriveKind::Raid),
