@@ -83,6 +83,9 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
     }
 }
 
+/// Beginnings of the names of functions in which a task waits for the writeback of whole file systems.
+pub const SYNC_FUNCTIONS: &str = "wb_wait_for_completion sync_inodes ksys_sync sync_fs";
+
 /// A part of the kernel that sends the requests of a file system to its server, by its name.
 pub type FileServerClient = &'static str;
 

@@ -88,7 +88,8 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
         ),
         (Some(WaitKind::Memory), _) => of_memory(analysis, waiter, &mut cause),
         _ if analysis.is_syncing(waiter) => {
-            (until_written(analysis), "its data are written meanwhile")
+            let text = until_written(analysis, device);
+            (text, "its data are written meanwhile")
         }
         (_, Some(device)) => {
             cause.device = Some(device.name.clone());
@@ -148,8 +149,12 @@ fn of_memory(
     )
 }
 
-/// `until 131 MB are written, at 7.1 MB/s: about 18 s`.
-fn until_written(analysis: &Analysis<'_>) -> String {
+/// `until 131 MB are written, at 7.1 MB/s: about 18 s`. How much of one device is not written is not known.
+fn until_written(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> String {
+    if let Some(device) = device {
+        let rate = units::format_throughput(device.write_bytes);
+        return format!("until its data are written to {}, at {rate}", device.name);
+    }
     let host = &analysis.last.host;
     let unwritten = host.dirty_bytes.zip(host.writeback_bytes);
     let unwritten = unwritten.map(|(dirty, writeback)| (dirty + writeback) as f64);
