@@ -123,7 +123,7 @@ impl WatchSession {
         count: Option<u64>,
         alerts: Option<Alerts>,
     ) -> Result<Self, CommandFailure> {
-        let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
+        let needs = alerts.as_ref().map(Alerts::wanted).unwrap_or_default();
         let mut collector = SampleCollector::new(SysPaths::default());
         let is_exposition = format == OutputFormat::OpenMetrics;
         let units = matches.get_flag("units") || format == OutputFormat::Ndjson;
