@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::columns::command::program_name;
 use crate::files::safe_text::SafeText;
+use crate::snapshot::command::program_name;
 
 /// What a value belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -1,7 +1,6 @@
 //! Files: those with requests, and the open ones.
 
-use super::{Column, Entity, TEXT_ONLY, Value, count};
-use crate::files::safe_text::SafeText;
+use super::{Column, Entity, TEXT_ONLY, Value, field};
 use crate::snapshot::files::FileView;
 use crate::trace::hot_files::Access;
 use crate::trace::hot_files::view::HotFileView;
@@ -13,42 +12,33 @@ type OpenFile = Column<FileView>;
 impl Entity for HotFileView {
     const NAME: &'static str = "hot_file";
     const COLUMNS: &'static [HotFile] = &[
-        HotFile::new("read_bytes", "rMB", Unit::Bytes, |it| number(it.read_bytes))
+        field!(HotFile, read_bytes, "rMB", Bytes)
             .help("bytes read from the device")
             .shown(8, 0),
-        HotFile::new("written_bytes", "wMB", Unit::Bytes, |it| {
-            number(it.written_bytes)
-        })
-        .help("bytes written to the device")
-        .shown(8, 0),
-        HotFile::new("read_ios", "reads", Unit::Count, |it| number(it.read_ios))
+        field!(HotFile, written_bytes, "wMB", Bytes)
+            .help("bytes written to the device")
+            .shown(8, 0),
+        field!(HotFile, read_ios, "reads", Count)
             .help("requests that read it")
             .shown(7, 4),
-        HotFile::new("write_ios", "writes", Unit::Count, |it| {
-            number(it.write_ios)
-        })
-        .help("requests that wrote it")
-        .shown(7, 4),
-        HotFile::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| count(it.p50_ns))
+        field!(HotFile, write_ios, "writes", Count)
+            .help("requests that wrote it")
+            .shown(7, 4),
+        field!(HotFile, p50_ns, "p50 ms", Nanoseconds)
             .help("median latency of its requests, from queueing to completion")
             .shown(7, 2),
-        HotFile::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| count(it.p99_ns))
+        field!(HotFile, p99_ns, "p99 ms", Nanoseconds)
             .help("latency that 99 % of its requests do not exceed")
             .shown(7, 0),
-        HotFile::text(
-            "via",
-            "access",
-            |it| it.via.map(Access::name).map(SafeText::from).into(),
-            (9, 0, 3),
-        ),
+        HotFile::text("via", "access", access, (9, 0, 3)),
         HotFile::text("who", "process", who, (16, 16, 1)),
         HotFile::text(
             "device",
             "device",
-            |it| (&it.file.device).into(),
+            |it| it.file.device.clone().into(),
             (8, 6, TEXT_ONLY),
         ),
-        HotFile::new("inode", "inode", Unit::Count, |it| number(it.file.inode)).help("its inode"),
+        HotFile::new("inode", "inode", Unit::Count, |it| it.file.inode.into()).help("its inode"),
         HotFile::text(
             "path",
             "FILE",
@@ -62,27 +52,24 @@ impl Entity for HotFileView {
 impl Entity for FileView {
     const NAME: &'static str = "open_file";
     const COLUMNS: &'static [OpenFile] = &[
-        OpenFile::new("descriptor", "FD", Unit::Count, |it| {
-            Value::Number(f64::from(it.descriptor))
-        })
-        .help("file descriptor")
-        .shown(4, 0),
-        OpenFile::new("position_bytes", "position", Unit::Bytes, |it| {
-            count(it.position_bytes)
-        })
-        .help("offset of the next read or write")
-        .shown(11, 0),
-        OpenFile::new("size_bytes", "size", Unit::Bytes, |it| count(it.size_bytes))
+        field!(OpenFile, descriptor, "FD", Count)
+            .help("file descriptor")
+            .shown(4, 0),
+        field!(OpenFile, position_bytes, "position", Bytes)
+            .help("offset of the next read or write")
+            .shown(11, 0),
+        field!(OpenFile, size_bytes, "size", Bytes)
             .help("length of a regular file")
             .shown(10, 0),
-        OpenFile::text("flags", "flags", |it| it.flags.clone().into(), (13, 0, 1)),
-        OpenFile::text("path", "FILE", |it| (&it.path).into(), (20, u16::MAX, 0)),
+        field!(OpenFile, flags, "flags", (13, 0, 1)),
+        field!(OpenFile, path, "FILE", (20, u16::MAX, 0)),
     ];
     type Counters = ();
 }
 
-fn number(count: u64) -> Value {
-    Value::Number(count as f64)
+fn access(file: &HotFileView) -> Value {
+    let name = file.via.map(Access::name);
+    name.map(ToOwned::to_owned).into()
 }
 
 /// The processes, those with most bytes first.
