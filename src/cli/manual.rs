@@ -21,10 +21,6 @@ const FILES_TABLE: &[(&str, &str)] = &[
         "/run/diskscope/settings",
         "the old values of system settings that a test has changed, until they are restored, and a lock for each",
     ),
-    (
-        "/run/diskscope/tracing",
-        "names of the trace buffers in use, so that the next start removes those of killed runs",
-    ),
 ];
 
 const ENVIRONMENT_TABLE: &[(&str, &str)] = &[

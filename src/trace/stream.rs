@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
 
-use crate::drive::identity;
+use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 pub use crate::trace::events::TraceDetail;
@@ -50,31 +49,29 @@ impl TraceScope {
     ///
     /// When there is no such block device.
     pub fn of_device(roots: &SysPaths, device: &str) -> Result<Self, NoDevice> {
-        let by_path = |path: &Path| {
-            let about = std::fs::metadata(path).ok()?;
-            let number = split_device_number(about.rdev());
-            about.file_type().is_block_device().then_some(number)
-        };
-        let found = by_path(Path::new(device))
-            .and_then(|number| identity::block_device_by_number(roots, number))
-            .or_else(|| identity::read_block_device(roots, device))
-            .ok_or_else(|| NoDevice {
-                name: device.to_owned(),
-            })?;
-        let parent = found.parent.as_deref();
-        let drive = parent.and_then(|parent| identity::read_block_device(roots, parent));
-        let sector_range = drive.as_ref().map(|_| sectors_of(roots, &found));
-        let whole = drive.as_ref().unwrap_or(&found);
+        let status = std::fs::metadata(device).ok();
+        let status = status.filter(|status| status.file_type().is_block_device());
+        let number = status.map(|status| split_device_number(status.rdev()));
         let all = identity::list_block_devices(roots);
-        let parts = all
-            .iter()
-            .filter(|one| one.parent.as_deref() == Some(&whole.name));
-        let parts = parts.map(|one| one.number);
+        let is_named = |one: &&BlockDevice| one.name == device || Some(one.number) == number;
+        let found = all.iter().find(is_named).ok_or_else(|| NoDevice {
+            name: device.to_owned(),
+        })?;
+        let mut others = all.iter();
+        let drive = others.find(|one| found.parent.as_ref() == Some(&one.name));
+        let whole = drive.unwrap_or(found);
+        let is_of_drive = |one: &&BlockDevice| {
+            one.number == whole.number || one.parent.as_ref() == Some(&whole.name)
+        };
         Ok(Self {
             drive: whole.number,
             drive_name: whole.name.clone(),
-            devices: std::iter::once(whole.number).chain(parts).collect(),
-            sector_range,
+            devices: all
+                .iter()
+                .filter(is_of_drive)
+                .map(|one| one.number)
+                .collect(),
+            sector_range: drive.map(|_| sectors_of(roots, found)),
         })
     }
 

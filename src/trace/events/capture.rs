@@ -25,8 +25,6 @@ const BUFFER_KIB: u32 = 8 * 1024;
 const MIN_SLEEP: Duration = Duration::from_millis(5);
 /// Maximum sleep while there are no events.
 const MAX_SLEEP: Duration = Duration::from_millis(40);
-/// Interval between readings of the kernel's counts of lost events.
-const LOST_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Settings of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -232,7 +230,8 @@ impl CaptureWorker {
         // Otherwise reading might never end on a busy machine.
         let _ = self.recorder.instance.write("tracing_on", "0");
         let ended = followed.and(self.recorder.reader.read_events());
-        self.lost_events = self.recorder.reader.lost_events();
+        let reader = &self.recorder.reader;
+        self.lost_events = reader.missed_events + reader.dropped_events();
         let reason = ended.map_err(|error| format!("the kernel has ended the trace: {error}"));
         self.deliver_batch(None, reason.err().as_deref(), &mut sink);
     }
@@ -243,7 +242,6 @@ impl CaptureWorker {
         sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
     ) -> Result<(), TraceError> {
         let mut nap = MIN_SLEEP;
-        let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = now_ns();
             let has_read = self.recorder.reader.read_events()?;
@@ -252,10 +250,7 @@ impl CaptureWorker {
             } else {
                 (nap * 2).min(MAX_SLEEP)
             };
-            if counted.elapsed() >= LOST_COUNT_INTERVAL {
-                self.lost_events = self.recorder.reader.lost_events();
-                counted = Instant::now();
-            }
+            self.lost_events = self.recorder.reader.missed_events;
             match self.deliver_batch(Some(started), None, sink) {
                 CaptureControl::Continue => thread::park_timeout(nap),
                 CaptureControl::Pause(time) => self.pause(time)?,

@@ -62,7 +62,7 @@ impl FileTracker {
             path: file.and_then(|file| file.path.as_deref().map(SafeText::from_path)),
             deleted: file.is_some_and(|file| file.is_deleted),
             device: SafeText::from(volume.device_name.clone()),
-            mount_point: SafeText::from_path(&volume.mount_point),
+            mount_point: SafeText::from_path(&volume.mount.path),
             inode: id.inode,
         })
     }
