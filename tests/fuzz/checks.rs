@@ -36,7 +36,7 @@ use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::snapshot::advice;
 use diskscope::snapshot::{SampleHistory, Snapshot, ViewBuilder};
-use diskscope::trace::events::catalog::all_events;
+use diskscope::trace::events::catalog::EVENTS;
 use diskscope::trace::events::decode::EventDecoder;
 use diskscope::trace::events::page::PageFormat;
 use diskscope::trace::requests::RequestLine;
@@ -235,8 +235,8 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
     let mut decoder = EventDecoder::default();
-    for wanted in all_events() {
-        if decoder.add_format(wanted.kind, text) {
+    for wanted in EVENTS {
+        if decoder.add_format(wanted, text) {
             black_box(decoder.decode_record(0, records));
         }
     }

@@ -56,10 +56,15 @@ fn maker_of(roots: &SysPaths, name: &OsStr) -> Option<Maker> {
     })
 }
 
-/// Removes the instances of ended processes, where tracefs is mounted. Elsewhere the next trace does it: it is
-/// not mounted just for this.
-pub fn remove_leftovers(roots: &SysPaths) {
-    if let Some(tracefs) = TracefsMount::find_mounted(roots) {
+/// Removes the instances of ended processes. Where tracefs is not mounted, it is mounted in a private place only
+/// `after_kill` of a process of this run; otherwise the next trace removes them.
+pub fn remove_leftovers(roots: &SysPaths, after_kill: bool) {
+    let tracefs = if after_kill {
+        TracefsMount::open(roots).ok()
+    } else {
+        TracefsMount::find_mounted(roots)
+    };
+    if let Some(tracefs) = tracefs {
         remove_leftovers_from(roots, &tracefs.root().join("instances"));
     }
 }
