@@ -8,7 +8,7 @@ use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 pub use crate::trace::events::TraceDetail;
-use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::trace::events::{CaptureControl, TraceCapture, TraceError};
 use crate::trace::partitions::sectors_of;
 use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
 
@@ -118,12 +118,9 @@ pub fn follow_requests(
     detail: TraceDetail,
     mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
 ) -> Result<TraceCapture, TraceError> {
-    let settings = CaptureSettings {
-        devices: scope.devices.clone(),
-        detail,
-    };
     let drives = scope.devices.iter().map(|device| (*device, scope.drive));
-    match_requests(roots, &settings, drives.collect(), move |mut batch| {
+    let (drives, devices) = (drives.collect(), scope.devices.clone());
+    match_requests(roots, &devices, detail, drives, move |mut batch| {
         batch.requests.retain(|request| scope.includes(request));
         sink(batch)
     })
@@ -132,26 +129,27 @@ pub fn follow_requests(
 /// The same for any devices; `drives` has the drive of each partition.
 pub(super) fn match_requests(
     roots: &SysPaths,
-    settings: &CaptureSettings,
+    devices: &[DeviceNumber],
+    detail: TraceDetail,
     drives: HashMap<DeviceNumber, DeviceNumber>,
     mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
 ) -> Result<TraceCapture, TraceError> {
     let mut matcher = RequestMatcher::new(drives);
-    let needs_oldest = settings.detail == TraceDetail::QueueAndDrive;
-    TraceCapture::start(roots, settings, move |batch: EventBatch<'_>| {
+    let needs_oldest = detail == TraceDetail::QueueAndDrive;
+    TraceCapture::start(roots, devices, detail, move |events, status| {
         let mut requests = Vec::new();
-        for event in batch.events {
+        for event in events {
             matcher.add_event(event, |request| requests.push(request));
         }
         sink(RequestBatch {
             requests,
-            lost_events: batch.lost_events,
+            lost_events: status.lost_events,
             match_errors: matcher.gaps(),
             in_flight: matcher.in_flight() as u64,
             oldest_queued: needs_oldest.then(|| matcher.oldest_queued()).flatten(),
-            complete_since: batch.complete_since,
-            complete_until: batch.complete_until,
-            end_reason: batch.end_reason.map(str::to_owned),
+            complete_since: status.complete_since,
+            complete_until: status.complete_until,
+            end_reason: status.end_reason.clone(),
         })
     })
 }

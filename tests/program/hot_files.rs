@@ -346,8 +346,7 @@ fn files_of_a_btrfs_with_a_subvolume_are_named_unless_two_have_one_inode() {
     // Until the second one is seen, the first is the only one with its inode.
     assert!(bytes[0] + bytes[1] < unknown, "{document:#}");
     assert!(bytes[2] > 0, "{document:#}");
-    let reasons = document["unknown"].as_array().unwrap();
-    assert!(reasons.iter().any(|one| one["reason"] == "subvolumes"));
+    assert!(document["unknown"]["subvolumes"].as_u64() > Some(0));
 }
 
 #[test]

@@ -322,7 +322,10 @@ fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     });
     let next = start_trace(disk.path(), &["--duration", "100ms"]);
     let text = String::from_utf8(next.wait_with_output().unwrap().stdout).unwrap();
-    assert!(text.contains(" requests in ") && !text.contains("time s"), "{text}");
+    assert!(
+        text.contains(" requests in ") && !text.contains("time s"),
+        "{text}"
+    );
     assert_eq!(instances_of(worker), Vec::<String>::new());
 
     let ended = start_trace(disk.path(), &["--duration", "1h", "--json"]);

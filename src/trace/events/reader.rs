@@ -12,8 +12,6 @@ use super::event::{Event, EventKind, ThreadName};
 use super::page::PageFormat;
 use crate::probe::text::{nonempty_lines, parse_number, read_file};
 
-/// Events younger than this may be preceded by one that another processor is still writing.
-pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
 /// Thread ids are reused after a while.
 const NAMES_LIFETIME: Duration = Duration::from_secs(1);
 /// Counters of events that were dropped although the buffer had room: an interrupt interrupted another one.
@@ -105,19 +103,12 @@ impl RingReader {
         Ok(true)
     }
 
-    /// Delivers, in order of time, the events that no later event can precede. `started` is the
-    /// time at which the last reading began; `None` delivers all.
-    pub(crate) fn deliver<R>(
-        &mut self,
-        started: Option<u64>,
-        sink: impl FnOnce(&[Event]) -> R,
-    ) -> R {
+    /// Delivers the events up to a time in order, or all.
+    pub(crate) fn deliver<R>(&mut self, until: Option<u64>, sink: impl FnOnce(&[Event]) -> R) -> R {
         // The events of each processor are in order already, so this is little more than a merge.
         self.events.sort_by_key(|event| event.at);
-        let settled = started.map(|started| started.saturating_sub(SETTLE_TIME_NS));
-        let count = settled.map_or(self.events.len(), |settled| {
-            self.events.partition_point(|event| event.at <= settled)
-        });
+        let until = until.unwrap_or(u64::MAX);
+        let count = self.events.partition_point(|event| event.at <= until);
         let answer = sink(&self.events[..count]);
         self.events.drain(..count);
         answer
