@@ -17,10 +17,8 @@ const TIME_CONSTANT: f64 = 3.0;
 const MAX_WEIGHT: f64 = 0.25;
 /// With fewer intervals there is no answer.
 const MIN_INTERVALS: u32 = 3;
-/// Another bottleneck is shown when it was found this often in a row.
-const FINDINGS_TO_CHANGE: u32 = 3;
 /// Above this utilization, some request almost always waits for the device.
-pub(super) const BUSY: f64 = 0.8;
+const BUSY: f64 = 0.8;
 /// Below it, nobody waits for the device.
 const IDLE: f64 = 0.1;
 /// A process with a lower fraction of I/O wait is busy with something else.
@@ -56,8 +54,6 @@ pub(super) struct Participants<'a> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct BottleneckTracker {
     evidence: Evidence,
-    shown: Option<Finding>,
-    different_findings: u32,
 }
 
 impl BottleneckTracker {
@@ -69,9 +65,8 @@ impl BottleneckTracker {
         context: &TransferContext<'_>,
     ) {
         self.evidence.update(participants, context);
-        self.update_finding();
-        let limit = reached_limit(participants, context);
-        let Some((bottleneck, reason)) = limit.or_else(|| self.shown.clone()) else {
+        let found = reached_limit(participants, context).or_else(|| self.evidence.judge());
+        let Some((bottleneck, reason)) = found else {
             return;
         };
         view.throttle = match reason {
@@ -81,21 +76,6 @@ impl BottleneckTracker {
         };
         view.bottleneck = Some(bottleneck);
         view.bottleneck_reason = Some(reason);
-    }
-
-    /// Judges anew; another bottleneck that was found only once or twice is not shown yet.
-    fn update_finding(&mut self) {
-        let is_enough = self.evidence.intervals >= MIN_INTERVALS;
-        let found = self.evidence.judge().filter(|_| is_enough);
-        let kind = |finding: &Option<Finding>| finding.as_ref().map(|(bottleneck, _)| *bottleneck);
-        self.different_findings += 1;
-        if kind(&found) == kind(&self.shown)
-            || self.shown.is_none()
-            || self.different_findings >= FINDINGS_TO_CHANGE
-        {
-            self.different_findings = 0;
-            self.shown = found;
-        }
     }
 }
 
@@ -253,6 +233,9 @@ impl Evidence {
     /// it. A source that the process does not read from its device cannot be the bottleneck, unless it is
     /// seen waiting for it: what it reads from holes is in memory. Nobody waits for an idle device.
     fn judge(&self) -> Option<Finding> {
+        if self.intervals < MIN_INTERVALS {
+            return None;
+        }
         let waits_for_next = self.reader_pipe_waits >= MOST_SAMPLES;
         let waits_for_previous = self.writer_pipe_waits >= MOST_SAMPLES;
         let rates = self.device_rate.zip(self.rate);
@@ -330,6 +313,7 @@ mod tests {
             ..DeviceEvidence::default()
         };
         Evidence {
+            intervals: MIN_INTERVALS,
             source: Some(device(source)),
             destination: Some(device(destination)),
             device_rate: Some(1e6),

@@ -42,23 +42,12 @@ pub struct Eta {
 }
 
 impl Eta {
-    /// The same, and at least this time.
-    #[must_use]
-    pub fn at_least(self, time: Duration) -> Self {
-        let longer = |own: Option<Duration>| Some(own?.max(time));
-        Self {
-            likely: longer(self.likely),
-            low: longer(self.low),
-            high: longer(self.high),
-        }
-    }
-
     /// Shows it.
     pub(super) fn show_in(self, view: &mut TransferView) {
         (view.eta, view.eta_low, view.eta_high) = (self.likely, self.low, self.high);
     }
 
-    pub(super) fn exactly(time: Duration) -> Self {
+    fn exactly(time: Duration) -> Self {
         Self {
             likely: Some(time),
             low: Some(time),
@@ -112,13 +101,9 @@ impl RateEstimator {
         let mut end = seen;
         // Otherwise the last bytes had been transferred before.
         if value > was {
-            let rest = self
-                .smoothed_rate()
-                .and_then(|rate| time_to_transfer(value - was, rate));
-            let estimated = self
-                .smoothed_rate()
-                .map(|_| seen + rest.unwrap_or_default());
-            end = reached.or(estimated).unwrap_or(at);
+            let rate = self.smoothed_rate();
+            let rest = rate.and_then(|rate| time_to_transfer(value - was, rate));
+            end = reached.or(rest.map(|rest| seen + rest)).unwrap_or(at);
         }
         self.last = Some((end.clamp(seen, at.max(seen)), value));
     }

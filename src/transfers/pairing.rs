@@ -1,6 +1,6 @@
 //! Pairs of source and destination files.
 
-use super::flow::{FileFlow, ProcessFlows};
+use super::flow::{FileFlow, Movement, ProcessFlows};
 use crate::probe::process::closed_files::{base_name, without_temporary_suffix};
 use crate::probe::sample::FileKind;
 
@@ -51,7 +51,7 @@ pub(super) fn find_unmoved_source<'f>(destination: End<'f>, min_bytes: u64) -> O
     let fits = |flow: &FileFlow<'_>| {
         flow.can_be_source(min_bytes)
             && !flow.file.writable
-            && flow.advanced == 0
+            && flow.movement == Movement::Unmoved
             && flow.file.inode != to.inode
             && flow.file.size >= to.size
     };
@@ -68,7 +68,7 @@ fn receives(flow: &FileFlow<'_>, source: &FileFlow<'_>) -> bool {
     flow.is_written()
         && flow.file.inode != source.file.inode
         && received >= MIN_RECEIVED_BYTES
-        && received.saturating_mul(MAX_COMPRESSION) >= source.advanced
+        && received.saturating_mul(MAX_COMPRESSION) >= source.advanced()
 }
 
 /// The destination in one process: of several files the one with the same name, else the one that

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::bottleneck::{BottleneckTracker, Participants};
 use super::context::TransferContext;
-use super::estimate::{Eta, RateEstimator};
+use super::estimate::RateEstimator;
 use super::kind::is_rate_limited;
 use super::pages::DestinationPages;
 use super::view::{Throttle, TransferKind, TransferState, TransferView};
@@ -124,16 +124,11 @@ impl Progress {
         let Some(flush) = self.pages.time_to_write(unwritten, write_speed) else {
             return;
         };
-        let eta = match view.eta {
-            Some(_) => Eta {
-                likely: view.eta,
-                low: view.eta_low,
-                high: view.eta_high,
-            },
-            // Everything is copied, and the flush runs.
-            None if copied >= total => Eta::exactly(flush),
-            None => return,
-        };
-        eta.at_least(flush).show_in(view);
+        let is_copied = copied >= total;
+        for eta in [&mut view.eta, &mut view.eta_low, &mut view.eta_high] {
+            if is_copied || eta.is_some_and(|eta| eta < flush) {
+                *eta = Some(flush);
+            }
+        }
     }
 }
