@@ -138,7 +138,12 @@ impl TransferTracker {
         for end in ends() {
             if self.is_moving_source(end.flow) && !self.is_known(end) {
                 let destination = pairing::find_destination(all, end);
-                self.start_transfer(interval, (Some(end), destination), ProgressBasis::Position);
+                self.start_transfer(
+                    interval,
+                    all,
+                    (Some(end), destination),
+                    ProgressBasis::Position,
+                );
             }
         }
         let growth = ProgressBasis::DestinationGrowth;
@@ -148,7 +153,7 @@ impl TransferTracker {
                 && let Some(source) = pairing::find_unmoved_source(end, self.min_bytes)
                 && !self.is_known(source)
             {
-                self.start_transfer(interval, (Some(source), Some(end)), growth);
+                self.start_transfer(interval, all, (Some(source), Some(end)), growth);
             }
         }
         let seconds = interval.seconds().unwrap_or(f64::MIN_POSITIVE);
@@ -160,7 +165,7 @@ impl TransferTracker {
                 } else {
                     growth
                 };
-                self.start_transfer(interval, (None, Some(end)), basis);
+                self.start_transfer(interval, all, (None, Some(end)), basis);
             }
         }
         self.find_missing_destinations(all);
@@ -208,6 +213,7 @@ impl TransferTracker {
     fn start_transfer(
         &mut self,
         interval: &SampleInterval<'_>,
+        all: &[ProcessFlows<'_>],
         (source, destination): (Option<End<'_>>, Option<End<'_>>),
         basis: ProgressBasis,
     ) {
@@ -219,7 +225,7 @@ impl TransferTracker {
         let process = leader.process.process;
         let mut transfer = Transfer::new(process, source, destination, basis);
         transfer.observe_first(before);
-        transfer.observe(interval.current, &[]);
+        transfer.observe(interval.current, all);
         self.transfers.push(transfer);
     }
 
