@@ -4,7 +4,7 @@
 //! One sample says little: a wait channel is the kernel function at one moment, and a device that is
 //! busy now may be idle in the next second. So the means of the last seconds are judged.
 
-use super::context::{TransferContext, TransferDevice, TransferDevices};
+use super::context::{Participants, TransferContext, TransferDevice};
 use super::limits;
 use super::view::{Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferView};
 use super::waits::{DeviceLoad, WaitPlace, wait_place};
@@ -39,17 +39,6 @@ const MIN_WRITE_FRACTION: f64 = 0.2;
 /// A bottleneck, and what it is derived from.
 type Finding = (Bottleneck, BottleneckReason);
 
-/// The processes and devices of a transfer.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Participants<'a> {
-    /// The process that reads, or the only one.
-    pub(super) reader: Option<&'a ProcessPair<'a>>,
-    /// The process that writes, where it is another one.
-    pub(super) writer: Option<&'a ProcessPair<'a>>,
-    /// The devices.
-    pub(super) devices: TransferDevices<'a>,
-}
-
 /// Follows the bottleneck of one transfer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BottleneckTracker {
@@ -65,7 +54,9 @@ impl BottleneckTracker {
         context: &TransferContext<'_>,
     ) {
         self.evidence.update(participants, context);
-        let found = reached_limit(participants, context).or_else(|| self.evidence.judge());
+        let limited = limits::reached_limit(participants, context)
+            .map(|(end, device)| (end, BottleneckReason::ControlGroup { device }));
+        let found = limited.or_else(|| self.evidence.judge());
         let Some((bottleneck, reason)) = found else {
             return;
         };
@@ -77,19 +68,6 @@ impl BottleneckTracker {
         view.bottleneck = Some(bottleneck);
         view.bottleneck_reason = Some(reason);
     }
-}
-
-/// A limit of the control group of one of the processes that it reaches.
-fn reached_limit(
-    participants: &Participants<'_>,
-    context: &TransferContext<'_>,
-) -> Option<Finding> {
-    let mut processes = [participants.reader, participants.writer]
-        .into_iter()
-        .flatten();
-    let (bottleneck, device) = processes
-        .find_map(|it| limits::reached_limit(it.current, participants.devices, context))?;
-    Some((bottleneck, BottleneckReason::ControlGroup { device }))
 }
 
 /// Fraction of one processor that a process used, above 1 with several threads.
@@ -186,12 +164,11 @@ impl Evidence {
         };
         let weight = (1.0 - (-seconds / TIME_CONSTANT).exp()).min(MAX_WEIGHT);
         let (reader, writer) = (participants.reader, participants.writer);
-        let devices = participants.devices;
+        let (from, to) = (participants.source, participants.destination);
         self.intervals += 1;
-        self.source = DeviceEvidence::updated(self.source.take(), devices.source, weight);
-        self.destination =
-            DeviceEvidence::updated(self.destination.take(), devices.destination, weight);
-        self.is_same_device = devices.is_same();
+        self.source = DeviceEvidence::updated(self.source.take(), from, weight);
+        self.destination = DeviceEvidence::updated(self.destination.take(), to, weight);
+        self.is_same_device = participants.is_same_disk();
         self.is_dirty_limit_reached = context.is_dirty_limit_reached;
         if let Some((io, time)) = reader.and_then(ProcessPair::io_delta) {
             let seconds = time.as_secs_f64();
@@ -204,7 +181,7 @@ impl Evidence {
             );
             blend(&mut self.rate, Some(moved as f64 / seconds), weight);
         }
-        let both = || [reader, writer].into_iter().flatten();
+        let both = || participants.processes();
         let cpu = both().filter_map(used_processor).reduce(f64::max);
         blend(&mut self.cpu, cpu, weight);
         let waits = both().filter_map(|it| it.time_fraction(|process| process.io_delay));

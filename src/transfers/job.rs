@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::CountMethod;
-use super::bottleneck::Participants;
-use super::context::{TransferContext, TransferDevices};
+use super::context::{Participants, TransferContext};
 use super::counting::{FileCount, JobCount, JobCounts};
 use super::flow::read_bytes;
 use super::kind::kind_of_program;
@@ -181,10 +180,8 @@ impl FollowedJob {
         let participants = Participants {
             reader: context.process(self.key),
             writer: None,
-            devices: TransferDevices {
-                source: device(count.source_file_system),
-                destination: device(count.destination_file_system),
-            },
+            source: device(count.source_file_system),
+            destination: device(count.destination_file_system),
         };
         progress.view(&participants, context)
     }

@@ -123,24 +123,16 @@ fn destination_in_related_process<'f>(
         name == wanted || without_temporary_suffix(name) == Some(wanted)
     };
     let (own_id, name) = (own.process.identity.pid, &own.process.identity.name);
-    let candidates: Vec<End<'f>> = all
+    let candidates = all
         .iter()
         .map(|other| (other, &other.process.identity))
         .filter(|(_, identity)| identity.pid != own_id && identity.name == *name)
         .flat_map(|(other, _)| ends_of(other))
-        .filter(|end| receives(end.flow, source.flow))
-        .collect();
-    let family: Vec<&End<'f>> = candidates
-        .iter()
-        .filter(|end| end.process.family == own.family)
-        .collect();
-    let only = || match family[..] {
-        [only] => Some(only),
-        _ => None,
-    };
-    let named = family.iter().copied().find(has_same_name);
-    let found = named.or_else(only);
-    found
-        .or_else(|| candidates.iter().find(has_same_name))
-        .copied()
+        .filter(|end| receives(end.flow, source.flow));
+    let (family, others): (Vec<End<'f>>, Vec<End<'f>>) =
+        candidates.partition(|end| end.process.family == own.family);
+    let named = family.iter().find(has_same_name);
+    let only = family.first().filter(|_| family.len() == 1);
+    let found = named.or(only).or_else(|| others.iter().find(has_same_name));
+    found.copied()
 }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::bottleneck::{BottleneckTracker, Participants};
-use super::context::TransferContext;
+use super::bottleneck::BottleneckTracker;
+use super::context::{Participants, TransferContext};
 use super::estimate::RateEstimator;
 use super::kind::is_rate_limited;
 use super::pages::DestinationPages;
@@ -94,9 +94,10 @@ impl Progress {
             ..self.shown.clone()
         };
         if let (TransferState::Moving, None, Some(total)) = (state, self.ended_at, self.total) {
-            self.estimator.eta(at, total).show_in(&mut view);
+            let eta = self.estimator.eta(at, total);
+            (view.eta, view.eta_low, view.eta_high) = (eta.likely, eta.low, eta.high);
         }
-        let device = participants.devices.destination;
+        let device = participants.destination;
         if view.destination.is_some() {
             self.pages.add_to(&mut view, device, context);
         }

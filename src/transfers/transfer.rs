@@ -4,8 +4,7 @@ mod destination;
 
 use std::time::Duration;
 
-use super::bottleneck::Participants;
-use super::context::{TransferContext, TransferDevices};
+use super::context::{Participants, TransferContext};
 use super::dd::DdArguments;
 use super::flow::{Movement, ProcessFlows, read_bytes};
 use super::kind::{kind_of_program, transforms};
@@ -305,10 +304,8 @@ impl Transfer {
             writer: writer
                 .filter(|_| writer != reader)
                 .and_then(|key| context.process(key)),
-            devices: TransferDevices {
-                source: device(source),
-                destination: device(destination),
-            },
+            source: device(source),
+            destination: device(destination),
         };
         let mut view = self.progress.view(&participants, context);
         let is_device = |end: &TransferFile| matches!(end.location, FileLocation::Device(_));
