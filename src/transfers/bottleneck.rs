@@ -39,37 +39,6 @@ const MIN_WRITE_FRACTION: f64 = 0.2;
 /// A bottleneck, and what it is derived from.
 type Finding = (Bottleneck, BottleneckReason);
 
-/// Follows the bottleneck of one transfer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct BottleneckTracker {
-    evidence: Evidence,
-}
-
-impl BottleneckTracker {
-    /// Adds the bottleneck to the view of a transfer that is not over.
-    pub(super) fn add_to(
-        &mut self,
-        view: &mut TransferView,
-        participants: &Participants<'_>,
-        context: &TransferContext<'_>,
-    ) {
-        self.evidence.update(participants, context);
-        let limited = limits::reached_limit(participants, context)
-            .map(|(end, device)| (end, BottleneckReason::ControlGroup { device }));
-        let found = limited.or_else(|| self.evidence.judge());
-        let Some((bottleneck, reason)) = found else {
-            return;
-        };
-        view.throttle = match reason {
-            BottleneckReason::ControlGroup { .. } => Some(Throttle::ControlGroup),
-            BottleneckReason::DirtyLimit { .. } => Some(Throttle::DirtyMemory),
-            _ => view.throttle,
-        };
-        view.bottleneck = Some(bottleneck);
-        view.bottleneck_reason = Some(reason);
-    }
-}
-
 /// Fraction of one processor that a process used, above 1 with several threads.
 fn used_processor(process: &ProcessPair<'_>) -> Option<f64> {
     let used = process
@@ -128,9 +97,9 @@ impl DeviceEvidence {
     }
 }
 
-/// Mean values of the last seconds.
+/// Mean values of the last seconds, of one transfer.
 #[derive(Debug, Clone, Default)]
-struct Evidence {
+pub(super) struct Evidence {
     intervals: u32,
     /// Where they are known.
     source: Option<DeviceEvidence>,
@@ -157,6 +126,28 @@ struct Evidence {
 }
 
 impl Evidence {
+    /// Adds the bottleneck to the view of a transfer that is not over.
+    pub(super) fn add_to(
+        &mut self,
+        view: &mut TransferView,
+        participants: &Participants<'_>,
+        context: &TransferContext<'_>,
+    ) {
+        self.update(participants, context);
+        let limited = limits::reached_limit(participants, context)
+            .map(|(end, device)| (end, BottleneckReason::ControlGroup { device }));
+        let Some((bottleneck, reason)) = limited.or_else(|| self.judge()) else {
+            return;
+        };
+        view.throttle = match reason {
+            BottleneckReason::ControlGroup { .. } => Some(Throttle::ControlGroup),
+            BottleneckReason::DirtyLimit { .. } => Some(Throttle::DirtyMemory),
+            _ => view.throttle,
+        };
+        view.bottleneck = Some(bottleneck);
+        view.bottleneck_reason = Some(reason);
+    }
+
     /// Adds what was seen in the last interval.
     fn update(&mut self, participants: &Participants<'_>, context: &TransferContext<'_>) {
         let Some(seconds) = context.interval.seconds() else {

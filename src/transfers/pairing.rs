@@ -24,15 +24,6 @@ pub(super) fn ends_of<'f>(process: &'f ProcessFlows<'f>) -> impl Iterator<Item =
     process.flows.iter().map(move |flow| End { process, flow })
 }
 
-/// The only one of a process's files for which this holds.
-fn only_end<'f>(
-    process: &'f ProcessFlows<'f>,
-    fits: impl Fn(&FileFlow<'f>) -> bool,
-) -> Option<End<'f>> {
-    let mut fitting = ends_of(process).filter(|end| fits(end.flow));
-    fitting.next().filter(|_| fitting.next().is_none())
-}
-
 /// Finds the file that data read from `source` is written to: in the same process, at the other end
 /// of a pipe, or in a related process of the same name (rsync has a process for either end).
 pub(super) fn find_destination<'f>(
@@ -45,7 +36,7 @@ pub(super) fn find_destination<'f>(
 }
 
 /// The source of a copy without offsets (copy_file_range(2)): open for reading only, not moving,
-/// and the only one of its kind or with the same name.
+/// and the only one of its kind.
 pub(super) fn find_unmoved_source<'f>(destination: End<'f>, min_bytes: u64) -> Option<End<'f>> {
     let to = destination.flow.file;
     let fits = |flow: &FileFlow<'_>| {
@@ -55,11 +46,8 @@ pub(super) fn find_unmoved_source<'f>(destination: End<'f>, min_bytes: u64) -> O
             && flow.file.inode != to.inode
             && flow.file.size >= to.size
     };
-    let has_same_name = |end: &End<'_>| base_name(&end.flow.file.path) == base_name(&to.path);
-    only_end(destination.process, fits).or_else(|| {
-        let mut fitting = ends_of(destination.process).filter(|end| fits(end.flow));
-        fitting.find(has_same_name)
-    })
+    let mut fitting = ends_of(destination.process).filter(|end| fits(end.flow));
+    fitting.next().filter(|_| fitting.next().is_none())
 }
 
 /// Whether a file receives what is read from a source.

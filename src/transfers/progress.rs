@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::bottleneck::BottleneckTracker;
+use super::bottleneck::Evidence;
 use super::context::{Participants, TransferContext};
 use super::estimate::RateEstimator;
 use super::kind::is_rate_limited;
@@ -29,7 +29,7 @@ pub(super) struct Progress {
     /// When it ended.
     pub(super) ended_at: Option<Duration>,
     pub(super) pages: DestinationPages,
-    bottleneck: BottleneckTracker,
+    evidence: Evidence,
     /// Whether its own arguments limit its rate.
     is_rate_limited: bool,
 }
@@ -109,7 +109,7 @@ impl Progress {
         }
         if !view.state.is_over() {
             view.throttle = self.is_rate_limited.then_some(Throttle::OwnLimit);
-            self.bottleneck.add_to(&mut view, participants, context);
+            self.evidence.add_to(&mut view, participants, context);
         }
         view
     }
