@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::files::safe_text::SafeText;
-use crate::probe::facts::FactsReader;
+use crate::probe::facts::{BlockedDetails, FactsReader};
 use crate::probe::process::task_scan::BlockedTask;
 use crate::recording::{
     BEFORE_TRIGGER, BlockedThread, KeptRequests, Observation, RecordedDiagnosis, TriggerRecord,
@@ -235,7 +235,7 @@ fn blocked_threads(roots: &SysPaths) -> Vec<BlockedThread> {
     let sample = facts.read();
     let scan = facts.scan().unwrap_or_default();
     let examine = |task: &BlockedTask| {
-        let details = facts.examine_blocked(&sample, task);
+        let details = BlockedDetails::read(roots, &sample.mounts, task);
         BlockedThread {
             pid: task.pid,
             tid: task.tid,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::numbers::{AssignedPids, is_process, list_pids};
+use super::numbers::{AssignedPids, is_process};
 use super::own_io::OwnIo;
 use super::reused_file::DescriptorBudget;
 use super::stat::parse_stat;
@@ -23,7 +23,7 @@ use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::sample::{
     Availability, ExitRecord, OpenFile, ProbeNotice, ProcessIdentity, ProcessSample,
 };
-use crate::probe::text::{parse_number, read_small_file};
+use crate::probe::text::{list_numbers, parse_number, read_small_file};
 use crate::roots::SysPaths;
 
 /// Unexplained bytes per sample above which all idle processes are read at once.
@@ -246,7 +246,7 @@ impl ProcessTable {
 
     /// Adds processes that have begun, and drops those that are no longer listed.
     fn list_all(&mut self, reading: &ProcessReading<'_>) {
-        let listed = list_pids(reading.roots);
+        let listed = list_numbers(reading.proc);
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|pid, entry| {
             let is_listed = listed.binary_search(pid).is_ok();

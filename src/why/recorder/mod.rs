@@ -15,7 +15,7 @@ use self::stoppable::stoppable_processes;
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
 use crate::probe::boot_time;
-use crate::probe::facts::{FactsReader, FactsSample};
+use crate::probe::facts::{BlockedDetails, FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::system::kernel_log::NewErrors;
 use crate::roots::SysPaths;
@@ -175,7 +175,7 @@ impl WindowRecorder {
         };
         self.window.blocked.clear();
         for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
-            let details = self.facts.examine_blocked(&end, &task);
+            let details = BlockedDetails::read(&self.roots, &end.mounts, &task);
             self.window.blocked.push(details);
         }
         let snapshots = &self.window.snapshots;
