@@ -49,7 +49,7 @@ pub enum WaitSource {
 }
 
 /// How the processes are read in a sample.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ProcessReading<'r> {
     /// `/proc`.
     pub proc: BorrowedFd<'r>,
@@ -59,6 +59,8 @@ pub struct ProcessReading<'r> {
     pub(crate) hierarchies: &'r IoHierarchies,
     /// Time of the sample.
     pub at: Duration,
+    /// The time now, on the same clock: reading thousands of processes takes a while, the first time most.
+    pub now: &'r dyn Fn() -> Duration,
     /// Bytes accounted to all processes since the previous sample, where known.
     pub charged: Option<u64>,
     /// Where delay times come from.
@@ -138,7 +140,7 @@ impl ProcessTable {
         if missing >= MIN_UNEXPLAINED_BYTES && self.sample_number >= self.next_search_sample {
             let before = self.explained_bytes;
             known.retain(|_, entry| {
-                entry.process.read_at == reading.at || self.refresh_process(entry, reading)
+                entry.process.read_at >= reading.at || self.refresh_process(entry, reading)
             });
             if self.explained_bytes - before < missing / 2 {
                 self.next_search_sample = self.sample_number + SEARCH_BACKOFF_SAMPLES;
