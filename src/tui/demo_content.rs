@@ -153,7 +153,7 @@ mod tests {
         assert!(size < 350_000, "{size} bytes");
         for view in 0..content.cursor.view_count() {
             content.cursor.seek(view);
-            let view = content.cursor.read_view().unwrap().unwrap();
+            let view = content.cursor.read_current().unwrap().unwrap();
             assert_eq!(view.host.name.as_deref(), Some(STAGED_HOST));
             for process in &view.processes {
                 let command = &process.command;
