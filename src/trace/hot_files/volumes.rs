@@ -11,7 +11,7 @@ use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::{self, MountEntry, split_device_number};
 use crate::foreign_tree::ForeignTree;
-use crate::probe::files::handle::{FileHandle, FoundFile};
+use crate::probe::files::handle::FoundFile;
 use crate::roots::SysPaths;
 use crate::stats::sorting::SortList as _;
 use crate::trace::events::event::DeviceNumber;
@@ -42,8 +42,8 @@ impl Volume {
         let entry = ForeignTree::own().find_entry(&self.mount.path).ok()?;
         let directory = File::from(entry.open_directory().ok()?);
         let number = split_device_number(fstat(&directory).ok()?.st_dev);
-        let handle = FileHandle::of_inode32(inode).filter(|_| number == self.mount.device_id)?;
-        handle.find(directory.as_fd()).ok()
+        let found = FoundFile::by_inode(directory.as_fd(), inode).ok();
+        found.filter(|_| number == self.mount.device_id)
     }
 }
 
