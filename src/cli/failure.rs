@@ -176,9 +176,7 @@ impl From<RecordingWriteError> for CommandFailure {
     fn from(error: RecordingWriteError) -> Self {
         let is_usage = matches!(
             error,
-            RecordingWriteError::Output(_)
-                | RecordingWriteError::NotARing(_)
-                | RecordingWriteError::RingSize(_)
+            RecordingWriteError::Output(_) | RecordingWriteError::RingSize(_)
         );
         usage_if(is_usage, &error).with_advice(error.advice())
     }

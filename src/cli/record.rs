@@ -200,10 +200,8 @@ impl RecordingSession {
     /// Records the pending trigger, if there is one.
     fn finish_trigger(&mut self) -> Result<(), CommandFailure> {
         let finished = self.triggers.as_mut().and_then(TriggerWatch::finish);
-        if let Some(trigger) = finished {
-            let appended = self
-                .recorder
-                .append_trigger(trigger.record, &trigger.requests);
+        if let Some((trigger, requests)) = finished {
+            let appended = self.recorder.append_trigger(&trigger, &requests);
             self.end_of(appended)?;
         }
         Ok(())

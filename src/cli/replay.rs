@@ -14,7 +14,7 @@ use super::output::{json_lines, print_status_line};
 use super::subcommand::Arguments;
 use super::watch::SampleWriter;
 use crate::recording::{
-    KeptRequests, Recording, RecordingCursor, RecordingReadError, TriggerRecord,
+    KeptRequests, Recording, RecordingReadError, TriggerRecord,
 };
 use crate::{tui, units};
 
@@ -51,21 +51,20 @@ impl Arguments for ReplayArguments {
         &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 
     fn run(self) -> CommandResult {
-        let recording = Recording::open(&self.file)?;
+        let mut replay = Recording::open(&self.file)?;
         let name = self.file.display();
-        if let Some(damage) = recording.damage() {
+        if let Some(damage) = replay.damage() {
             print_status_line(&format!("note: {damage}"));
         }
-        if !recording.ended_cleanly() {
+        if !replay.ended_cleanly() {
             print_status_line(&format!(
                 "note: {name} has no regular end: the recorder was killed, or is still recording"
             ));
         }
-        let mut replay = RecordingCursor::new(recording);
         if self.triggers {
             return self.print_triggers(&mut replay);
         }
-        if replay.recording().is_empty() {
+        if replay.view_count() == 0 {
             return Err(CommandFailure::failed(format!("{name} contains no view")));
         }
         self.seek(&mut replay)?;
@@ -86,7 +85,7 @@ impl Arguments for ReplayArguments {
 
 impl ReplayArguments {
     /// Seeks as the options specify.
-    fn seek(&self, replay: &mut RecordingCursor) -> Result<(), CommandFailure> {
+    fn seek(&self, replay: &mut Recording) -> Result<(), CommandFailure> {
         if self.busiest && !replay.seek_busiest() {
             let message = "no view of the recording has a throughput";
             return Err(CommandFailure::failed(message));
@@ -103,11 +102,11 @@ impl ReplayArguments {
     }
 
     /// Prints the views from the current one on, or only that. What is damaged is told and left out.
-    fn print_views(&self, replay: &mut RecordingCursor) -> CommandResult {
+    fn print_views(&self, replay: &mut Recording) -> CommandResult {
         let mut writer = SampleWriter::new(&self.format, false)?;
         let mut damage = DamageNotes::default();
         loop {
-            let goes_on = match replay.read_view() {
+            let goes_on = match replay.read_current() {
                 Ok(Some(live)) => writer.write(&live)?,
                 Ok(None) => true,
                 Err(error) => damage.note(error)?,
@@ -119,13 +118,13 @@ impl ReplayArguments {
     }
 
     /// Prints the requests before the current view and before those after it, or only those before it.
-    fn print_requests(&self, replay: &mut RecordingCursor) -> CommandResult {
+    fn print_requests(&self, replay: &mut Recording) -> CommandResult {
         let mut output = self.format.output.growing()?;
         let mut damage = DamageNotes::default();
         loop {
             let mut waiting = String::new();
             let mut printed = Ok(true);
-            let read = replay.for_each_request(&mut |line| {
+            let read = replay.for_each_request(0, &mut |line| {
                 waiting.push_str(line);
                 waiting.push('\n');
                 if waiting.len() >= PRINT_CHUNK_BYTES {
@@ -145,7 +144,7 @@ impl ReplayArguments {
     }
 
     /// Prints all triggers, the oldest first.
-    fn print_triggers(&self, replay: &mut RecordingCursor) -> CommandResult {
+    fn print_triggers(&self, replay: &mut Recording) -> CommandResult {
         let format = self.format.get();
         if format == OutputFormat::Csv {
             let message = "--triggers: print them as text or with --json";
@@ -154,7 +153,7 @@ impl ReplayArguments {
         let mut output = self.format.output.growing()?;
         let mut damage = DamageNotes::default();
         output.write("")?;
-        for index in 0..replay.recording().trigger_marks().count() {
+        for index in 0..replay.trigger_marks().count() {
             let text = match replay.read_trigger(index) {
                 Ok(Some(trigger)) if format == OutputFormat::Ndjson => json_lines([&trigger])?,
                 Ok(Some(trigger)) => trigger_text(&trigger),
@@ -175,7 +174,7 @@ impl ReplayArguments {
 /// The time of `--at` in milliseconds since 1970.
 pub(super) fn wanted_time(
     at: Option<&str>,
-    replay: &mut RecordingCursor,
+    replay: &mut Recording,
 ) -> Result<Option<u64>, CommandFailure> {
     let (Some(text), Some(times)) = (at, replay.times()) else {
         return Ok(None);

@@ -27,6 +27,9 @@ use crate::units;
 /// buffer fills up next, and the events that it loses are counted.
 const REQUEST_QUEUE_BATCHES: usize = 1024;
 
+/// Requests that are listed after the summary, at most.
+const MAX_LISTED_REQUESTS: usize = 100_000;
+
 /// The requests; the keys are those of `--json`.
 const REQUEST_TABLE: CsvTable = CsvTable {
     columns: &[
@@ -51,7 +54,8 @@ const REQUEST_TABLE: CsvTable = CsvTable {
 /// Trace the requests of a device, with latency by stage (root)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "ndjson ends with a line that has the summary; csv has the requests only.\n\n\
+    after_help = "ndjson prints each request when it completes, and ends with a line that has the summary; csv has \
+    the requests only.\n\n\
     Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json"
 )]
 pub(super) struct TraceArguments {
@@ -60,9 +64,12 @@ pub(super) struct TraceArguments {
     /// duration of the trace, such as 10s; a bare number is seconds
     #[arg(long, default_value = "10s", value_parser = units::parse_time)]
     duration: Duration,
-    /// print only requests with a higher latency, such as 20ms; the summary covers all
+    /// list only requests with a higher latency, such as 20ms; the summary covers all
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     slower: Option<Duration>,
+    /// list the single requests after the summary; ndjson and csv always have them
+    #[arg(long)]
+    requests: bool,
     #[command(flatten)]
     format: FormatOption,
 }
@@ -79,10 +86,10 @@ impl Arguments for TraceArguments {
             failure.details.splice(0..0, nearest);
             failure
         })?;
+        let format = self.format.get();
         let control = signals::cancelled_by_signals()?;
-        let names = scope.device_names();
         let drive = scope.drive_name.clone();
-        let start_ns = to_nanoseconds(boot_time());
+        let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
         let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
         let capture = follow_requests(&roots, scope, TraceDetail::Full, move |batch| {
             // The receiver is gone once the reader has closed stdout.
@@ -91,31 +98,38 @@ impl Arguments for TraceArguments {
         })?;
         // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
         let receiver = receiver;
-        // Only now: where requests cannot be traced, no file is created.
+        let is_text = format == OutputFormat::Text;
         let mut printer = RequestPrinter {
-            format: self.format.get(),
+            format,
+            lists_requests: !is_text || self.slower.is_some() || self.requests,
+            // Only now: where requests cannot be traced, no file is created.
             output: self.format.output.growing()?,
-            min_latency: self.slower,
+            min_latency_ns: self.slower.map_or(0, |slower| slower.as_nanos()),
             start_ns,
             drive,
             summary: RequestSummary::default(),
+            listed: Vec::new(),
+            unlisted: 0,
             last_event_ns: 0,
             end_reason: None,
         };
-        printer.print_heading()?;
-        let listening = printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
+        let mut listening = true;
+        if format == OutputFormat::Csv {
+            listening = printer.output.write(&REQUEST_TABLE.heading())?;
+        }
+        listening &= printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
         // The capture thread delivers its remaining requests and must not block on a full channel: keep
         // receiving while it stops.
         let stopper = std::thread::spawn(move || capture.stop());
         if listening {
             for batch in &receiver {
-                printer.print_batch(&batch)?;
+                printer.add_batch(&batch)?;
             }
         }
         drop(receiver);
         // The thread ended with the capture, whose panic has been reported.
         let _ = stopper.join();
-        printer.print_summary(&names)?;
+        printer.print_summary()?;
         match printer.end_reason {
             Some(reason) => Err(CommandFailure::failed(reason)),
             None => Ok(ExitStatus::of_end(&control)),
@@ -123,40 +137,30 @@ impl Arguments for TraceArguments {
     }
 }
 
-fn to_nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Prints requests as they arrive and summarizes them.
+/// Prints requests and sums them up.
 struct RequestPrinter {
     format: OutputFormat,
+    lists_requests: bool,
     output: Destination,
-    min_latency: Option<Duration>,
+    min_latency_ns: u128,
     start_ns: u64,
     drive: String,
     summary: RequestSummary,
+    /// The rows that follow the summary of text, and how many more there were.
+    listed: Vec<String>,
+    unlisted: u64,
     last_event_ns: u64,
     end_reason: Option<String>,
 }
 
-type PrintResult = Result<bool, CommandFailure>;
-
 impl RequestPrinter {
-    fn print_heading(&mut self) -> PrintResult {
-        match self.format {
-            OutputFormat::Text => Ok(self.output.write(&format!("{REQUEST_HEADING}\n"))?),
-            OutputFormat::Csv => Ok(self.output.write(&REQUEST_TABLE.heading())?),
-            _ => Ok(true),
-        }
-    }
-
     /// Prints until the deadline or a signal; false if the reader closed stdout.
     fn print_until(
         &mut self,
         receiver: &Receiver<RequestBatch>,
         end: Instant,
         control: &CancellationToken,
-    ) -> PrintResult {
+    ) -> Result<bool, CommandFailure> {
         while !control.is_cancelled() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -164,7 +168,7 @@ impl RequestPrinter {
             }
             match receiver.recv_timeout(left.min(SIGNAL_POLL_INTERVAL)) {
                 Ok(batch) => {
-                    if !self.print_batch(&batch)? {
+                    if !self.add_batch(&batch)? {
                         return Ok(false);
                     }
                 }
@@ -175,12 +179,12 @@ impl RequestPrinter {
         Ok(true)
     }
 
-    fn print_batch(&mut self, batch: &RequestBatch) -> PrintResult {
+    fn add_batch(&mut self, batch: &RequestBatch) -> Result<bool, CommandFailure> {
         let mut text = String::new();
         for request in &batch.requests {
             self.summary.record(request);
-            if self.matches_filter(request) {
-                text.push_str(&self.format_request(request)?);
+            if self.lists_requests && self.is_slow(request) {
+                text += &self.add_request(request)?;
             }
         }
         self.summary.lost_events = batch.lost_events;
@@ -194,33 +198,44 @@ impl RequestPrinter {
         Ok(self.output.write(&text)?)
     }
 
-    fn matches_filter(&self, request: &TracedRequest) -> bool {
-        let Some(slower) = self.min_latency else {
-            return true;
-        };
+    fn is_slow(&self, request: &TracedRequest) -> bool {
         let stages = request.timestamps.stages();
-        stages
-            .q2c
-            .or(stages.d2c)
-            .is_some_and(|taken| u128::from(taken) > slower.as_nanos())
+        let latency = stages.q2c.or(stages.d2c).map(u128::from);
+        self.min_latency_ns == 0 || latency.is_some_and(|taken| taken > self.min_latency_ns)
     }
 
-    fn format_request(&self, request: &TracedRequest) -> Result<String, CommandFailure> {
-        let line = || RequestLine::new(request, &self.drive, self.start_ns);
+    /// Keeps the row of a request, or returns its line.
+    fn add_request(&mut self, request: &TracedRequest) -> Result<String, CommandFailure> {
+        let line = RequestLine::new(request, &self.drive, self.start_ns);
         match self.format {
-            OutputFormat::Text => Ok(request_row(request, self.start_ns) + "\n"),
-            OutputFormat::Csv => converted(REQUEST_TABLE.row(&line())),
-            _ => json_lines([line()]),
+            OutputFormat::Csv => return converted(REQUEST_TABLE.row(&line)),
+            OutputFormat::Text if self.listed.len() < MAX_LISTED_REQUESTS => {
+                self.listed.push(request_row(request, self.start_ns));
+            }
+            OutputFormat::Text => self.unlisted += 1,
+            _ => return json_lines([line]),
         }
+        Ok(String::new())
     }
 
-    fn print_summary(&mut self, names: &crate::report::requests::DeviceNames) -> PrintResult {
+    fn print_summary(&mut self) -> Result<bool, CommandFailure> {
         let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
-        let text = match self.format {
-            OutputFormat::Text => format!("\n{}", summary_text(&self.summary, names, elapsed)),
+        let mut text = match self.format {
+            OutputFormat::Text => summary_text(&self.summary, &self.drive, elapsed),
             OutputFormat::Csv => return Ok(true),
-            _ => json_lines([LastLine::new(&self.summary, names, elapsed)])?,
+            _ => json_lines([LastLine::new(&self.summary, &self.drive, elapsed)])?,
         };
+        if self.lists_requests && self.format == OutputFormat::Text {
+            text += &format!("\n{REQUEST_HEADING}\n");
+            for row in &self.listed {
+                text += row;
+                text.push('\n');
+            }
+        }
+        if self.unlisted > 0 {
+            let more = self.unlisted;
+            text += &format!("{more} more requests: --json prints each when it completes\n");
+        }
         Ok(self.output.write(&text)?)
     }
 }

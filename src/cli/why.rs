@@ -16,8 +16,7 @@ use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::{SampleCollector, Wanted};
 use crate::recording::{
-    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
-    TriggerMark,
+    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
 };
 use crate::report::watch;
 use crate::roots::SysPaths;
@@ -124,18 +123,17 @@ impl WhyArguments {
     /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
     /// snapshots of the recording.
     fn answer_from_recording(&self, path: &Path) -> CommandResult {
-        let recording = Recording::open(path)?;
+        let mut recording = Recording::open(path)?;
         let inputs = recording.file_ids();
         let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
-        let mut cursor = RecordingCursor::new(recording);
-        let at_ms = wanted_time(self.at.as_deref(), &mut cursor)?;
+        let at_ms = wanted_time(self.at.as_deref(), &mut recording)?;
         let mut answer = None;
-        if let Some(trigger) = trigger_at(&cursor, at_ms) {
-            answer = self.answer_of_trigger(&mut cursor, trigger, at_ms)?;
+        if let Some(trigger) = trigger_at(&recording, at_ms) {
+            answer = self.answer_of_trigger(&mut recording, trigger, at_ms)?;
         }
         let answer = match answer {
             Some(answer) => answer,
-            None => self.answer_of_snapshots(&mut cursor, at_ms)?,
+            None => self.answer_of_snapshots(&mut recording, at_ms)?,
         };
         output.write(&answer.text)?;
         Ok(self.exit_status(&answer))
@@ -143,11 +141,11 @@ impl WhyArguments {
 
     fn answer_of_trigger(
         &self,
-        cursor: &mut RecordingCursor,
+        recording: &mut Recording,
         trigger: usize,
         at_ms: Option<u64>,
     ) -> Result<Option<Answer>, CommandFailure> {
-        let record = cursor.read_trigger(trigger)?;
+        let record = recording.read_trigger(trigger)?;
         let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
             return Ok(None);
         };
@@ -167,14 +165,14 @@ impl WhyArguments {
 
     fn answer_of_snapshots(
         &self,
-        cursor: &mut RecordingCursor,
+        recording: &mut Recording,
         at_ms: Option<u64>,
     ) -> Result<Answer, CommandFailure> {
         match at_ms {
-            Some(at) => cursor.seek_time(at),
-            None => cursor.seek(usize::MAX),
+            Some(at) => recording.seek_time(at),
+            None => recording.seek(usize::MAX),
         }
-        let views = cursor.views_within(self.duration, RECORDED_SNAPSHOTS);
+        let views = recording.views_within(self.duration, RECORDED_SNAPSHOTS);
         let window = EvidenceWindow::of_snapshots(views.into_iter().map(Arc::new));
         let Some(diagnosis) = diagnose(&window) else {
             let message = "too few snapshots: the recording has fewer than two with rates there";
@@ -186,13 +184,13 @@ impl WhyArguments {
 }
 
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
-fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
+fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
     let before = whole_milliseconds(BEFORE_TRIGGER);
     let after = whole_milliseconds(LONGEST_AFTER_TRIGGER);
     let covers = |mark: &TriggerMark, at: u64| {
         (mark.time_ms.saturating_sub(before)..=mark.time_ms.saturating_add(after)).contains(&at)
     };
-    let marks = cursor.recording().trigger_marks().enumerate();
+    let marks = recording.trigger_marks().enumerate();
     let found = match at_ms {
         None => marks.last(),
         Some(at) => marks

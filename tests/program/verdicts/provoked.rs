@@ -108,10 +108,7 @@ const PROVOCATIONS: &[(CheckId, Provocation)] = &[
         CheckId::Stalled,
         Test("drive_that_stops_answering_is_flagged_as_stalled"),
     ),
-    (
-        CheckId::Paused,
-        Test("paused_run_is_flagged_and_latencies_exclude_pause"),
-    ),
+    (CheckId::Paused, Test("paused_run_is_flagged")),
     (
         CheckId::PausedOpenLoop,
         Test("paused_run_with_arrival_rate_is_invalid"),
