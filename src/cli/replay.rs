@@ -13,9 +13,7 @@ use super::options::{FormatOption, OutputFormat};
 use super::output::{json_lines, print_status_line};
 use super::subcommand::Arguments;
 use super::watch::SampleWriter;
-use crate::recording::{
-    KeptRequests, Recording, RecordingReadError, TriggerRecord,
-};
+use crate::recording::{KeptRequests, Recording, RecordingReadError, TriggerRecord};
 use crate::{tui, units};
 
 /// Bytes of requests that are printed at a time.
