@@ -31,7 +31,6 @@ mod subcommand;
 mod trace;
 mod watch;
 mod why;
-mod why_recorded;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
