@@ -21,7 +21,6 @@ pub mod columns;
 pub mod drive;
 pub mod engine;
 pub mod files;
-mod flight_recorder;
 mod foreign_tree;
 mod memory;
 mod mountinfo;

@@ -1,7 +1,6 @@
 //! `diskscope files`: lists open files of processes, deleted files that still occupy space, and the
 //! files that the requests belong to.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,24 +9,21 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::format::{OutputFormat, format_arguments, selected_format};
 use super::options::time_option;
-use super::output::{converted, json_lines, pretty_json, whole_destination};
+use super::output::{converted, json_lines, pretty_json, terminal_width, whole_destination};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use crate::drive::identity;
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
-use crate::files::shell;
 use crate::probe::file_systems;
 use crate::probe::process::open_files;
-use crate::report::csv::CsvTable;
-use crate::report::files::needed_content_note;
+use crate::report::csv::{CsvTable, entity_csv};
+use crate::report::files::{deleted_files_text, open_files_text};
 use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
 use crate::snapshot::files;
-use crate::snapshot::files::{DeletedView, FileView};
 use crate::text;
 use crate::trace::hot_files::{FileTrace, RecordedTime};
-use crate::units;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] = &[
@@ -40,37 +36,9 @@ pub(super) const FORMATS: &[OutputFormat] = &[
 /// Duration of a trace.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
-/// The open files of a process; the keys are those of `--json`.
-const OPEN_FILE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "descriptor",
-        "path",
-        "position_bytes",
-        "size_bytes",
-        "flags",
-        "deleted",
-    ],
-};
-
 /// The deleted files; the keys are those of `--json`.
 const DELETED_FILE_TABLE: CsvTable = CsvTable {
-    columns: &["path", "device", "mount_point", "held_bytes", "size_bytes"],
-};
-
-/// The files with requests; the keys are those of `--json`.
-const HOT_FILE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "path",
-        "device",
-        "inode",
-        "read_bytes",
-        "written_bytes",
-        "read_ios",
-        "write_ios",
-        "p50_ns",
-        "p99_ns",
-        "via",
-    ],
+    columns: &["path", "device", "mounted_at", "held_bytes", "size_bytes"],
 };
 
 pub(super) fn command() -> Command {
@@ -121,21 +89,24 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let roots = SysPaths::default();
     let format = selected_format(matches, FORMATS)?;
     let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
-    let text = match matches.get_one::<u32>("pid") {
-        Some(pid) => {
-            let opened = open_files::files_of_process(&roots, *pid)
-                .map_err(|error| CommandFailure::failed(unreadable_message(*pid, &error)))?;
-            let views = files::open_file_views(&opened);
-            listing(&views, format, OPEN_FILE_TABLE, open_files_text)?
+    let text = if let Some(pid) = matches.get_one::<u32>("pid") {
+        let opened = open_files::files_of_process(&roots, *pid)
+            .map_err(|error| CommandFailure::failed(unreadable_message(*pid, &error)))?;
+        let files = files::open_file_views(&opened);
+        match format {
+            OutputFormat::Csv => entity_csv(&files),
+            OutputFormat::Text => open_files_text(&files, terminal_width(&output)),
+            _ => listing(&files, format)?,
         }
-        None => {
-            let (drives, systems) = (
-                identity::list_block_devices(&roots),
-                file_systems::list_file_systems(&roots),
-            );
-            let views =
-                files::deleted_file_views(&open_files::deleted_files(&roots), &drives, &systems);
-            listing(&views, format, DELETED_FILE_TABLE, deleted_files_text)?
+    } else {
+        let drives = identity::list_block_devices(&roots);
+        let systems = file_systems::list_file_systems(&roots);
+        let deleted = open_files::deleted_files(&roots);
+        let files = files::deleted_file_views(&deleted, &drives, &systems);
+        match format {
+            OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&files))?,
+            OutputFormat::Text => deleted_files_text(&files),
+            _ => listing(&files, format)?,
         }
     };
     output.write(&text)?;
@@ -149,9 +120,10 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
     let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let recorded = match matches.get_flag("no-sampling") {
-        true => RecordedTime::All,
-        false => RecordedTime::WithinCpuLimit,
+    let recorded = if matches.get_flag("no-sampling") {
+        RecordedTime::All
+    } else {
+        RecordedTime::WithinCpuLimit
     };
     let trace = FileTrace::start(&SysPaths::default(), recorded)
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
@@ -165,8 +137,9 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
     let (view, end_reason) = trace.finish();
     let text = match format {
         OutputFormat::Json => pretty_json(&view)?,
-        OutputFormat::Text => hot_files_text(&view),
-        _ => listing(&view.files, format, HOT_FILE_TABLE, |_| String::new())?,
+        OutputFormat::Text => hot_files_text(&view, terminal_width(&output)),
+        OutputFormat::Csv => entity_csv(&view.files),
+        _ => json_lines(&view.files)?,
     };
     output.write(&text)?;
     if let Some(message) = end_reason {
@@ -179,18 +152,14 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
     })
 }
 
-/// A list of files in the selected format.
+/// A list of files as JSON.
 fn listing<T: serde::Serialize>(
     files: &[T],
     format: OutputFormat,
-    table: CsvTable,
-    text: fn(&[T]) -> String,
 ) -> Result<String, CommandFailure> {
     match format {
         OutputFormat::Json => pretty_json(&files),
-        OutputFormat::Ndjson => json_lines(files),
-        OutputFormat::Csv => converted(table.to_csv(files)),
-        _ => Ok(text(files)),
+        _ => json_lines(files),
     }
 }
 
@@ -207,74 +176,4 @@ fn unreadable_message(pid: u32, error: &std::io::Error) -> String {
         ),
         _ => format!("cannot list the files of process {pid}: {error}"),
     }
-}
-
-fn open_files_text(files: &[FileView]) -> String {
-    let bytes = |bytes: Option<u64>| {
-        bytes.map_or_else(
-            || "-".to_owned(),
-            |bytes| units::format_capacity(bytes as f64),
-        )
-    };
-    let mut text = format!(
-        "{:>4} {:>9} {:>9}  {:<12} FILE\n",
-        "FD", "POSITION", "SIZE", "FLAGS"
-    );
-    for file in files {
-        let _ = writeln!(
-            text,
-            "{:>4} {:>9} {:>9}  {:<12} {}",
-            file.descriptor,
-            bytes(file.position_bytes),
-            bytes(file.size_bytes),
-            file.flags.as_deref().unwrap_or("n/a"),
-            file.path,
-        );
-    }
-    text
-}
-
-fn deleted_files_text(files: &[DeletedView]) -> String {
-    if files.is_empty() {
-        return "no deleted file is open (other users' processes show theirs to root only)\n"
-            .to_owned();
-    }
-    let held: u64 = files.iter().map(|file| file.held_bytes).sum();
-    let mut text = format!(
-        "{} deleted files hold {}\n",
-        files.len(),
-        units::format_capacity(held as f64)
-    );
-    for file in files {
-        let _ = writeln!(
-            text,
-            "\n{:>9}  {}{}",
-            units::format_capacity(file.held_bytes as f64),
-            file.path,
-            file.mount_point
-                .as_ref()
-                .map_or_else(String::new, |at| format!("  on {at}")),
-        );
-        for holder in &file.holders {
-            let _ = writeln!(
-                text,
-                "           open in {} {} as {}",
-                holder.pid, holder.command, holder.descriptor
-            );
-        }
-        if let Some(truncate) = &file.truncate_command {
-            let _ = writeln!(
-                text,
-                "           end or restart it, or empty it (its content is lost): {truncate}"
-            );
-        }
-        if let Some(user) = file.needed_by {
-            let _ = writeln!(text, "           {}", needed_content_note(user));
-        }
-        if let Some(copy) = &file.copy_command {
-            let copy = shell::for_terminal(copy.to_string());
-            let _ = writeln!(text, "           copy it out: {copy}");
-        }
-    }
-    text
 }

@@ -1,6 +1,6 @@
 //! What a command prints: the result on stdout, everything else on stderr.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -27,6 +27,16 @@ pub(super) fn print_status_line(line: &str) {
 /// Writes a result to stdout; false if the reader closed it.
 pub(super) fn print_result(text: &str) -> Result<bool, CommandFailure> {
     Ok(Destination::stdout().write(text)?)
+}
+
+/// Columns of the terminal that a result goes to; no limit in a pipe or a file.
+pub(super) fn terminal_width(output: &Destination) -> Option<usize> {
+    let stdout = io::stdout();
+    if !output.is_stdout() || !stdout.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
 /// Serializes a document as pretty-printed JSON with a newline at the end.

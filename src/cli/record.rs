@@ -261,10 +261,8 @@ impl RecordingSession {
     /// Records the pending trigger, if there is one.
     fn finish_trigger(&mut self) -> Result<(), CommandFailure> {
         let finished = self.triggers.as_mut().and_then(TriggerWatch::finish);
-        if let Some(trigger) = finished {
-            let appended = self
-                .recorder
-                .append_trigger(trigger.record, &trigger.requests);
+        if let Some((trigger, requests)) = finished {
+            let appended = self.recorder.append_trigger(&trigger, &requests);
             self.end_of(appended)?;
         }
         Ok(())
@@ -299,9 +297,9 @@ impl RecordingSession {
 
 fn recording_failure(error: RecordingWriteError) -> CommandFailure {
     match error {
-        RecordingWriteError::Output(_)
-        | RecordingWriteError::NotARing(_)
-        | RecordingWriteError::RingSize(_) => CommandFailure::usage_error(&error),
+        RecordingWriteError::Output(_) | RecordingWriteError::RingSize(_) => {
+            CommandFailure::usage_error(&error)
+        }
         _ => CommandFailure::failed(&error),
     }
     .with_advice(error.advice())

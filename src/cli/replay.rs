@@ -13,9 +13,7 @@ use super::format::{OutputFormat, format_arguments, selected_format};
 use super::interface;
 use super::output::{growing_destination, json_lines, print_status_line};
 use super::watch::SampleWriter;
-use crate::recording::{
-    KeptRequests, Recording, RecordingCursor, RecordingReadError, TriggerRecord,
-};
+use crate::recording::{KeptRequests, Recording, RecordingReadError, TriggerRecord};
 use crate::{tui, units};
 
 /// Formats of this command.
@@ -69,22 +67,21 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(CommandFailure::usage_error("replay needs a FILE"));
     };
-    let recording = Recording::open(path).map_err(read_failure)?;
-    if let Some(damage) = recording.damage() {
+    let mut replay = Recording::open(path).map_err(read_failure)?;
+    if let Some(damage) = replay.damage() {
         print_status_line(&format!("note: {damage}"));
     }
     let name = path.display();
-    if !recording.ended_cleanly() {
+    if !replay.ended_cleanly() {
         print_status_line(&format!(
             "note: {name} has no regular end: the recorder was killed, or is still recording"
         ));
     }
     let format = selected_format(matches, FORMATS)?;
-    let mut replay = RecordingCursor::new(recording);
     if matches.get_flag("triggers") {
         return print_triggers(matches, format, &mut replay);
     }
-    if replay.recording().is_empty() {
+    if replay.view_count() == 0 {
         return Err(CommandFailure::failed(format!("{name} contains no view")));
     }
     let is_single = seek_by_options(matches, &mut replay)?;
@@ -106,10 +103,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
 }
 
 /// Seeks as the options specify; true if only that view is to be printed.
-fn seek_by_options(
-    matches: &ArgMatches,
-    replay: &mut RecordingCursor,
-) -> Result<bool, CommandFailure> {
+fn seek_by_options(matches: &ArgMatches, replay: &mut Recording) -> Result<bool, CommandFailure> {
     if matches.get_flag("busiest") {
         if !replay.seek_busiest() {
             return Err(CommandFailure::failed(
@@ -127,7 +121,7 @@ fn seek_by_options(
 /// The time of `--at` in milliseconds since 1970.
 pub(super) fn wanted_time(
     matches: &ArgMatches,
-    replay: &mut RecordingCursor,
+    replay: &mut Recording,
 ) -> Result<Option<u64>, CommandFailure> {
     let (Some(text), Some(times)) = (matches.get_one::<String>("at"), replay.times()) else {
         return Ok(None);
@@ -141,13 +135,13 @@ pub(super) fn wanted_time(
 fn print_views(
     matches: &ArgMatches,
     format: OutputFormat,
-    replay: &mut RecordingCursor,
+    replay: &mut Recording,
     is_single: bool,
 ) -> CommandResult {
     let mut writer = SampleWriter::new(matches, format, false)?;
     let mut damage = DamageNotes::default();
     loop {
-        let goes_on = match replay.read_view() {
+        let goes_on = match replay.read_current() {
             Ok(Some(live)) => writer.write(&live)?,
             Ok(None) => true,
             Err(error) => damage.note(error)?,
@@ -159,17 +153,13 @@ fn print_views(
 }
 
 /// Prints the requests before the current view and before those after it, or only those before it.
-fn print_requests(
-    matches: &ArgMatches,
-    replay: &mut RecordingCursor,
-    is_single: bool,
-) -> CommandResult {
+fn print_requests(matches: &ArgMatches, replay: &mut Recording, is_single: bool) -> CommandResult {
     let mut output = growing_destination(matches)?;
     let mut damage = DamageNotes::default();
     loop {
         let mut waiting = String::new();
         let mut printed = Ok(true);
-        let read = replay.for_each_request(&mut |line| {
+        let read = replay.for_each_request(0, &mut |line| {
             waiting.push_str(line);
             waiting.push('\n');
             if waiting.len() >= PRINT_CHUNK_BYTES {
@@ -218,7 +208,7 @@ impl DamageNotes {
 fn print_triggers(
     matches: &ArgMatches,
     format: OutputFormat,
-    replay: &mut RecordingCursor,
+    replay: &mut Recording,
 ) -> CommandResult {
     if format == OutputFormat::Csv {
         let message = "--triggers: print them as text or with --json";
@@ -227,7 +217,7 @@ fn print_triggers(
     let mut output = growing_destination(matches)?;
     let mut damage = DamageNotes::default();
     output.write("")?;
-    for index in 0..replay.recording().trigger_marks().count() {
+    for index in 0..replay.trigger_marks().count() {
         let trigger = match replay.read_trigger(index) {
             Ok(Some(trigger)) => trigger,
             Ok(None) => break,
@@ -293,7 +283,7 @@ fn requests_text(requests: &KeptRequests) -> String {
 /// The failure for a recording that cannot be read.
 pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
     let is_usage = match &error {
-        RecordingReadError::NotARecording { .. } => true,
+        RecordingReadError::NotARecording(..) => true,
         RecordingReadError::Input(input) => input.is_usage(),
         _ => false,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
@@ -26,6 +26,9 @@ use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_request
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
 const REQUEST_QUEUE_BATCHES: usize = 1024;
+
+/// Requests that are listed after the summary, at most.
+const MAX_LISTED_REQUESTS: usize = 100_000;
 
 /// Formats of this command.
 pub(super) const FORMATS: &[OutputFormat] =
@@ -72,11 +75,18 @@ pub(super) fn command() -> Command {
             Arg::new("slower")
                 .long("slower")
                 .value_name("DURATION")
-                .help("print only requests with a higher latency, such as 20ms; the summary covers all"),
+                .help("list only requests with a higher latency, such as 20ms; the summary covers all"),
+        )
+        .arg(
+            Arg::new("requests")
+                .long("requests")
+                .action(ArgAction::SetTrue)
+                .help("list the single requests after the summary; ndjson and csv always have them"),
         )
         .args(format_arguments(FORMATS))
         .after_help(
-            "ndjson ends with a line that has the summary; csv has the requests only.\n\n\
+            "ndjson prints each request when it completes, and ends with a line that has the summary; csv has the \
+             requests only.\n\n\
              Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json",
         )
 }
@@ -97,48 +107,52 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let format = selected_format(matches, FORMATS)?;
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let names = scope.device_names();
     let drive = scope.drive_name.clone();
-    let start_ns = to_nanoseconds(boot_time());
+    let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
     let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-    let capture = follow_requests(
-        &SysPaths::default(),
-        scope,
-        TraceDetail::Full,
-        move |batch| {
-            // The receiver is gone once the reader has closed stdout.
-            let _ = sender.send(batch);
-            CaptureControl::Continue
-        },
-    )
-    .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+    let detail = TraceDetail::Full;
+    let capture = follow_requests(&SysPaths::default(), scope, detail, move |batch| {
+        // The receiver is gone once the reader has closed stdout.
+        let _ = sender.send(batch);
+        CaptureControl::Continue
+    });
+    let capture =
+        capture.map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
     let receiver = receiver;
-    // Only now: where requests cannot be traced, no file is created.
     let mut printer = RequestPrinter {
         format,
+        lists_requests: format != OutputFormat::Text
+            || slower.is_some()
+            || matches.get_flag("requests"),
+        // Only now: where requests cannot be traced, no file is created.
         output: growing_destination(matches)?,
-        min_latency: slower,
+        min_latency_ns: slower.map_or(0, |slower| slower.as_nanos()),
         start_ns,
         drive,
         summary: RequestSummary::default(),
+        listed: Vec::new(),
+        unlisted: 0,
         last_event_ns: 0,
         end_reason: None,
     };
-    printer.print_heading()?;
-    let listening = printer.print_until(&receiver, Instant::now() + lasts, &control)?;
+    let mut listening = true;
+    if format == OutputFormat::Csv {
+        listening = printer.output.write(&REQUEST_TABLE.heading())?;
+    }
+    listening &= printer.print_until(&receiver, Instant::now() + lasts, &control)?;
     // The capture thread delivers its remaining requests and must not block on a full channel: keep
     // receiving while it stops.
     let stopper = std::thread::spawn(move || capture.stop());
     if listening {
         for batch in &receiver {
-            printer.print_batch(&batch)?;
+            printer.add_batch(&batch)?;
         }
     }
     drop(receiver);
     // The thread ended with the capture, whose panic has been reported.
     let _ = stopper.join();
-    printer.print_summary(&names)?;
+    printer.print_summary()?;
     if let Some(message) = printer.end_reason {
         return Err(CommandFailure::failed(message));
     }
@@ -149,40 +163,30 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     })
 }
 
-fn to_nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Prints requests as they arrive and summarizes them.
+/// Prints requests and sums them up.
 struct RequestPrinter {
     format: OutputFormat,
+    lists_requests: bool,
     output: Destination,
-    min_latency: Option<Duration>,
+    min_latency_ns: u128,
     start_ns: u64,
     drive: String,
     summary: RequestSummary,
+    /// The rows that follow the summary of text, and how many more there were.
+    listed: Vec<String>,
+    unlisted: u64,
     last_event_ns: u64,
     end_reason: Option<String>,
 }
 
-type PrintResult = Result<bool, CommandFailure>;
-
 impl RequestPrinter {
-    fn print_heading(&mut self) -> PrintResult {
-        match self.format {
-            OutputFormat::Text => Ok(self.output.write(&format!("{REQUEST_HEADING}\n"))?),
-            OutputFormat::Csv => Ok(self.output.write(&REQUEST_TABLE.heading())?),
-            _ => Ok(true),
-        }
-    }
-
     /// Prints until the deadline or a signal; false if the reader closed stdout.
     fn print_until(
         &mut self,
         receiver: &Receiver<RequestBatch>,
         end: Instant,
         control: &CancellationToken,
-    ) -> PrintResult {
+    ) -> Result<bool, CommandFailure> {
         while !control.is_cancelled() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -190,7 +194,7 @@ impl RequestPrinter {
             }
             match receiver.recv_timeout(left.min(SIGNAL_POLL_INTERVAL)) {
                 Ok(batch) => {
-                    if !self.print_batch(&batch)? {
+                    if !self.add_batch(&batch)? {
                         return Ok(false);
                     }
                 }
@@ -201,12 +205,12 @@ impl RequestPrinter {
         Ok(true)
     }
 
-    fn print_batch(&mut self, batch: &RequestBatch) -> PrintResult {
+    fn add_batch(&mut self, batch: &RequestBatch) -> Result<bool, CommandFailure> {
         let mut text = String::new();
         for request in &batch.requests {
             self.summary.record(request);
-            if self.matches_filter(request) {
-                text.push_str(&self.format_request(request)?);
+            if self.lists_requests && self.is_slow(request) {
+                text += &self.add_request(request)?;
             }
         }
         self.summary.lost_events = batch.lost_events;
@@ -220,33 +224,44 @@ impl RequestPrinter {
         Ok(self.output.write(&text)?)
     }
 
-    fn matches_filter(&self, request: &TracedRequest) -> bool {
-        let Some(slower) = self.min_latency else {
-            return true;
-        };
+    fn is_slow(&self, request: &TracedRequest) -> bool {
         let stages = request.timestamps.stages();
-        stages
-            .q2c
-            .or(stages.d2c)
-            .is_some_and(|taken| u128::from(taken) > slower.as_nanos())
+        let latency = stages.q2c.or(stages.d2c).map(u128::from);
+        self.min_latency_ns == 0 || latency.is_some_and(|taken| taken > self.min_latency_ns)
     }
 
-    fn format_request(&self, request: &TracedRequest) -> Result<String, CommandFailure> {
-        let line = || RequestLine::new(request, &self.drive, self.start_ns);
+    /// Keeps the row of a request, or returns its line.
+    fn add_request(&mut self, request: &TracedRequest) -> Result<String, CommandFailure> {
+        let line = RequestLine::new(request, &self.drive, self.start_ns);
         match self.format {
-            OutputFormat::Text => Ok(request_row(request, self.start_ns) + "\n"),
-            OutputFormat::Csv => converted(REQUEST_TABLE.row(&line())),
-            _ => json_lines([line()]),
+            OutputFormat::Csv => return converted(REQUEST_TABLE.row(&line)),
+            OutputFormat::Text if self.listed.len() < MAX_LISTED_REQUESTS => {
+                self.listed.push(request_row(request, self.start_ns));
+            }
+            OutputFormat::Text => self.unlisted += 1,
+            _ => return json_lines([line]),
         }
+        Ok(String::new())
     }
 
-    fn print_summary(&mut self, names: &crate::report::requests::DeviceNames) -> PrintResult {
+    fn print_summary(&mut self) -> Result<bool, CommandFailure> {
         let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
-        let text = match self.format {
-            OutputFormat::Text => format!("\n{}", summary_text(&self.summary, names, elapsed)),
+        let mut text = match self.format {
+            OutputFormat::Text => summary_text(&self.summary, &self.drive, elapsed),
             OutputFormat::Csv => return Ok(true),
-            _ => json_lines([LastLine::new(&self.summary, names, elapsed)])?,
+            _ => json_lines([LastLine::new(&self.summary, &self.drive, elapsed)])?,
         };
+        if self.lists_requests && self.format == OutputFormat::Text {
+            text += &format!("\n{REQUEST_HEADING}\n");
+            for row in &self.listed {
+                text += row;
+                text.push('\n');
+            }
+        }
+        if self.unlisted > 0 {
+            let more = self.unlisted;
+            text += &format!("{more} more requests: --json prints each when it completes\n");
+        }
         Ok(self.output.write(&text)?)
     }
 }

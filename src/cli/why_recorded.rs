@@ -12,8 +12,7 @@ use super::output::{pretty_json, whole_destination};
 use super::replay::{read_failure, wanted_time};
 use crate::files::output::NewFileAccess;
 use crate::recording::{
-    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, RecordingCursor,
-    TriggerMark,
+    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
 };
 use crate::units::whole_milliseconds;
 use crate::why::{DiagnosisDocument, diagnosis_text};
@@ -39,17 +38,16 @@ pub(super) fn run(
     path: &Path,
     duration: Duration,
 ) -> CommandResult {
-    let recording = Recording::open(path).map_err(read_failure)?;
+    let mut recording = Recording::open(path).map_err(read_failure)?;
     let mut output = whole_destination(matches, &recording.file_ids(), NewFileAccess::Private)?;
-    let mut cursor = RecordingCursor::new(recording);
-    let at_ms = wanted_time(matches, &mut cursor)?;
-    let answer = match trigger_at(&cursor, at_ms) {
-        Some(trigger) => answer_of_trigger(&mut cursor, trigger, at_ms)?,
+    let at_ms = wanted_time(matches, &mut recording)?;
+    let answer = match trigger_at(&recording, at_ms) {
+        Some(trigger) => answer_of_trigger(&mut recording, trigger, at_ms)?,
         None => None,
     };
     let answer = match answer {
         Some(answer) => answer,
-        None => answer_of_snapshots(&mut cursor, at_ms, duration, matches.get_flag("verbose"))?,
+        None => answer_of_snapshots(&mut recording, at_ms, duration, matches.get_flag("verbose"))?,
     };
     output.write(match format {
         OutputFormat::Json => &answer.json,
@@ -62,13 +60,13 @@ pub(super) fn run(
 }
 
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
-fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
+fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
     let before = whole_milliseconds(BEFORE_TRIGGER);
     let after = whole_milliseconds(LONGEST_AFTER_TRIGGER);
     let covers = |mark: &TriggerMark, at: u64| {
         (mark.time_ms.saturating_sub(before)..=mark.time_ms.saturating_add(after)).contains(&at)
     };
-    let marks = cursor.recording().trigger_marks().enumerate();
+    let marks = recording.trigger_marks().enumerate();
     let found = match at_ms {
         None => marks.last(),
         Some(at) => marks
@@ -79,11 +77,11 @@ fn trigger_at(cursor: &RecordingCursor, at_ms: Option<u64>) -> Option<usize> {
 }
 
 fn answer_of_trigger(
-    cursor: &mut RecordingCursor,
+    recording: &mut Recording,
     trigger: usize,
     at_ms: Option<u64>,
 ) -> Result<Option<RecordedAnswer>, CommandFailure> {
-    let record = cursor.read_trigger(trigger).map_err(read_failure)?;
+    let record = recording.read_trigger(trigger).map_err(read_failure)?;
     let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };
@@ -100,16 +98,16 @@ fn answer_of_trigger(
 }
 
 fn answer_of_snapshots(
-    cursor: &mut RecordingCursor,
+    recording: &mut Recording,
     at_ms: Option<u64>,
     duration: Duration,
     verbose: bool,
 ) -> Result<RecordedAnswer, CommandFailure> {
     match at_ms {
-        Some(at) => cursor.seek_time(at),
-        None => cursor.seek(usize::MAX),
+        Some(at) => recording.seek_time(at),
+        None => recording.seek(usize::MAX),
     }
-    let views = cursor.views_within(duration, (MIN_SNAPSHOTS, MAX_SNAPSHOTS));
+    let views = recording.views_within(duration, (MIN_SNAPSHOTS, MAX_SNAPSHOTS));
     let window = EvidenceWindow::of_snapshots(views.into_iter().map(Arc::new));
     let diagnosis = diagnose(&window).ok_or_else(|| {
         CommandFailure::failed(

@@ -1,18 +1,54 @@
-//! Files: those with requests, and the open ones.
+//! Files: those with requests, the calls that wait for their writeback, and the open ones.
 
 use super::{Column, Entity, TEXT_ONLY, Value, count};
 use crate::files::safe_text::SafeText;
 use crate::snapshot::files::FileView;
 use crate::trace::hot_files::Access;
-use crate::trace::hot_files::view::HotFileView;
+use crate::trace::hot_files::view::{FileNameView, HotFileView, ProcessView, SyncView};
 use crate::units::Unit;
 
 type HotFile = Column<HotFileView>;
+type SyncCall = Column<SyncView>;
 type OpenFile = Column<FileView>;
+
+/// Processes of a file that are named in a line.
+const MAX_PROCESSES: usize = 2;
+
+/// The path of a file, or its inode where that is all that is known.
+#[must_use]
+pub fn file_name(file: &FileNameView) -> String {
+    match &file.path {
+        Some(path) if file.deleted => format!("{path} (deleted)"),
+        Some(path) => path.to_string(),
+        None => format!("inode {} on {}", file.inode, file.mount_point),
+    }
+}
+
+/// Program and id of a process.
+#[must_use]
+pub fn process_name(process: &ProcessView) -> String {
+    match process.command.as_str() {
+        "" => format!("? {}", process.pid),
+        command => format!("{command} {}", process.pid),
+    }
+}
+
+/// The process that calls, and in how many threads where there are several.
+#[must_use]
+pub fn sync_user_name(sync: &SyncView) -> String {
+    let process = process_name(&sync.process);
+    match sync.threads {
+        0 | 1 => process,
+        threads => format!("{process} ({threads} threads)"),
+    }
+}
 
 impl Entity for HotFileView {
     const NAME: &'static str = "hot_file";
     const COLUMNS: &'static [HotFile] = &[
+        HotFile::new("path", "path", Unit::Text, |it| it.file.path.clone().into())
+            .help("its path; empty where only the inode is known"),
+        HotFile::new("inode", "inode", Unit::Count, |it| number(it.file.inode)).help("its inode"),
         HotFile::new("read_bytes", "rMB", Unit::Bytes, |it| number(it.read_bytes))
             .help("bytes read from the device")
             .shown(8, 0),
@@ -40,21 +76,79 @@ impl Entity for HotFileView {
             "access",
             |it| it.via.map(Access::name).map(SafeText::from).into(),
             (9, 0, 3),
-        ),
-        HotFile::text("who", "process", who, (16, 16, 1)),
+        )
+        .help("how most of its bytes were accessed"),
         HotFile::text(
             "device",
             "device",
             |it| (&it.file.device).into(),
             (8, 6, TEXT_ONLY),
-        ),
-        HotFile::new("inode", "inode", Unit::Count, |it| number(it.file.inode)).help("its inode"),
+        )
+        .help("block device of its file system"),
+        HotFile::text("processes", "process", users, (16, 16, 1))
+            .help("processes with most of the bytes")
+            .derived(),
         HotFile::text(
+            "file",
+            "FILE",
+            |it| file_name(&it.file).into(),
+            (22, u16::MAX, 0),
+        )
+        .help("its path, or its inode")
+        .derived(),
+    ];
+    type Counters = ();
+}
+
+/// The processes, those with most bytes first.
+fn users(file: &HotFileView) -> Value {
+    let names = file.who.iter().map(|user| process_name(&user.process));
+    let mut names: Vec<String> = names.take(MAX_PROCESSES).collect();
+    if file.who.len() > MAX_PROCESSES {
+        names.push(format!("+{}", file.who.len() - MAX_PROCESSES));
+    }
+    names.join(", ").into()
+}
+
+impl Entity for SyncView {
+    const NAME: &'static str = "sync_call";
+    const COLUMNS: &'static [SyncCall] = &[
+        SyncCall::text("call", "call", |it| it.call.to_owned().into(), (15, 0, 0))
+            .help("system call that waits for writeback"),
+        SyncCall::new("count", "calls", Unit::Count, |it| number(it.count))
+            .help("number of calls")
+            .shown(6, 0),
+        SyncCall::new("total_ns", "time ms", Unit::Nanoseconds, |it| {
+            number(it.total_ns)
+        })
+        .help("time in them, of all threads together")
+        .shown(8, 0),
+        SyncCall::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| count(it.p50_ns))
+            .help("median duration")
+            .shown(7, 3),
+        SyncCall::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| count(it.p99_ns))
+            .help("duration that 99 % of the calls do not exceed")
+            .shown(7, 2),
+        SyncCall::new("max_ns", "max ms", Unit::Nanoseconds, |it| count(it.max_ns))
+            .help("longest duration")
+            .shown(7, 1),
+        SyncCall::text(
+            "processes",
+            "process",
+            |it| sync_user_name(it).into(),
+            (16, 16, 0),
+        )
+        .derived(),
+        SyncCall::text(
             "path",
             "FILE",
-            |it| it.file.path.clone().into(),
-            (24, u16::MAX, 0),
-        ),
+            |it| match &it.file {
+                Some(file) => file_name(file).into(),
+                None => Value::Absent,
+            },
+            (14, u16::MAX, 2),
+        )
+        .derived(),
     ];
     type Counters = ();
 }
@@ -76,6 +170,10 @@ impl Entity for FileView {
             .help("length of a regular file")
             .shown(10, 0),
         OpenFile::text("flags", "flags", |it| it.flags.clone().into(), (13, 0, 1)),
+        OpenFile::new("deleted", "deleted", Unit::Text, |it| {
+            it.deleted.to_string().into()
+        })
+        .help("whether it is deleted"),
         OpenFile::text("path", "FILE", |it| (&it.path).into(), (20, u16::MAX, 0)),
     ];
     type Counters = ();
@@ -83,14 +181,4 @@ impl Entity for FileView {
 
 fn number(count: u64) -> Value {
     Value::Number(count as f64)
-}
-
-/// The processes, those with most bytes first.
-fn who(file: &HotFileView) -> Value {
-    let names: Vec<String> = file
-        .who
-        .iter()
-        .map(|user| format!("{} {}", user.process.command, user.process.pid))
-        .collect();
-    names.join(", ").into()
 }

@@ -23,6 +23,7 @@ use std::cmp::Ordering;
 
 use crate::units::Unit;
 
+pub use self::files::{file_name, process_name, sync_user_name};
 pub use self::mount::{file_system_name, mount_error_text, no_values_text};
 pub use self::process::MAX_PROCESSES_IN_TEXT;
 pub use self::unit::{UnitCounters, unit_label};
@@ -193,7 +194,7 @@ impl<E: Entity> Column<E> {
     /// Whether its end says more than its beginning.
     #[must_use]
     pub fn is_path(&self) -> bool {
-        matches!(self.key, "path" | "mount_point")
+        matches!(self.key, "path" | "file" | "mount_point")
     }
 
     /// Whether the tables of the screen have it.

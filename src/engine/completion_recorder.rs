@@ -1,21 +1,15 @@
 //! Counts the completions of one worker and publishes the counts a few times a second.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::outcome::{DirectionStats, IoCounts, IoStats, LoggedRequest};
-use super::pauses;
 use super::request_generator::{ScheduledRequest, saturating_nanoseconds};
 
 /// Interval between two publications of a worker when there are few workers.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
 /// With more workers than this, each publishes less often, which bounds the total cost.
 const MAX_WORKERS_AT_FULL_RATE: u32 = 16;
-
-/// A request that took this long may have waited for this process instead of the drive.
-const SUSPECT_LATENCY_NS: u64 = pauses::MIN_PAUSE.as_nanos() as u64;
-/// How long after a completion the heartbeat has reported any pause.
-const HEARTBEAT_WAIT_NS: Duration = Duration::from_millis(150);
 
 /// The published statistics of one or several workers.
 pub type SharedStats = Arc<Mutex<IoStats>>;
@@ -36,21 +30,6 @@ pub struct CompletionRecorder {
     last_completion_ns: u64,
     next_publish_ns: u64,
     publish_interval_ns: u64,
-    /// Origin of the clock; `None` in virtual time.
-    origin: Option<Instant>,
-    /// Total length of the process pauses before the first counted request, in nanoseconds.
-    pauses_at_start_ns: u64,
-    /// Slow requests for which the heartbeat has not yet reported whether the process paused.
-    suspects: Vec<SuspectRequest>,
-}
-
-/// A request whose latency is as long as a process pause.
-#[derive(Debug, Clone, Copy)]
-struct SuspectRequest {
-    request: ScheduledRequest,
-    start_ns: u64,
-    end_ns: u64,
-    transferred: u32,
 }
 
 impl CompletionRecorder {
@@ -69,9 +48,6 @@ impl CompletionRecorder {
             last_completion_ns: 0,
             next_publish_ns: publish_every_ns,
             publish_interval_ns: publish_every_ns,
-            origin: None,
-            pauses_at_start_ns: 0,
-            suspects: Vec::new(),
         }
     }
 
@@ -87,37 +63,12 @@ impl CompletionRecorder {
     ) {
         let job = request.request;
         if !request.counted {
-            self.pauses_at_start_ns = self.total_pause_ns();
             self.unpublished
                 .ramp_counts
                 .add_request(job.writes, u64::from(transferred));
             return;
         }
         let start_ns = request.scheduled_ns.unwrap_or(start_ns);
-        if end_ns.saturating_sub(start_ns) >= SUSPECT_LATENCY_NS && self.origin.is_some() {
-            self.suspects.push(SuspectRequest {
-                request: *request,
-                start_ns,
-                end_ns,
-                transferred,
-            });
-            return;
-        }
-        self.count_request(request, start_ns, end_ns, transferred);
-    }
-
-    /// Counts a request that no pause overlaps.
-    #[inline(always)]
-    fn count_request(
-        &mut self,
-        request: &ScheduledRequest,
-        start_ns: u64,
-        end_ns: u64,
-        transferred: u32,
-    ) {
-        let job = request.request;
-        // The timeline of a run excludes pauses.
-        let paused_ns = self.total_pause_ns() - self.pauses_at_start_ns;
         let direction = match job.writes {
             true => &mut self.unpublished.write,
             false => &mut self.unpublished.read,
@@ -125,7 +76,7 @@ impl CompletionRecorder {
         let waited_ns = end_ns.saturating_sub(start_ns);
         direction.latency.record(waited_ns);
         direction.bytes += u64::from(transferred);
-        let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns);
+        let at_ns = end_ns.saturating_sub(self.ramp_end_ns);
         direction
             .counts_over_time
             .record(at_ns, u64::from(transferred), waited_ns);
@@ -151,9 +102,6 @@ impl CompletionRecorder {
             return;
         }
         self.next_publish_ns = now_ns.saturating_add(self.publish_interval_ns);
-        if !self.suspects.is_empty() {
-            self.resolve_suspects();
-        }
         match self.shared_stats.try_lock() {
             Ok(mut total) => merge_and_clear(&mut total, &mut self.unpublished),
             Err(TryLockError::Poisoned(error)) => {
@@ -163,66 +111,9 @@ impl CompletionRecorder {
         }
     }
 
-    /// Counts the slow requests for which the heartbeat is known. A request during a pause counts
-    /// as transferred, but its latency is discarded: it is not the drive's.
-    #[cold]
-    fn resolve_suspects(&mut self) {
-        let Some((known_until, origin)) = pauses::known_until().zip(self.origin) else {
-            return;
-        };
-        for suspect in std::mem::take(&mut self.suspects) {
-            let moment = |ns| origin + Duration::from_nanos(ns);
-            let end = moment(suspect.end_ns);
-            if end > known_until {
-                self.suspects.push(suspect);
-            } else if pauses::pause_overlaps(moment(suspect.start_ns), end) {
-                let job = suspect.request.request;
-                self.unpublished
-                    .ramp_counts
-                    .add_request(job.writes, u64::from(suspect.transferred));
-            } else {
-                self.count_suspect(&suspect);
-            }
-        }
-    }
-
-    fn count_suspect(&mut self, suspect: &SuspectRequest) {
-        let SuspectRequest {
-            request,
-            start_ns,
-            end_ns,
-            transferred,
-        } = *suspect;
-        self.count_request(&request, start_ns, end_ns, transferred);
-    }
-
-    /// Sets the origin of the clock in real time, in which this process can be paused.
-    pub fn start(&mut self, origin: Instant) {
-        self.origin = Some(origin);
-        // A pause since the origin belongs to the run.
-        let since_origin = pauses::pause_time_between(origin, Instant::now()).certain;
-        let total_ns = self.total_pause_ns();
-        self.pauses_at_start_ns = total_ns.saturating_sub(saturating_nanoseconds(since_origin));
-    }
-
-    /// Total length of the process pauses until now, in nanoseconds; 0 in virtual time.
-    #[inline(always)]
-    fn total_pause_ns(&self) -> u64 {
-        self.origin.map_or(0, |_| pauses::total_pause_ns())
-    }
-
     /// Publishes the remaining counts. Returns the log and the end of the last counted request in
     /// nanoseconds since the origin.
     pub fn finish(mut self) -> (Vec<LoggedRequest>, u64) {
-        let deadline = Instant::now() + HEARTBEAT_WAIT_NS;
-        self.resolve_suspects();
-        while !self.suspects.is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(2));
-            self.resolve_suspects();
-        }
-        for suspect in std::mem::take(&mut self.suspects) {
-            self.count_suspect(&suspect);
-        }
         let mut total = self
             .shared_stats
             .lock()
@@ -275,41 +166,4 @@ pub fn clear_stats(stats: &mut IoStats) {
     }
     stats.short_transfers = 0;
     stats.ramp_counts = IoCounts::default();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SLOW_LATENCY_NS: u64 = 2 * SUSPECT_LATENCY_NS;
-
-    fn slow_request(recorder: &mut CompletionRecorder) {
-        let request = ScheduledRequest {
-            counted: true,
-            ..ScheduledRequest::default()
-        };
-        recorder.record(&request, 0, SLOW_LATENCY_NS, 4096);
-    }
-
-    #[test]
-    fn slow_request_without_pause_is_counted() {
-        let slot = SharedStats::default();
-        let mut recorder = CompletionRecorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
-        pauses::start_watcher();
-        recorder.start(Instant::now());
-        slow_request(&mut recorder);
-        assert_eq!(recorder.finish().1, SLOW_LATENCY_NS);
-        let stats = slot.lock().unwrap();
-        assert_eq!((stats.requests(), stats.ramp_counts.read_ios), (1, 0));
-    }
-
-    #[test]
-    fn slow_request_in_virtual_time_is_counted_immediately() {
-        let slot = SharedStats::default();
-        let mut recorder = CompletionRecorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
-        slow_request(&mut recorder);
-        assert!(recorder.suspects.is_empty());
-        recorder.publish(u64::MAX);
-        assert_eq!(slot.lock().unwrap().requests(), 1);
-    }
 }

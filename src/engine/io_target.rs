@@ -8,7 +8,7 @@ use rustix::io::ReadWriteFlags;
 
 use super::EngineError;
 use super::plan::{CacheMode, Plan, SyncMode};
-use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
+use super::plan_error::{PlanError, buffer_bytes, describe_buffers};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
 use crate::drive::{OpenMedium, PermittedFile, WritePermit};
@@ -77,10 +77,10 @@ impl IoTarget {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
         if self.write_permit.is_none() && plan.operation.writes() {
-            let target = self.medium.target.name.clone();
+            let target = &self.medium.target.name;
             return Err(EngineError::InvalidPlan(PlanError {
-                field: PlanField::Operation,
-                problem: PlanProblem::NoWritePermit { target },
+                problem: format!("there is no consent to overwrite {target}"),
+                advice: "consent with --overwrite",
             }));
         }
         let direct = plan.cache_mode == CacheMode::Bypass;
@@ -108,13 +108,12 @@ impl IoTarget {
 
     /// The kernel kills a program whose buffers exceed the limit of its control group.
     fn check_memory(&self, plan: &Plan) -> Result<(), EngineError> {
-        let demand = BufferDemand::of(plan);
-        match memory::exceeded_limit(self.medium.roots(), demand.total_bytes) {
+        match memory::exceeded_limit(self.medium.roots(), buffer_bytes(plan)) {
             None => Ok(()),
-            Some(limit) => Err(EngineError::InvalidPlan(PlanError {
-                field: PlanField::Depth,
-                problem: PlanProblem::MemoryLimit { demand, limit },
-            })),
+            Some(limit) => Err(EngineError::InvalidPlan(PlanError::new(format!(
+                "{} for buffers, but {limit}: use a smaller value for one of them",
+                describe_buffers(plan)
+            )))),
         }
     }
 

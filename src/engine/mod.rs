@@ -49,5 +49,5 @@ pub use self::plan::{
     AccessPattern, BlockSize, CacheMode, DataKind, FlushMethod, IoOperation, IoSchedulingClass,
     Plan, PlanLimits, SyncMode,
 };
-pub use self::plan_error::{PlanError, PlanField, PlanProblem};
+pub use self::plan_error::PlanError;
 pub use self::threads::WORKER_THREAD_PREFIX;

@@ -179,12 +179,6 @@ pub struct ExecutionOutcome {
     /// Logged requests in order of completion (per worker, workers one after the other); empty
     /// without a log.
     pub request_log: Vec<LoggedRequest>,
-    /// Times at which this process did not run (it was stopped, or the machine was suspended), in
-    /// nanoseconds since the origin. They are excluded from `elapsed`.
-    pub pauses: Vec<std::ops::Range<u64>>,
-    /// Part of `elapsed` in which this process may not have run: it is not known when exactly a pause began and
-    /// ended.
-    pub possible_pause_time: Duration,
     /// CPU time, including ramp_time.
     pub cpu_time: CpuTime,
     /// Time in which the threads that submitted the requests were ready and waited for a CPU, summed
@@ -196,49 +190,10 @@ pub struct ExecutionOutcome {
     pub finish_times: Option<FinishTimes>,
 }
 
-/// A rate is not known where more than 1 in this many parts of the time may be a pause.
-const POSSIBLE_PAUSE_DIVISOR: u32 = 20;
-
 impl ExecutionOutcome {
-    /// Whether `elapsed` is exact enough for a rate, or as a measured time. It is not where the process was stopped
-    /// at the beginning or the end of a short execution.
-    #[must_use]
-    pub fn is_time_known(&self) -> bool {
-        self.possible_pause_time <= self.elapsed / POSSIBLE_PAUSE_DIVISOR
-    }
-
-    /// That amount per second of `elapsed`; `None` without a time that is known.
+    /// That amount per second of `elapsed`; `None` without a time.
     #[must_use]
     pub fn per_second(&self, amount: u64) -> Option<f64> {
-        let has_time = self.is_time_known() && !self.elapsed.is_zero();
-        has_time.then(|| amount as f64 / self.elapsed.as_secs_f64())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rate_of_a_short_execution_beside_a_pause_is_unknown() {
-        let rate = |elapsed_ms: u64, possible_ms: u64| {
-            let outcome = ExecutionOutcome {
-                end_reason: EndReason::Completed,
-                elapsed: Duration::from_millis(elapsed_ms),
-                stats: IoStats::default(),
-                request_log: Vec::new(),
-                pauses: Vec::new(),
-                possible_pause_time: Duration::from_millis(possible_ms),
-                cpu_time: CpuTime::default(),
-                run_delay: None,
-                finish_times: None,
-            };
-            outcome.per_second(1000)
-        };
-        assert_eq!(rate(100, 0), Some(10_000.0));
-        assert_eq!(rate(2000, 50), Some(500.0));
-        for (elapsed_ms, possible_ms) in [(5, 5), (60, 50), (900, 50), (0, 0)] {
-            assert_eq!(rate(elapsed_ms, possible_ms), None, "{elapsed_ms} ms");
-        }
+        (!self.elapsed.is_zero()).then(|| amount as f64 / self.elapsed.as_secs_f64())
     }
 }

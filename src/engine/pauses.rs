@@ -8,7 +8,6 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,19 +36,9 @@ pub struct ProcessPause {
     pub suspended_time: Duration,
 }
 
-/// How long this process did not run between two instants. A pause began and ended at unknown times between two
-/// heartbeats, so that what is near its ends may be part of it or not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PauseTime {
-    /// Lower bound.
-    pub certain: Duration,
-    /// What may be more.
-    pub possible: Duration,
-}
-
+#[derive(Default)]
 struct PauseLog {
     pauses: Vec<ProcessPause>,
-    last_heartbeat: Option<Instant>,
 }
 
 impl PauseLog {
@@ -67,8 +56,6 @@ impl PauseLog {
             return;
         }
         self.pauses.push(pause);
-        let nanoseconds = u64::try_from(pause.minimum_length.as_nanos()).unwrap_or(u64::MAX);
-        TOTAL_PAUSE_NS.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 }
 
@@ -79,28 +66,9 @@ impl ProcessPause {
         let both = end.saturating_duration_since(self.start.max(other.start));
         both.min(self.minimum_length)
     }
-
-    /// How much of this pause is between two instants. What lies in it completely may be before or behind the part
-    /// in which the process did not run.
-    fn time_between(&self, start: Instant, end: Instant) -> PauseTime {
-        let within = self
-            .end
-            .min(end)
-            .saturating_duration_since(self.start.max(start));
-        let running = (self.end - self.start).saturating_sub(self.minimum_length);
-        PauseTime {
-            certain: within.saturating_sub(running),
-            possible: within.min(running),
-        }
-    }
 }
 
-static PAUSE_LOG: Mutex<PauseLog> = Mutex::new(PauseLog {
-    pauses: Vec::new(),
-    last_heartbeat: None,
-});
-/// Total length of all pauses in nanoseconds.
-static TOTAL_PAUSE_NS: AtomicU64 = AtomicU64::new(0);
+static PAUSE_LOG: Mutex<PauseLog> = Mutex::new(PauseLog { pauses: Vec::new() });
 
 fn with_pause_log<T>(use_it: impl FnOnce(&mut PauseLog) -> T) -> T {
     use_it(&mut PAUSE_LOG.lock().unwrap_or_else(PoisonError::into_inner))
@@ -121,48 +89,12 @@ pub fn start_watcher() {
     });
 }
 
-/// Total length of all pauses since the start of the process, in nanoseconds.
-#[inline(always)]
-#[must_use]
-pub fn total_pause_ns() -> u64 {
-    TOTAL_PAUSE_NS.load(Ordering::Relaxed)
-}
-
-/// Time of the last heartbeat, up to which all pauses are known; `None` before the first.
-#[must_use]
-pub fn known_until() -> Option<Instant> {
-    with_pause_log(|log| log.last_heartbeat)
-}
-
-/// Whether a pause overlaps this time.
-#[must_use]
-pub fn pause_overlaps(start: Instant, end: Instant) -> bool {
-    with_pause_log(|log| {
-        let mut pauses = log.pauses.iter();
-        pauses.any(|pause| pause.start < end && start < pause.end)
-    })
-}
-
 /// The pauses that ended since `start`.
 #[must_use]
 pub fn pauses_since(start: Instant) -> Vec<ProcessPause> {
     with_pause_log(|log| {
         let later = |pause: &&ProcessPause| pause.end > start;
         log.pauses.iter().filter(later).copied().collect()
-    })
-}
-
-/// Total length of the pauses between two instants.
-#[must_use]
-pub fn pause_time_between(start: Instant, end: Instant) -> PauseTime {
-    if total_pause_ns() == 0 {
-        return PauseTime::default();
-    }
-    let pauses = pauses_since(start);
-    let times = pauses.iter().map(|pause| pause.time_between(start, end));
-    times.fold(PauseTime::default(), |sum, time| PauseTime {
-        certain: sum.certain + time.certain,
-        possible: sum.possible + time.possible,
     })
 }
 
@@ -184,7 +116,6 @@ fn run_heartbeat(first_heartbeat: &mpsc::SyncSender<()>) {
     let mut suspended = time_suspended_since_boot();
     let mut delayed_before = delays.elapsed_delay();
     let mut before = Instant::now();
-    record_heartbeat(before, None);
     // The channel has room for it.
     let _ = first_heartbeat.try_send(());
     loop {
@@ -215,19 +146,11 @@ fn run_heartbeat(first_heartbeat: &mpsc::SyncSender<()>) {
                 minimum_length: length,
                 suspended_time: slept.unwrap_or_default(),
             });
-        record_heartbeat(now, pause);
+        if let Some(pause) = pause {
+            with_pause_log(|log| log.add(pause));
+        }
         (before, delayed_before) = (now, delayed_now);
     }
-}
-
-/// Records a heartbeat and the pause before it.
-fn record_heartbeat(now: Instant, pause: Option<ProcessPause>) {
-    with_pause_log(|log| {
-        log.last_heartbeat = Some(now);
-        if let Some(pause) = pause {
-            log.add(pause);
-        }
-    });
 }
 
 /// The part of a delay that was a pause. `waited` is the run delay: how long the thread was ready
@@ -300,10 +223,7 @@ mod tests {
 
     #[test]
     fn overlapping_pauses_are_counted_once() {
-        let mut log = PauseLog {
-            pauses: Vec::new(),
-            last_heartbeat: None,
-        };
+        let mut log = PauseLog { pauses: Vec::new() };
         let begin = Instant::now();
         let pause = |from: u32, to: u32| ProcessPause {
             start: begin + from * SECOND,
@@ -316,48 +236,5 @@ mod tests {
         }
         let sum: Duration = log.pauses.iter().map(|pause| pause.minimum_length).sum();
         assert_eq!(sum, 6 * SECOND);
-    }
-
-    #[test]
-    fn pauses_are_known_from_start_of_watcher() {
-        start_watcher();
-        let until = known_until().expect("there was a heartbeat");
-        assert!(until <= Instant::now());
-    }
-
-    #[test]
-    fn heartbeat_of_running_process_records_no_pause() {
-        start_watcher();
-        let deadline = Instant::now() + 20 * SECOND;
-        let began = Instant::now();
-        while known_until().is_none_or(|until| until < began) {
-            assert!(Instant::now() < deadline, "no beat");
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert!(!pause_overlaps(began, began));
-        assert_eq!(pause_time_between(began, began), PauseTime::default());
-    }
-
-    #[test]
-    fn execution_near_an_end_of_a_pause_is_not_certainly_part_of_it() {
-        let ms = Duration::from_millis;
-        let begin = Instant::now();
-        // The process did not run for 1200 of these 1250 ms.
-        let pause = ProcessPause {
-            start: begin + ms(1000),
-            end: begin + ms(2250),
-            minimum_length: ms(1200),
-            suspended_time: Duration::ZERO,
-        };
-        let between = |from: u64, to: u64| {
-            let time = pause.time_between(begin + ms(from), begin + ms(to));
-            [time.certain, time.possible].map(|time| time.as_millis())
-        };
-        assert_eq!(between(0, 5000), [1200, 50]);
-        assert_eq!(between(1010, 1030), [0, 20], "it may have ended before");
-        assert_eq!(between(2240, 2400), [0, 10], "it may have begun after");
-        assert_eq!(between(1040, 5000), [1160, 50]);
-        assert_eq!(between(500, 1000), [0, 0]);
-        assert_eq!(between(2250, 5000), [0, 0]);
     }
 }

@@ -9,7 +9,7 @@ use super::buffers::RequestBuffers;
 use super::execution;
 use super::io_target::{IoTarget, PlanFile, transferred_bytes};
 use super::plan::SyncMode;
-use super::plan_error::{PlanError, PlanField, PlanProblem};
+use super::plan_error::PlanError;
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
 use super::worker::{Submitter, WorkerContext, WorkerFactory};
 use super::{
@@ -65,14 +65,11 @@ impl Engine for PreadEngine {
         let file = Arc::new(self.source.open(plan, on_open)?);
         let threads = plan.depth * plan.workers;
         if threads > MAX_SYNC_THREADS {
-            return Err(EngineError::InvalidPlan(PlanError {
-                field: PlanField::Depth,
-                problem: PlanProblem::TooManyThreads {
-                    depth: plan.depth,
-                    workers: plan.workers,
-                    max: MAX_SYNC_THREADS,
-                },
-            }));
+            return Err(EngineError::InvalidPlan(PlanError::new(format!(
+                "system calls need a thread for each request in flight: --depth {} x --workers {} \
+                 must be at most {MAX_SYNC_THREADS}",
+                plan.depth, plan.workers
+            ))));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let wait_awake = (threads as usize) < cores.max(2);

@@ -362,25 +362,25 @@ fn invalid_plan_error_names_field() {
         plan.validate(&opened.target).unwrap_err().to_string()
     };
     let cases: [(&str, PlanChange<'_>); 14] = [
-        ("depth 0", &|plan| plan.depth = 0),
-        ("depth 5000", &|plan| plan.depth = 5000),
-        ("workers 0", &|plan| plan.workers = 0),
-        ("workers 1025", &|plan| plan.workers = 1025),
+        ("--depth 0", &|plan| plan.depth = 0),
+        ("--depth 5000", &|plan| plan.depth = 5000),
+        ("--workers 0", &|plan| plan.workers = 0),
+        ("--workers 1025", &|plan| plan.workers = 1025),
         ("need 2 GiB of memory", &|plan| {
             plan.block_size = BlockSize::Fixed(1 << 20);
             plan.depth = 2048;
         }),
-        ("block size 0", &|plan| {
+        ("--block-size 0", &|plan| {
             plan.block_size = BlockSize::Fixed(0)
         }),
         ("use 1KiB", &|plan| plan.block_size = BlockSize::Fixed(1000)),
-        ("alignment 0", &|plan| plan.alignment = 0),
-        ("alignment 100", &|plan| plan.alignment = 100),
-        ("window end 2097152", &|plan| plan.window = 0..2 << 20),
-        ("window begin 5", &|plan| plan.window = 5..5),
+        ("--align 0", &|plan| plan.alignment = 0),
+        ("--align 100", &|plan| plan.alignment = 100),
+        ("--window-end 2097152", &|plan| plan.window = 0..2 << 20),
+        ("--window-begin 5", &|plan| plan.window = 5..5),
         ("contains no block", &|plan| plan.window = 1..4097),
-        ("arrival rate 0", &|plan| plan.arrival_rate = Some(0.0)),
-        ("fraction of reads 1.5", &|plan| {
+        ("--rate 0", &|plan| plan.arrival_rate = Some(0.0)),
+        ("--reads 1.5", &|plan| {
             plan.operation = IoOperation::Mixed { reads: 1.5 }
         }),
     ];

@@ -1,8 +1,9 @@
 //! Checks that a plan fits its target.
 
 use super::plan::{AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan};
-use super::plan_error::{BufferDemand, PlanError, PlanField, PlanProblem};
+use super::plan_error::{PlanError, buffer_bytes, describe_buffers};
 use crate::drive::{Target, TargetKind};
+use crate::units::{format_block_size, format_exact_size};
 
 /// Upper bound of the queue depth that any drive supports.
 const MAX_DEPTH: u32 = 4096;
@@ -11,30 +12,42 @@ const MAX_WORKERS: u32 = 1024;
 /// Upper bound of the size of all buffers.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
-/// Returns an error unless the condition holds.
-fn ensure(
-    holds: bool,
-    field: PlanField,
-    problem: impl FnOnce() -> PlanProblem,
-) -> Result<(), PlanError> {
-    match holds {
-        true => Ok(()),
-        false => Err(PlanError {
-            field,
-            problem: problem(),
-        }),
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Result<(), PlanError> {
+    if holds {
+        return Ok(());
     }
+    Err(PlanError::new(problem()))
 }
 
-fn ensure_range(field: PlanField, value: f64, min: f64, max: f64) -> Result<(), PlanError> {
-    ensure((min..=max).contains(&value), field, || {
-        PlanProblem::OutOfRange { value, min, max }
+fn ensure_range(field: &str, value: f64, min: f64, max: f64) -> Result<(), PlanError> {
+    ensure((min..=max).contains(&value), || {
+        format!("{field} {value} must be from {min} to {max}")
     })
 }
 
-fn ensure_positive(field: PlanField, value: f64) -> Result<(), PlanError> {
-    ensure(value > 0.0 && value.is_finite(), field, || {
-        PlanProblem::NotPositive { value }
+fn ensure_positive(field: &str, value: f64) -> Result<(), PlanError> {
+    ensure(value > 0.0 && value.is_finite(), || {
+        format!("{field} {value} must be above 0")
+    })
+}
+
+/// Checks that a size or an alignment is one of whole logical blocks.
+fn ensure_aligned(field: &str, value: u64, target: &Target) -> Result<(), PlanError> {
+    let block = u64::from(target.logical_block_bytes);
+    if value.is_multiple_of(block) {
+        return Ok(());
+    }
+    // The last multiple below 2^64 where there is no next one.
+    let next = value.checked_next_multiple_of(block);
+    let nearest = next.unwrap_or(u64::MAX / block * block);
+    Err(PlanError {
+        problem: format!(
+            "{field} {} is not a multiple of the logical block size of {}, {block} bytes: use {}",
+            format_exact_size(value),
+            target.name,
+            format_exact_size(nearest)
+        ),
+        advice: "use a multiple of the block size, or the page cache (--cache keep)",
     })
 }
 
@@ -54,31 +67,29 @@ impl Plan {
 
     fn validate_load(&self) -> Result<(), PlanError> {
         let (depth, workers) = (f64::from(self.depth), f64::from(self.workers));
-        ensure_range(PlanField::Depth, depth, 1.0, f64::from(MAX_DEPTH))?;
-        ensure_range(PlanField::Workers, workers, 1.0, f64::from(MAX_WORKERS))?;
-        let demand = BufferDemand::of(self);
-        ensure(
-            demand.total_bytes <= MAX_BUFFER_BYTES,
-            PlanField::Depth,
-            || PlanProblem::TooMuchMemory {
-                demand,
-                limit: MAX_BUFFER_BYTES,
-            },
-        )
+        ensure_range("--depth", depth, 1.0, f64::from(MAX_DEPTH))?;
+        ensure_range("--workers", workers, 1.0, f64::from(MAX_WORKERS))?;
+        ensure(buffer_bytes(self) <= MAX_BUFFER_BYTES, || {
+            format!(
+                "{} of memory, more than {}: use a smaller value for one of them",
+                describe_buffers(self),
+                format_block_size(MAX_BUFFER_BYTES as f64)
+            )
+        })
     }
 
     fn validate_fractions(&self) -> Result<(), PlanError> {
         if let IoOperation::Mixed { reads } = self.operation {
-            ensure_range(PlanField::ReadFraction, reads, 0.0, 1.0)?;
+            ensure_range("--reads", reads, 0.0, 1.0)?;
         }
         if let AccessPattern::Zipf { theta } = self.pattern {
-            ensure_positive(PlanField::ZipfTheta, theta)?;
+            ensure_positive("--zipf", theta)?;
         }
         if let Some(rate) = self.arrival_rate {
-            ensure_positive(PlanField::ArrivalRate, rate)?;
+            ensure_positive("--rate", rate)?;
         }
         if let DataKind::Compressible(percent) = self.data_kind {
-            ensure_range(PlanField::DataKind, f64::from(percent), 0.0, 100.0)?;
+            ensure_range("--data", f64::from(percent), 0.0, 100.0)?;
         }
         Ok(())
     }
@@ -87,15 +98,13 @@ impl Plan {
         let AccessPattern::Zones { zones, requests } = self.pattern else {
             return Ok(());
         };
-        ensure(zones > 0 && requests > 0, PlanField::Zones, || {
-            PlanProblem::EmptyZones { zones, requests }
+        ensure(zones > 0 && requests > 0, || {
+            format!("{zones} zones with {requests} requests: both must be at least 1")
         })?;
         let workers = self.workers;
-        ensure(
-            self.limits.duration.is_none() || workers == 1,
-            PlanField::Workers,
-            || PlanProblem::TimedZonesNeedOneWorker { workers },
-        )
+        ensure(self.limits.duration.is_none() || workers == 1, || {
+            format!("zones with a time limit need --workers 1, not {workers}")
+        })
     }
 
     /// Whether the medium's block size restricts addresses and sizes. It does not through the page
@@ -106,77 +115,57 @@ impl Plan {
 
     fn validate_blocks(&self, target: &Target) -> Result<(), PlanError> {
         let (smallest, largest) = (self.block_size.min_bytes(), self.block_size.max_bytes());
-        ensure_positive(PlanField::BlockSize, f64::from(smallest))?;
-        ensure(smallest <= largest, PlanField::BlockSize, || {
-            PlanProblem::ReversedRange {
-                from: smallest,
-                to: largest,
-            }
+        ensure_positive("--block-size", f64::from(smallest))?;
+        ensure(smallest <= largest, || {
+            format!("--block-size {smallest}-{largest} must begin with the smaller size")
         })?;
-        ensure_positive(PlanField::Alignment, self.alignment as f64)?;
+        ensure_positive("--align", self.alignment as f64)?;
         if let BlockSize::Range(from, to) = self.block_size {
             let alignment = self.alignment;
             let largest_aligned = u64::from(to) / alignment * alignment;
-            ensure(
-                largest_aligned >= u64::from(from),
-                PlanField::BlockSize,
-                || PlanProblem::NoAlignedSize {
-                    from,
-                    to,
-                    alignment,
-                },
-            )?;
+            ensure(largest_aligned >= u64::from(from), || {
+                format!(
+                    "--block-size {from}-{to} contains no multiple of --align {alignment}: use a smaller one"
+                )
+            })?;
         }
         if !self.requires_block_alignment(target) {
             return Ok(());
         }
-        ensure(target.supports_direct_io, PlanField::CacheMode, || {
-            PlanProblem::DirectIoUnsupported {
-                target: target.name.clone(),
-                file_system: target.file_system.as_ref().map(ToString::to_string),
-            }
-        })?;
-        for (field, value) in [
-            (PlanField::BlockSize, u64::from(smallest)),
-            (PlanField::Alignment, self.alignment),
-        ] {
-            let block = target.logical_block_bytes;
-            ensure(value.is_multiple_of(u64::from(block)), field, || {
-                PlanProblem::NotBlockMultiple {
-                    value,
-                    block,
-                    target: target.name.clone(),
-                }
-            })?;
+        if !target.supports_direct_io {
+            let file_system = target.file_system.as_deref().unwrap_or("this target");
+            return Err(PlanError {
+                problem: format!("{} ({file_system}) does not support O_DIRECT", target.name),
+                advice: "use --cache drop or --cache keep",
+            });
         }
-        Ok(())
+        ensure_aligned("--block-size", u64::from(smallest), target)?;
+        ensure_aligned("--align", self.alignment, target)
     }
 
     fn validate_window(&self, target: &Target) -> Result<(), PlanError> {
         let (begin, end) = (self.window.start, self.window.end);
-        ensure(end <= target.size_bytes, PlanField::WindowEnd, || {
-            PlanProblem::BeyondTarget {
-                end,
-                target: target.name.clone(),
-                size: target.size_bytes,
-            }
+        ensure(end <= target.size_bytes, || {
+            format!(
+                "--window-end {end} is beyond the end of {} at {}",
+                target.name, target.size_bytes
+            )
         })?;
-        ensure(begin < end, PlanField::WindowBegin, || {
-            PlanProblem::EmptyWindow { begin, end }
+        ensure(begin < end, || {
+            format!("--window-begin {begin} must be before --window-end {end}")
         })?;
-        let block = self.block_size.max_bytes();
+        let block = u64::from(self.block_size.max_bytes());
         let first_end = begin
             .checked_next_multiple_of(self.alignment)
-            .and_then(|first| first.checked_add(u64::from(block)));
-        ensure(
-            first_end.is_some_and(|first_end| first_end <= end),
-            PlanField::BlockSize,
-            || PlanProblem::WindowTooSmall {
-                begin,
-                length: end - begin,
-                block,
-            },
-        )
+            .and_then(|first| first.checked_add(block));
+        ensure(first_end.is_some_and(|first_end| first_end <= end), || {
+            format!(
+                "the window of {} from byte {begin} on contains no block of --block-size {}: use a \
+                 smaller block or a larger window",
+                format_exact_size(end - begin),
+                format_exact_size(block)
+            )
+        })
     }
 
     fn validate_addresses(&self, target: &Target) -> Result<(), PlanError> {
@@ -185,9 +174,10 @@ impl Plan {
         };
         let (begin, end) = (self.window.start, self.window.end);
         let bytes = self.block_size.max_bytes();
-        let block = match self.requires_block_alignment(target) {
-            true => u64::from(target.logical_block_bytes),
-            false => 1,
+        let block = if self.requires_block_alignment(target) {
+            u64::from(target.logical_block_bytes)
+        } else {
+            1
         };
         let fits = |address: u64| {
             let request_end = address.checked_add(u64::from(bytes));
@@ -195,18 +185,13 @@ impl Plan {
                 && request_end.is_some_and(|request_end| request_end <= end)
                 && address.is_multiple_of(block)
         };
-        match list.iter().find(|address| !fits(**address)) {
-            None => Ok(()),
-            Some(address) => Err(PlanError {
-                field: PlanField::Addresses,
-                problem: PlanProblem::MisplacedAddress {
-                    address: *address,
-                    bytes,
-                    begin,
-                    end,
-                    block,
-                },
-            }),
-        }
+        list.iter().try_for_each(|address| {
+            ensure(fits(*address), || {
+                format!(
+                    "a request of {bytes} bytes at byte {address} is outside of the window from {begin} \
+                     to {end}, or not on a boundary of {block} bytes"
+                )
+            })
+        })
     }
 }

@@ -133,7 +133,6 @@ impl<'a> WorkerPool<'a> {
                 let _ = sender.send(WorkerMessage::Ready);
                 context.origin = gate.wait()?;
                 context.gate = write_gate.map(|gate| WorkerGate::new(gate, context.origin));
-                context.recorder.start(context.origin);
                 Some(WorkerMessage::Finished(run_worker(work.as_mut(), context)))
             }));
             let message = result.unwrap_or_else(|_| {
@@ -224,12 +223,18 @@ impl<'a> WorkerPool<'a> {
                 break;
             }
             if observed.elapsed() >= SNAPSHOT_INTERVAL {
-                observe(progress.take_snapshot(running_ns(origin), &self.published_stats));
+                observe(progress.take_snapshot(
+                    saturating_nanoseconds(origin.elapsed()),
+                    &self.published_stats,
+                ));
                 // After the snapshot: one that takes long must not be followed by the next at once.
                 observed = Instant::now();
             }
         }
-        observe(progress.take_snapshot(running_ns(origin), &self.published_stats));
+        observe(progress.take_snapshot(
+            saturating_nanoseconds(origin.elapsed()),
+            &self.published_stats,
+        ));
         // The workers may have seen the cancellation first.
         if self.cancel_when_write_permit_closed(cancellation) {
             self.cancelled_at.get_or_insert_with(Instant::now);
@@ -272,8 +277,6 @@ impl<'a> WorkerPool<'a> {
             elapsed: Duration::ZERO,
             stats: IoStats::default(),
             request_log: Vec::new(),
-            pauses: Vec::new(),
-            possible_pause_time: Duration::ZERO,
             cpu_time: CpuTime::default(),
             run_delay: None,
             finish_times: None,
@@ -297,32 +300,8 @@ impl<'a> WorkerPool<'a> {
             completion_recorder::add_shared_stats(&mut outcome.stats, slot);
         }
         outcome.elapsed = measured_time(self.plan, last_end_ns, &outcome.end_reason);
-        let first = origin + self.plan.ramp_time;
-        let paused = pauses::pause_time_between(first, first + outcome.elapsed);
-        outcome.pauses = pauses_since(origin);
-        outcome.elapsed = outcome.elapsed.saturating_sub(paused.certain);
-        outcome.possible_pause_time = paused.possible;
         outcome
     }
-}
-
-/// Pauses of this process, in nanoseconds since the origin.
-fn pauses_since(origin: Instant) -> Vec<std::ops::Range<u64>> {
-    let at = |moment: Instant| saturating_nanoseconds(moment.saturating_duration_since(origin));
-    pauses::pauses_since(origin)
-        .iter()
-        .map(|pause| {
-            let end = at(pause.end);
-            end.saturating_sub(saturating_nanoseconds(pause.minimum_length))..end
-        })
-        .collect()
-}
-
-/// Nanoseconds since the origin, excluding pauses of this process.
-fn running_ns(origin: Instant) -> u64 {
-    let now = Instant::now();
-    let paused = pauses::pause_time_between(origin, now).certain;
-    saturating_nanoseconds(now.duration_since(origin).saturating_sub(paused))
 }
 
 /// Message of a worker: one before the start, one after its end.

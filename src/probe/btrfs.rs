@@ -8,37 +8,27 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use rustix::ioctl::{Opcode, opcode};
+use serde::{Deserialize, Serialize};
+
+use crate::files::safe_text::SafeText;
 
 /// `BTRFS_IOCTL_MAGIC`.
 const MAGIC: u8 = 0x94;
 
-/// `struct btrfs_ioctl_scrub_args`, 1024 bytes.
-type ScrubArguments = [u64; 128];
-/// `struct btrfs_ioctl_dev_info_args`, 4096 bytes.
-type DeviceInfo = [u64; 512];
-/// `struct btrfs_ioctl_fs_info_args`, 1024 bytes.
-type FileSystemInfo = [u64; 128];
-/// `struct btrfs_ioctl_balance_args`, 1024 bytes.
-type BalanceArguments = [u64; 128];
-/// `struct btrfs_ioctl_get_subvol_rootref_args`, 4096 bytes.
-type SubvolumesBelow = [u64; 512];
-/// `struct btrfs_ioctl_get_dev_stats`, 1032 bytes.
-type DeviceStatistics = [u64; 129];
-
 /// `BTRFS_IOC_SPACE_INFO`, of which the size is that of the header.
 const SPACE_INFO: Opcode = opcode::read_write::<[u64; 2]>(MAGIC, 20);
-/// `BTRFS_IOC_SCRUB_PROGRESS`.
-const SCRUB_PROGRESS: Opcode = opcode::read_write::<ScrubArguments>(MAGIC, 29);
+/// `BTRFS_IOC_SCRUB_PROGRESS`, `struct btrfs_ioctl_scrub_args`.
+const SCRUB_PROGRESS: Opcode = opcode::read_write::<[u64; 128]>(MAGIC, 29);
 /// `BTRFS_IOC_DEV_INFO`.
-const DEV_INFO: Opcode = opcode::read_write::<DeviceInfo>(MAGIC, 30);
+const DEV_INFO: Opcode = opcode::read_write::<[u64; 512]>(MAGIC, 30);
 /// `BTRFS_IOC_FS_INFO`.
-const FS_INFO: Opcode = opcode::read::<FileSystemInfo>(MAGIC, 31);
+const FS_INFO: Opcode = opcode::read::<[u64; 128]>(MAGIC, 31);
 /// `BTRFS_IOC_BALANCE_PROGRESS`.
-const BALANCE_PROGRESS: Opcode = opcode::read::<BalanceArguments>(MAGIC, 34);
+const BALANCE_PROGRESS: Opcode = opcode::read::<[u64; 128]>(MAGIC, 34);
 /// `BTRFS_IOC_GET_DEV_STATS`.
-const GET_DEV_STATS: Opcode = opcode::read_write::<DeviceStatistics>(MAGIC, 52);
+const GET_DEV_STATS: Opcode = opcode::read_write::<[u64; 129]>(MAGIC, 52);
 /// `BTRFS_IOC_GET_SUBVOL_ROOTREF`.
-const GET_SUBVOL_ROOTREF: Opcode = opcode::read_write::<SubvolumesBelow>(MAGIC, 61);
+const GET_SUBVOL_ROOTREF: Opcode = opcode::read_write::<[u64; 512]>(MAGIC, 61);
 
 /// Number of error counters of a device (`BTRFS_DEV_STAT_VALUES_MAX`).
 const ERROR_COUNTERS: u64 = 5;
@@ -62,9 +52,11 @@ pub struct BtrfsDevice {
     pub used_bytes: u64,
 }
 
-/// Error counters of a device since they were last reset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Error counters of a device since they were last reset (`btrfs device stats`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BtrfsErrors {
+    /// Its path.
+    pub device: SafeText,
     /// Failed writes.
     pub write: u64,
     /// Failed reads.
@@ -81,29 +73,15 @@ impl BtrfsErrors {
     /// The sum of all counters.
     #[must_use]
     pub fn total(&self) -> u64 {
-        [
-            self.write,
-            self.read,
-            self.flush,
-            self.corruption,
-            self.generation,
-        ]
-        .into_iter()
-        .fold(0, u64::saturating_add)
+        let counters = [self.write, self.read, self.flush, self.corruption];
+        counters
+            .into_iter()
+            .fold(self.generation, u64::saturating_add)
     }
 }
 
-/// Progress of a balance in chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BalanceProgress {
-    /// Estimated number of chunks to relocate.
-    pub expected: u64,
-    /// Relocated chunks.
-    pub completed: u64,
-}
-
-/// Performs one of the calls of this module.
-fn query<const N: usize>(file: &File, code: Opcode, values: &mut [u64; N]) -> io::Result<()> {
+/// Performs one of the calls of this module on the structure `values`, and returns what the kernel made of it.
+fn query<const N: usize>(file: &File, code: Opcode, mut values: [u64; N]) -> io::Result<[u64; N]> {
     // SAFETY: each code of this module contains the size of its structure, which is that of the
     // array that its caller passes; the kernel reads and writes at most that much, and all bit
     // patterns are valid numbers.
@@ -111,7 +89,14 @@ fn query<const N: usize>(file: &File, code: Opcode, values: &mut [u64; N]) -> io
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(())
+    Ok(values)
+}
+
+/// A structure that begins with these numbers.
+fn structure<const N: usize>(first: &[u64]) -> [u64; N] {
+    let mut values = [0; N];
+    values[..first.len()].copy_from_slice(first);
+    values
 }
 
 /// The devices of the file system that a file or directory is in.
@@ -119,8 +104,7 @@ fn query<const N: usize>(file: &File, code: Opcode, values: &mut [u64; N]) -> io
 /// # Errors
 /// `ENOTTY` when it is no btrfs.
 pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
-    let mut info: FileSystemInfo = [0; 128];
-    query(file, FS_INFO, &mut info)?;
+    let info: [u64; 128] = query(file, FS_INFO, structure(&[]))?;
     let (max_id, count) = (info[0], info[1]);
     let mut found = Vec::new();
     for id in 0..=max_id.min(MAX_DEVICES) {
@@ -134,9 +118,7 @@ pub fn devices(file: &File) -> io::Result<Vec<BtrfsDevice>> {
 
 /// A device of the file system that a file or directory is in, by its id there.
 fn device(file: &File, id: u64) -> io::Result<BtrfsDevice> {
-    let mut device: DeviceInfo = [0; 512];
-    device[0] = id;
-    query(file, DEV_INFO, &mut device)?;
+    let device: [u64; 512] = query(file, DEV_INFO, structure(&[id]))?;
     let path = device[DEVICE_PATH_INDEX..].iter().copied();
     let path = path
         .flat_map(u64::to_ne_bytes)
@@ -154,9 +136,8 @@ fn device(file: &File, id: u64) -> io::Result<BtrfsDevice> {
 /// `ENOTTY` when it is no btrfs, and before Linux 4.18.
 pub fn has_subvolumes_below(directory: &File) -> io::Result<bool> {
     // After the least id wanted: 255 pairs of numbers, then how many of them there are, in one byte.
-    let mut found: SubvolumesBelow = [0; 512];
-    match query(directory, GET_SUBVOL_ROOTREF, &mut found) {
-        Ok(()) => Ok(found[511].to_ne_bytes()[0] > 0),
+    match query::<512>(directory, GET_SUBVOL_ROOTREF, structure(&[])) {
+        Ok(found) => Ok(found[511].to_ne_bytes()[0] > 0),
         Err(error) if error.raw_os_error() == Some(libc::EOVERFLOW) => Ok(true),
         Err(error) => Err(error),
     }
@@ -167,9 +148,8 @@ pub fn has_subvolumes_below(directory: &File) -> io::Result<bool> {
 /// # Errors
 /// `ENOTTY` when it is no btrfs.
 pub fn occupied_bytes(file: &File) -> io::Result<u64> {
-    let mut spaces = [0; 2 + 3 * SPACES];
-    spaces[0] = SPACES as u64;
-    query(file, SPACE_INFO, &mut spaces)?;
+    const N: usize = 2 + 3 * SPACES;
+    let spaces: [u64; N] = query(file, SPACE_INFO, structure(&[SPACES as u64]))?;
     let count = usize::try_from(spaces[1]).unwrap_or(0).min(SPACES);
     Ok(occupied(&spaces[2..2 + 3 * count]))
 }
@@ -194,55 +174,44 @@ fn copies(flags: u64) -> u64 {
     }
 }
 
-/// Bytes of a device that a running scrub has examined; `None` when none is running.
+/// Bytes of data and trees that the scrub of a device has verified.
 ///
 /// # Errors
-/// `EPERM` without CAP_SYS_ADMIN.
-pub fn scrubbed_bytes(file: &File, device: u64) -> io::Result<Option<u64>> {
-    let mut scrub: ScrubArguments = [0; 128];
-    scrub[0] = device;
+/// `ENOTCONN` when none runs.
+pub fn scrubbed_bytes(file: &File, device: u64) -> io::Result<u64> {
+    let scrub: [u64; 128] = query(file, SCRUB_PROGRESS, structure(&[device]))?;
     // Of the progress that begins at index 4, the third and fourth value: bytes of data and trees.
-    let bytes = query(file, SCRUB_PROGRESS, &mut scrub).map(|()| scrub[6].saturating_add(scrub[7]));
-    running(bytes)
+    Ok(scrub[6].saturating_add(scrub[7]))
 }
 
-/// Progress of a running balance; `None` when none is running.
+/// How many chunks a balance has relocated, and the estimated number of all that it relocates.
 ///
 /// # Errors
-/// `EPERM` without CAP_SYS_ADMIN.
-pub fn balance_progress(file: &File) -> io::Result<Option<BalanceProgress>> {
-    let mut balance: BalanceArguments = [0; 128];
+/// `ENOTCONN` when none runs.
+pub fn balanced_chunks(file: &File) -> io::Result<(u64, u64)> {
+    let balance: [u64; 128] = query(file, BALANCE_PROGRESS, structure(&[]))?;
     // The counters follow flags, state and three filters of 136 bytes.
-    let progress = query(file, BALANCE_PROGRESS, &mut balance).map(|()| BalanceProgress {
-        expected: balance[53],
-        completed: balance[55],
-    });
-    running(progress)
+    Ok((balance[55], balance[53]))
 }
 
-fn running<T>(found: io::Result<T>) -> io::Result<Option<T>> {
-    match found {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-/// Error counters of a device.
-///
-/// # Errors
-/// `ENODEV` when there is no such device.
-pub fn device_errors(file: &File, device: u64) -> io::Result<BtrfsErrors> {
-    let mut statistics: DeviceStatistics = [0; 129];
-    statistics[0] = device;
-    statistics[1] = ERROR_COUNTERS;
-    query(file, GET_DEV_STATS, &mut statistics)?;
-    Ok(BtrfsErrors {
-        write: statistics[3],
-        read: statistics[4],
-        flush: statistics[5],
-        corruption: statistics[6],
-        generation: statistics[7],
-    })
+/// The error counters of all devices of the file system that a directory is in; those that cannot be
+/// read are left out.
+#[must_use]
+pub fn device_errors(directory: &File) -> Vec<BtrfsErrors> {
+    let errors = |device: BtrfsDevice| {
+        let request = structure(&[device.id, ERROR_COUNTERS]);
+        let counters: [u64; 129] = query(directory, GET_DEV_STATS, request).ok()?;
+        Some(BtrfsErrors {
+            device: SafeText::from_bytes(&device.path),
+            write: counters[3],
+            read: counters[4],
+            flush: counters[5],
+            corruption: counters[6],
+            generation: counters[7],
+        })
+    };
+    let devices = devices(directory).unwrap_or_default();
+    devices.into_iter().filter_map(errors).collect()
 }
 
 #[cfg(test)]
@@ -281,15 +250,7 @@ mod tests {
     fn another_file_system_is_an_error() {
         let file = File::open("/proc/self/stat").unwrap();
         assert!(devices(&file).is_err());
-        assert!(balance_progress(&file).is_err());
+        assert!(balanced_chunks(&file).is_err());
         assert!(scrubbed_bytes(&file, 1).is_err());
-    }
-
-    #[test]
-    fn no_running_operation_is_no_error() {
-        let gone: io::Result<u64> = Err(io::Error::from_raw_os_error(libc::ENOTCONN));
-        assert_eq!(running(gone).unwrap(), None);
-        assert_eq!(running(Ok(3)).unwrap(), Some(3));
-        assert!(running::<u64>(Err(io::Error::from_raw_os_error(libc::EPERM))).is_err());
     }
 }

@@ -1,9 +1,10 @@
 //! The sample collector.
 
-use std::collections::HashSet;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
@@ -13,14 +14,15 @@ use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
 use super::process::task_scan::TaskScanner;
-use super::process::taskstats::{ExitRecordSocket, NoExitRecords, TaskstatsSocket};
+use super::process::taskstats::{ExitRecordSocket, TaskstatsSocket};
 use super::sample::{
     ControlGroupsSample, DiskCounters, ExitRecord, FollowedFile, HostSample, IoAccounting,
     ProbeNotice, SystemSample, TaskScan,
 };
+use super::system::device_health::read_command_errors;
 use super::system::kernel_log::{IoErrorSample, KernelLog, NewErrors};
 use super::system::{diskstats, host};
-use super::text::{read_file, read_word};
+use super::text::{open_relative, read_file, read_word};
 use crate::drive::BlockDevice;
 use crate::drive::identity::list_block_devices;
 use crate::probe::file_systems::{self, MountedFileSystem};
@@ -51,17 +53,20 @@ pub struct Wanted {
 #[derive(Debug)]
 pub struct SampleCollector {
     roots: SysPaths,
+    /// `/proc`, where it is mounted.
+    proc: Option<OwnedFd>,
     wanted: Wanted,
     processes: ProcessTable,
     mounts: MountWatch,
     taskstats: Option<TaskstatsSocket>,
-    exit_records: Result<ExitRecordSocket, NoExitRecords>,
+    /// The socket, or what is said where there is none.
+    exit_records: Result<ExitRecordSocket, Option<ProbeNotice>>,
     host: HostSample,
     disks: Vec<DiskCounters>,
     drives: Arc<[BlockDevice]>,
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
-    hierarchies: Arc<IoHierarchies>,
+    hierarchies: IoHierarchies,
     control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
@@ -86,9 +91,10 @@ impl SampleCollector {
         let exit_records = if is_running_kernel {
             ExitRecordSocket::open(&roots)
         } else {
-            Err(NoExitRecords::NotSupported)
+            Err(None)
         };
         Self {
+            proc: open_relative(CWD, roots.proc.as_path()).ok(),
             wanted: Wanted::default(),
             processes: ProcessTable::new(&roots, exit_records.is_ok()),
             mounts: MountWatch::new(&roots),
@@ -99,7 +105,7 @@ impl SampleCollector {
             drives: Arc::default(),
             temperatures: Arc::default(),
             file_systems: Arc::default(),
-            hierarchies: Arc::default(),
+            hierarchies: IoHierarchies::default(),
             control_groups: ControlGroupReader::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
@@ -185,9 +191,20 @@ impl SampleCollector {
         (at, charged): (Duration, Option<u64>),
         notices: &mut Vec<ProbeNotice>,
     ) -> Vec<ExitRecord> {
+        if self.host.pressure.is_none() {
+            notices.push(ProbeNotice::NoPressure);
+        }
+        let Some(proc) = &self.proc else {
+            return Vec::new();
+        };
         let waits = self.wait_source();
+        if waits == WaitSource::None {
+            notices.push(ProbeNotice::DelayAccountingOff);
+        }
         self.processes.update(&ProcessReading {
+            proc: proc.as_fd(),
             roots: &self.roots,
+            hierarchies: &self.hierarchies,
             at,
             charged,
             waits,
@@ -206,17 +223,12 @@ impl SampleCollector {
                 let notice = lost.then_some(ProbeNotice::ExitRecordsLost);
                 (self.processes.count_ended(&threads), notice)
             }
-            Err(reason) => (Vec::new(), notice_of_missing_records(*reason)),
+            Err(notice) => (Vec::new(), *notice),
         };
-        self.processes.identify(self.wanted.all_processes);
-        if waits == WaitSource::None {
-            notices.push(ProbeNotice::DelayAccountingOff);
-        }
+        let all = self.wanted.all_processes;
+        self.processes.identify(proc.as_fd(), all);
         notices.extend(self.processes.notice());
         notices.extend(notice);
-        if self.host.pressure.is_none() {
-            notices.push(ProbeNotice::NoPressure);
-        }
         ended
     }
 
@@ -237,11 +249,14 @@ impl SampleCollector {
     }
 
     fn read_io_errors(&mut self, notices: &mut Vec<ProbeNotice>) -> Option<IoErrorSample> {
-        let errors = IoErrorSample::read(&self.roots, self.kernel_log.as_mut()?);
-        if !matches!(errors.logged, NewErrors::Read(_)) {
+        let logged = self.kernel_log.as_mut()?.new_errors();
+        if !matches!(logged, NewErrors::Available(_)) {
             notices.push(ProbeNotice::NoKernelLog);
         }
-        Some(errors)
+        Some(IoErrorSample {
+            logged,
+            command_errors: read_command_errors(&self.roots),
+        })
     }
 
     /// The tasks, where blocked ones are wanted; the previous scan again while the next one is not due.
@@ -263,36 +278,31 @@ impl SampleCollector {
         }
     }
 
-    /// Whether the facts about drives have to be read again: the set of devices changed, a device
-    /// was replaced or got a medium, or the facts are too old.
+    /// Whether the facts about drives have to be read again: they are old, the set of devices changed, or a
+    /// device got a medium.
     fn facts_are_stale(&self, disks: &[DiskCounters], at: Duration) -> bool {
-        let old = self
-            .drives_read_at
-            .is_none_or(|read| at.saturating_sub(read) >= FACTS_MAX_AGE);
-        old || disks.len() != self.disks.len()
-            || disks
-                .iter()
-                .zip(&self.disks)
-                .any(|(now, before)| is_different_device(now, before))
-            || self.any_has_new_medium(disks)
-    }
-
-    /// Whether a device that had no medium was read.
-    fn any_has_new_medium(&self, disks: &[DiskCounters]) -> bool {
-        let with_medium = self.drives.iter().filter(|drive| drive.size_bytes > 0);
-        let with_medium: HashSet<&str> = with_medium.map(|drive| &*drive.name).collect();
-        disks.iter().zip(&self.disks).any(|(now, before)| {
-            now.reads.completed != before.reads.completed && !with_medium.contains(&*now.name)
-        })
+        let is_fresh = |read: Duration| at.saturating_sub(read) < FACTS_MAX_AGE;
+        let had_medium = |name: &str| {
+            let mut drives = self.drives.iter();
+            drives.any(|drive| drive.name == name && drive.size_bytes > 0)
+        };
+        let has_changed = |(now, before): (&DiskCounters, &DiskCounters)| {
+            let was_read = now.reads.completed != before.reads.completed;
+            now.device_number != before.device_number
+                || now.name != before.name
+                || (was_read && !had_medium(&now.name))
+        };
+        let mut pairs = disks.iter().zip(&self.disks);
+        !self.drives_read_at.is_some_and(is_fresh)
+            || disks.len() != self.disks.len()
+            || pairs.any(has_changed)
     }
 
     /// Reads facts that rarely change, where they may have changed.
     fn refresh_facts(&mut self, disks: &[DiskCounters], at: Duration) {
         let has_new_mounts = self.mounts.has_changed();
         if has_new_mounts || self.drives_read_at.is_none() {
-            self.hierarchies = Arc::new(IoHierarchies::find(&self.roots));
-            self.processes
-                .set_hierarchies(Arc::clone(&self.hierarchies));
+            self.hierarchies = IoHierarchies::find(&self.roots);
         }
         if !has_new_mounts && !self.facts_are_stale(disks, at) {
             return;
@@ -309,26 +319,6 @@ impl SampleCollector {
             self.file_systems = file_systems.into();
         }
     }
-}
-
-/// Nothing is said where the kernel has none, or where the notice about the I/O of other users says
-/// it: ended processes are part of their parents then.
-fn notice_of_missing_records(reason: NoExitRecords) -> Option<ProbeNotice> {
-    match reason {
-        NoExitRecords::OtherNamespace => Some(ProbeNotice::ExitRecordsOtherNamespace),
-        NoExitRecords::OtherNetworkNamespace => Some(ProbeNotice::ExitRecordsOtherNetwork),
-        NoExitRecords::NotSupported
-        | NoExitRecords::NotPermitted
-        | NoExitRecords::ProcessNotNamed => None,
-    }
-}
-
-/// Whether a line describes another device than the previous line at its index.
-fn is_different_device(now: &DiskCounters, before: &DiskCounters) -> bool {
-    now.device_number != before.device_number
-        || now.name != before.name
-        || now.reads.completed < before.reads.completed
-        || now.writes.completed < before.writes.completed
 }
 
 /// Time since boot, suspension included.

@@ -35,10 +35,7 @@ impl<'s> SampleInterval<'s> {
     /// Pairs the processes of two samples; both are sorted by process id.
     #[must_use]
     pub fn new(before: Option<&'s SystemSample>, now: &'s SystemSample) -> Self {
-        let span = before.and_then(|before| {
-            let elapsed = now.boot_time.checked_sub(before.boot_time)?;
-            Some((before.boot_time, elapsed)).filter(|_| !elapsed.is_zero())
-        });
+        let span = before.and_then(|before| Some((before.boot_time, elapsed(before, now)?)));
         let mut earlier = before.map_or(&[][..], |before| &before.processes).iter();
         let mut next = earlier.next();
         let pair = |now: &'s ProcessSample| {
@@ -46,10 +43,7 @@ impl<'s> SampleInterval<'s> {
             while next.is_some_and(|process| process.identity.pid < wanted.pid) {
                 next = earlier.next();
             }
-            let same = |process: &&ProcessSample| {
-                process.identity.pid == wanted.pid
-                    && process.identity.start_ticks == wanted.start_ticks
-            };
+            let same = |process: &&ProcessSample| process.identity.key() == wanted.key();
             ProcessPair {
                 current: now,
                 previous: next.filter(same),
@@ -66,13 +60,15 @@ impl<'s> SampleInterval<'s> {
     /// Seconds between the samples; `None` without an earlier one, or when no time passed.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
-        let elapsed = self
-            .current
-            .boot_time
-            .checked_sub(self.previous?.boot_time)?
-            .as_secs_f64();
-        (elapsed > 0.0).then_some(elapsed)
+        let elapsed = elapsed(self.previous?, self.current)?;
+        Some(elapsed.as_secs_f64())
     }
+}
+
+/// Time between two samples; `None` when none passed.
+fn elapsed(before: &SystemSample, now: &SystemSample) -> Option<Duration> {
+    let elapsed = now.boot_time.checked_sub(before.boot_time)?;
+    Some(elapsed).filter(|elapsed| !elapsed.is_zero())
 }
 
 impl<'s> ProcessPair<'s> {
@@ -104,12 +100,6 @@ impl<'s> ProcessPair<'s> {
     pub fn includes_ended_children(&self) -> bool {
         let reaped_before = self.previous.map_or(0, |before| before.reaped_faults);
         self.current.own_io.is_none() && self.current.reaped_faults != reaped_before
-    }
-
-    /// Time between the samples; `None` without an earlier one.
-    #[must_use]
-    pub fn sample_interval(&self) -> Option<Duration> {
-        self.previous_sample_age.map(|(_, elapsed)| elapsed)
     }
 
     /// Whether its counters were read again.
@@ -160,10 +150,11 @@ pub fn open_file(
 ) -> Option<&OpenFile> {
     let found = process
         .files
-        .binary_search_by_key(&descriptor, |file| file.descriptor)
-        .ok()?;
-    let file = &process.files[found];
-    (file.inode == inode).then_some(file)
+        .binary_search_by_key(&descriptor, |file| file.descriptor);
+    process
+        .files
+        .get(found.ok()?)
+        .filter(|file| file.inode == inode)
 }
 
 #[cfg(test)]

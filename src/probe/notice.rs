@@ -19,10 +19,8 @@ pub enum ProbeNotice {
     NoControlGroupIo,
     /// The kernel log cannot be read.
     NoKernelLog,
-    /// Records of ended threads go to the first user and PID namespaces only.
+    /// Records of ended threads go to the first user, PID and network namespaces only.
     ExitRecordsOtherNamespace,
-    /// Records of ended threads go to the first network namespace only.
-    ExitRecordsOtherNetwork,
     /// More threads ended than the kernel keeps records of.
     ExitRecordsLost,
 }
@@ -61,11 +59,7 @@ impl ProbeNotice {
             }
             Self::ExitRecordsOtherNamespace => {
                 "processes that ended between samples: only as part of their parents (exit records of \
-                 taskstats need the first user and PID namespaces, outside of the container)"
-            }
-            Self::ExitRecordsOtherNetwork => {
-                "processes that ended between samples: only as part of their parents (exit records of \
-                 taskstats arrive in the first network namespace only)"
+                 taskstats need the first user, PID and network namespaces, outside of the container)"
             }
             Self::ExitRecordsLost => {
                 "processes that ended between samples: some exit records were lost, more arrived than \

@@ -412,6 +412,20 @@ pub struct ProcessIo {
 }
 
 impl ProcessIo {
+    /// From the counters in the order of the fields; `None` where one is missing.
+    #[must_use]
+    pub fn from_counters(counters: [Option<u64>; 7]) -> Option<Self> {
+        Some(Self {
+            rchar: counters[0]?,
+            wchar: counters[1]?,
+            read_calls: counters[2]?,
+            write_calls: counters[3]?,
+            read_bytes: counters[4]?,
+            write_bytes: counters[5]?,
+            cancelled_write_bytes: counters[6]?,
+        })
+    }
+
     /// Each counter as computed from those of two readings; `None` when one of them is `None`.
     #[must_use]
     pub fn combine(&self, other: &Self, compute: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {

@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::io::Errno;
 
 /// Opens a file for reading, relative to a directory.
 pub fn open_relative(
@@ -20,34 +19,8 @@ pub fn open_relative(
     )
 }
 
-/// Reads a whole file from its start into `buffer`, which keeps its capacity.
-///
-/// The first read uses the whole buffer: nearly every file of procfs fits, and one of them must be
-/// read at once to be consistent.
-pub fn pread_all(descriptor: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> rustix::io::Result<()> {
-    const LEAST: usize = 4096;
-    let mut filled = 0;
-    buffer.resize(buffer.capacity().max(LEAST), 0);
-    loop {
-        match rustix::io::pread(descriptor, &mut buffer[filled..], filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(Errno::INTR) => continue,
-            Err(error) => {
-                buffer.clear();
-                return Err(error);
-            }
-        }
-        if filled == buffer.len() {
-            buffer.resize(filled * 2, 0);
-        }
-    }
-    buffer.truncate(filled);
-    Ok(())
-}
-
 /// Reads a small file whose content ends with the first read. This takes half the system calls of
-/// [`pread_all`], which matters for files that are read thousands of times per sample.
+/// reading to the end, which matters for files that are read thousands of times per sample.
 pub fn pread_once<'b>(
     descriptor: BorrowedFd<'_>,
     buffer: &'b mut [u8],
@@ -127,6 +100,36 @@ pub fn list_numbers(directory: BorrowedFd<'_>) -> Vec<u32> {
     numbers
 }
 
+/// The rest of the line that begins with `name`, without white space around it.
+#[must_use]
+pub fn field<'t>(text: &'t [u8], name: &str) -> Option<&'t [u8]> {
+    let mut lines = nonempty_lines(text);
+    let rest = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    Some(rest.trim_ascii())
+}
+
+/// A number of 32 bits at the beginning of the line that starts with `name`: an id.
+#[must_use]
+pub fn id_field(text: &[u8], name: &str) -> Option<u32> {
+    u32::try_from(parse_number(field(text, name)?)?).ok()
+}
+
+/// The numbers of lines such as `MemTotal: 12 kB` or `pgpgin 34`, in the order of `names`; `None` for
+/// a name that is missing or has no number.
+#[must_use]
+pub fn named_numbers<const N: usize>(text: &[u8], names: [&str; N]) -> [Option<u64>; N] {
+    let mut values = [None; N];
+    for line in nonempty_lines(text) {
+        let mut words = split_fields(line);
+        let name = words.next().unwrap_or_default();
+        let name = name.strip_suffix(b":").unwrap_or(name);
+        if let Some(at) = names.iter().position(|known| known.as_bytes() == name) {
+            values[at] = words.next().and_then(parse_number);
+        }
+    }
+    values
+}
+
 /// The fields of a line, separated by spaces or tabs.
 pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))
@@ -151,18 +154,5 @@ mod tests {
         assert_eq!(parse_number(b""), None);
         assert_eq!(parse_number(b"-1"), None);
         assert_eq!(parse_number(b"12a"), None);
-    }
-
-    #[test]
-    fn pread_all_reads_file_longer_than_buffer() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let content: Vec<u8> = (0..20_000_u32).map(|index| (index % 251) as u8).collect();
-        std::fs::write(file.path(), &content).unwrap();
-        let opened = std::fs::File::open(file.path()).unwrap();
-        let mut buffer = Vec::new();
-        pread_all(opened.as_fd(), &mut buffer).unwrap();
-        assert_eq!(buffer, content);
-        pread_all(opened.as_fd(), &mut buffer).unwrap();
-        assert_eq!(buffer, content);
     }
 }

@@ -13,13 +13,13 @@ use flate2::Crc;
 
 /// Samples of a member at most.
 pub(super) const MAX_SAMPLES: usize = 60;
-/// Version of the extra field.
-pub(super) const VERSION: u8 = 1;
 /// Size of a header in bytes.
 pub(super) const HEADER_BYTES: usize = FIELD_OFFSET + FIELD_BYTES;
 /// What ends a member: an empty last block, the CRC-32 and the length of the content.
 pub(super) const TRAILER_BYTES: usize = 10;
 
+/// Version of the extra field.
+const VERSION: u8 = 1;
 /// Begin of a header: gzip, deflate, with an extra field.
 const MAGIC: [u8; 4] = [0x1f, 0x8b, 8, 4];
 /// Identifies the subfield of the extra field.
@@ -54,17 +54,6 @@ pub(super) struct MemberIndex {
     pub(super) member_bytes: u32,
 }
 
-/// What stands at the begin of a member.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Header {
-    /// A complete member.
-    Indexed(MemberIndex),
-    /// A member that was not completed, or whose index is damaged.
-    NotIndexed,
-    /// A member of another version of the format.
-    OtherVersion(u8),
-}
-
 impl MemberIndex {
     /// Encodes the header.
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -87,42 +76,45 @@ impl MemberIndex {
         header.extend(sum.to_le_bytes());
         header
     }
+
+    /// Decodes the header of a complete member; `None` where there is none, it is damaged or of another
+    /// version.
+    pub(super) fn decode(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let (fixed, field) = header.split_at(FIELD_OFFSET);
+        let (content, sum) = field.split_at(CHECKSUM_OFFSET);
+        let is_valid = number(sum) == u64::from(checksum(content));
+        let samples = number(&content[2..4]) as usize;
+        let member_bytes = number(&content[4..8]) as u32;
+        let is_complete = member_bytes as usize >= HEADER_BYTES + TRAILER_BYTES;
+        if !begins_member(fixed)
+            || content[0] != VERSION
+            || !is_valid
+            || !is_complete
+            || samples > MAX_SAMPLES
+        {
+            return None;
+        }
+        let marks = content[MARKS_OFFSET..].chunks_exact(MARK_BYTES);
+        let mark = |bytes: &[u8]| SampleMark {
+            time_ms: number(&bytes[..8]),
+            bytes_per_s: Some(number(&bytes[8..])).filter(|rate| *rate != UNKNOWN_RATE),
+        };
+        Some(Self {
+            marks: marks.take(samples).map(mark).collect(),
+            has_requests: content[1] != 0,
+            member_bytes,
+        })
+    }
 }
 
-/// Decodes a header; `None` if no member of a recording begins here.
-pub(super) fn decode(header: &[u8; HEADER_BYTES]) -> Option<Header> {
-    let (fixed, field) = header.split_at(FIELD_OFFSET);
-    if fixed[..4] != MAGIC || fixed[12..14] != SUBFIELD {
-        return None;
-    }
-    let (content, sum) = field.split_at(CHECKSUM_OFFSET);
-    let is_valid = long(sum) == u64::from(checksum(content));
-    let has_this_size = long(&fixed[14..]) == FIELD_BYTES as u64;
-    if field[0] != VERSION && (is_valid || !has_this_size) {
-        return Some(Header::OtherVersion(field[0]));
-    }
-    let samples = usize::from(u16::from_le_bytes([content[2], content[3]]));
-    let member_bytes = long(&content[4..8]) as u32;
-    let is_complete = member_bytes as usize >= HEADER_BYTES + TRAILER_BYTES;
-    if !is_valid || !is_complete || samples > MAX_SAMPLES {
-        return Some(Header::NotIndexed);
-    }
-    let marks = content[MARKS_OFFSET..].chunks_exact(MARK_BYTES);
-    let mark = |bytes: &[u8]| SampleMark {
-        time_ms: long(&bytes[..8]),
-        bytes_per_s: Some(long(&bytes[8..])).filter(|rate| *rate != UNKNOWN_RATE),
-    };
-    Some(Header::Indexed(MemberIndex {
-        marks: marks.take(samples).map(mark).collect(),
-        has_requests: content[1] != 0,
-        member_bytes,
-    }))
+/// Whether these bytes, those before the field, are the begin of a header.
+fn begins_member(fixed: &[u8]) -> bool {
+    fixed[..4] == MAGIC && fixed[12..14] == SUBFIELD
 }
 
 /// The first place where a header may begin.
 pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
-    let is_header = |window: &[u8]| window[..4] == MAGIC && window[12..14] == SUBFIELD;
-    bytes.windows(FIELD_OFFSET).position(is_header)
+    bytes.windows(FIELD_OFFSET).position(begins_member)
 }
 
 /// What ends a member with this content. The compressed data before it end at a byte boundary.
@@ -140,35 +132,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 /// A little-endian number of up to 8 bytes.
-fn long(bytes: &[u8]) -> u64 {
+fn number(bytes: &[u8]) -> u64 {
     let digits = bytes.iter().rev();
     digits.fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn header_is_read_back_and_a_flipped_bit_of_its_field_is_noticed() {
-        let index = MemberIndex {
-            marks: (0..60)
-                .map(|number| SampleMark {
-                    time_ms: 1_700_000_000_000 + number,
-                    bytes_per_s: (number % 3 > 0).then_some(number),
-                })
-                .collect(),
-            has_requests: true,
-            member_bytes: 4711,
-        };
-        let header: [u8; HEADER_BYTES] = index.encode().try_into().unwrap();
-        assert_eq!(decode(&header), Some(Header::Indexed(index)));
-        assert_eq!(find_header(&[&[0x1f; 7], &header[..]].concat()), Some(7));
-        for bit in FIELD_OFFSET * 8..HEADER_BYTES * 8 {
-            let mut flipped = header;
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            let is_indexed = matches!(decode(&flipped), Some(Header::Indexed(_)) | None);
-            assert!(!is_indexed, "bit {bit}");
-        }
-    }
 }

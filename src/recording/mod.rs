@@ -7,27 +7,31 @@
 //! is killed, everything before can be read. Where single requests are recorded, their lines, those of
 //! `trace --json`, stand before that of the sample after them.
 //!
-//! A ring (`ring.rs`) is a directory of such files of which the oldest is deleted.
+//! A ring (`ring.rs`) is a directory of such files of which the oldest is deleted. A flight recorder
+//! (`flight_recorder.rs`) watches conditions, and collects what a ring keeps around a trigger.
 
-mod cursor;
+mod error;
+mod flight_recorder;
+mod line;
 mod member;
 mod reader;
 mod recorded_file;
 mod ring;
 mod stream;
 mod sync_thread;
+mod times;
 mod trigger;
-mod view_time;
 mod writer;
 
-pub use self::cursor::RecordingCursor;
+pub use self::error::{RecordingDamage, RecordingReadError, RecordingWriteError};
+pub use self::flight_recorder::{FlightRecorder, TRIGGER_SAMPLE_INTERVAL};
 pub use self::member::SampleMark;
 pub use self::reader::Recording;
-pub use self::recorded_file::{RecordingDamage, RecordingReadError};
 pub use self::ring::RingRecorder;
+pub use self::stream::AppendResult;
+pub use self::times::{RecordingTimes, ViewTimeError};
 pub use self::trigger::{
     AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, LONGEST_AFTER_TRIGGER, Observation,
     RecordedDiagnosis, TriggerMark, TriggerRecord,
 };
-pub use self::view_time::{RecordingTimes, ViewTimeError};
-pub use self::writer::{AppendResult, FileRecorder, Recorder, RecordingWriteError};
+pub use self::writer::{FileRecorder, Recorder};

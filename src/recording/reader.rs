@@ -1,55 +1,45 @@
-//! A recording that is read: its samples, requests and triggers.
+//! A recording that is read: its samples, requests and triggers, and a position in it.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use super::error::{RecordingDamage, RecordingReadError};
+use super::line::is_request;
 use super::member::SampleMark;
-use super::recorded_file::{MemberContent, RecordedFile, RecordingDamage, RecordingReadError};
-use super::ring::RingFileName;
-use super::stream::is_request;
+use super::recorded_file::{FoundMembers, Member, MemberContent, members_of, open_members};
+use super::ring::ring_files;
+use super::times::RecordingTimes;
 use super::trigger::{TriggerMark, TriggerRecord};
+use crate::files::error::FileError;
 use crate::files::file_id::FileId;
 use crate::files::json;
-use crate::snapshot::Snapshot;
-
-/// What is wrong with a request.
-const NOT_AN_OBJECT: &str = "a line is not a JSON object";
+use crate::snapshot::history::MAX_SAMPLES;
+use crate::snapshot::{SampleHistory, Snapshot};
+use crate::units::whole_milliseconds;
 
 /// A recording: a file, or the files of a ring.
 #[derive(Debug)]
 pub struct Recording {
-    /// The files of samples in their order.
-    files: Vec<RecordedFile>,
-    /// Their members.
-    members: Vec<MemberPlace>,
-    sample_count: usize,
+    /// The members of the files of samples in their order, each with the number of the samples before it.
+    members: Vec<(usize, Member)>,
+    /// Of all samples, in their order.
+    marks: Vec<SampleMark>,
     /// In order of time.
-    triggers: Vec<RecordedTrigger>,
-    /// A file of the ring that is none of a recording.
-    damaged_file: Option<RecordingDamage>,
+    triggers: Vec<(TriggerMark, Member)>,
+    /// The first that was found when it was opened.
+    damage: Option<RecordingDamage>,
     /// The member that was read last.
     last_read: Option<(usize, MemberContent)>,
-}
-
-/// A member of a file of samples.
-#[derive(Debug)]
-struct MemberPlace {
-    file: usize,
-    member: usize,
-    /// Number of the samples before it.
-    first_sample: usize,
-}
-
-#[derive(Debug)]
-struct RecordedTrigger {
-    mark: TriggerMark,
-    file: RecordedFile,
+    /// The current view.
+    position: usize,
 }
 
 impl Recording {
-    /// Opens a file, or a directory that is a ring.
+    /// Opens a file, or a directory that is a ring, at its first view.
     ///
     /// # Errors
     /// If it cannot be read or is no recording. Damage is no error.
@@ -57,7 +47,7 @@ impl Recording {
         if path.is_dir() {
             return Self::open_ring(path);
         }
-        Ok(Self::new(vec![RecordedFile::open(path)?], Vec::new()))
+        Ok(Self::new(open_members(path)?, Vec::new()))
     }
 
     /// A recording in a file that is open; messages call it `path`.
@@ -65,161 +55,186 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`].
     pub fn from_file(path: &Path, file: File) -> Result<Self, RecordingReadError> {
-        let about = file.metadata().map_err(|source| RecordingReadError::Io {
-            tried: "examine",
-            path: path.to_owned(),
-            source,
-        })?;
-        let id = FileId::of_metadata(&about);
-        Ok(Self::new(
-            vec![RecordedFile::of_file(path, file, id)?],
-            Vec::new(),
-        ))
+        let about = file.metadata();
+        let about = about.map_err(|error| FileError::io("examine", path, error))?;
+        let members = members_of(path, file, FileId::of_metadata(&about))?;
+        Ok(Self::new(members, Vec::new()))
     }
 
     fn open_ring(path: &Path) -> Result<Self, RecordingReadError> {
-        let (mut samples, mut triggers, mut damaged_file) = (Vec::new(), Vec::new(), None);
-        for (name, path) in ring_files(path)? {
-            let file = match RecordedFile::open(&path) {
+        let (mut samples, mut triggers, mut damage) = (Vec::new(), Vec::new(), None);
+        for file in ring_files(path)?.0 {
+            let (members, damaged) = match open_members(&path.join(file.name())) {
                 // The recorder has deleted it meanwhile.
                 Err(RecordingReadError::Input(error)) if error.is_not_found() => continue,
                 // After a power cut a file may hold nothing but zeros.
-                Err(RecordingReadError::NotARecording { reason, .. }) => {
-                    damaged_file = Some(RecordingDamage::of_file(path, reason));
-                    continue;
+                Err(RecordingReadError::NotARecording(path, reason)) => {
+                    (Vec::new(), Some(RecordingDamage::of_file(path, reason)))
                 }
-                file => file?,
+                found => found?,
             };
-            // A file may have been made and not written yet.
-            if file.members.is_empty() {
-                continue;
-            }
-            if name.is_trigger {
-                triggers.push(file);
+            damage = damage.or(damaged);
+            if file.is_trigger {
+                triggers.extend(members.into_iter().next());
             } else {
-                samples.push(file);
+                samples.extend(members);
             }
         }
         if samples.is_empty() && triggers.is_empty() {
-            return Err(RecordingReadError::NotARecording {
-                path: path.to_owned(),
-                reason: "it is a directory without a file of a ring".to_owned(),
-            });
+            let reason = "it is a directory without a file of a ring";
+            return Err(RecordingReadError::NotARecording(path.to_owned(), reason));
         }
-        Ok(Self {
-            damaged_file,
-            ..Self::new(samples, triggers)
-        })
+        Ok(Self::new((samples, damage), triggers))
     }
 
-    fn new(files: Vec<RecordedFile>, triggers: Vec<RecordedFile>) -> Self {
-        let mut members = Vec::new();
-        let mut sample_count = 0;
-        for (file, recorded) in files.iter().enumerate() {
-            for (member, found) in recorded.members.iter().enumerate() {
-                members.push(MemberPlace {
-                    file,
-                    member,
-                    first_sample: sample_count,
-                });
-                sample_count += found.marks.len();
-            }
+    fn new((samples, damage): FoundMembers, triggers: Vec<Member>) -> Self {
+        let (mut members, mut marks) = (Vec::new(), Vec::new());
+        for member in samples {
+            let before = marks.len();
+            marks.extend(&member.marks);
+            members.push((before, member));
         }
         let mut recording = Self {
-            files,
             members,
-            sample_count,
+            marks,
             triggers: Vec::new(),
-            damaged_file: None,
+            damage,
             last_read: None,
+            position: 0,
         };
-        recording.triggers = recording.place_triggers(triggers);
+        let mark = |member: &Member| {
+            let time_ms = member.marks.first()?.time_ms;
+            let view = recording.view_at(time_ms);
+            Some(TriggerMark { view, time_ms })
+        };
+        let marked = triggers.into_iter().filter_map(|it| Some((mark(&it)?, it)));
+        let mut marked: Vec<_> = marked.collect();
+        marked.sort_by_key(|(mark, _)| mark.time_ms);
+        recording.triggers = marked;
         recording
     }
 
-    /// The triggers with the samples at which they are shown.
-    fn place_triggers(&self, files: Vec<RecordedFile>) -> Vec<RecordedTrigger> {
-        // The latest time up to each sample: where the clock was set back, the first later one counts.
-        let mut latest: Vec<u64> = self.view_marks().map(|mark| mark.time_ms).collect();
-        for sample in 1..latest.len() {
-            latest[sample] = latest[sample].max(latest[sample - 1]);
-        }
-        let mut triggers: Vec<RecordedTrigger> = files
-            .into_iter()
-            .filter_map(|file| {
-                let time_ms = file.members.first()?.marks.first()?.time_ms;
-                let later = latest.partition_point(|time| *time <= time_ms);
-                let view = later.saturating_sub(1);
-                let mark = TriggerMark { view, time_ms };
-                Some(RecordedTrigger { mark, file })
-            })
-            .collect();
-        triggers.sort_by_key(|trigger| trigger.mark.time_ms);
-        triggers
+    fn all_members(&self) -> impl Iterator<Item = &Member> {
+        let of_triggers = self.triggers.iter().map(|(_, member)| member);
+        self.members
+            .iter()
+            .map(|(_, member)| member)
+            .chain(of_triggers)
     }
 
-    fn all_files(&self) -> impl Iterator<Item = &RecordedFile> {
-        let of_triggers = self.triggers.iter().map(|trigger| &trigger.file);
-        self.files.iter().chain(of_triggers)
-    }
-
-    /// The identity of its files.
+    /// The identity of its files; one may occur several times.
     #[must_use]
     pub fn file_ids(&self) -> Vec<FileId> {
-        self.all_files().map(|file| file.id).collect()
+        self.all_members().map(|member| member.file.id).collect()
     }
 
     /// Number of samples.
     #[must_use]
     pub fn view_count(&self) -> usize {
-        self.sample_count
+        self.marks.len()
     }
 
-    /// Whether there are no samples.
+    /// Whether it contains single requests.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sample_count == 0
+    pub fn has_requests(&self) -> bool {
+        self.all_members().any(|member| member.has_requests)
     }
 
     /// The first damage that was found when it was opened: what is wrong within a member is found when
     /// that is read.
     #[must_use]
     pub fn damage(&self) -> Option<&RecordingDamage> {
-        let within = self.all_files().find_map(|file| file.damage.as_ref());
-        within.or(self.damaged_file.as_ref())
+        self.damage.as_ref()
     }
 
     /// Whether the recorder has ended it; otherwise it was killed, or is still recording.
     #[must_use]
     pub fn ended_cleanly(&self) -> bool {
-        self.files.last().is_some_and(RecordedFile::is_complete)
+        self.members
+            .last()
+            .is_some_and(|(_, last)| last.is_complete())
     }
 
-    /// What is known of a sample without decompressing it.
+    /// What is known of the samples without decompressing them, in their order.
     #[must_use]
-    pub fn view_mark(&self, view: usize) -> Option<SampleMark> {
-        let (place, number) = self.place_of(view)?;
-        let member = &self.files[place.file].members[place.member];
-        member.marks.get(number).copied()
+    pub fn view_marks(&self) -> &[SampleMark] {
+        &self.marks
     }
 
-    /// The same of all samples in order.
-    pub fn view_marks(&self) -> impl Iterator<Item = SampleMark> {
-        let members = self.files.iter().flat_map(|file| &file.members);
-        members.flat_map(|member| member.marks.iter().copied())
+    /// First and last time; `None` without a view that can be read.
+    pub fn times(&mut self) -> Option<RecordingTimes> {
+        let times = self.marks.iter().map(|mark| mark.time_ms);
+        let (first_ms, last_ms) = (times.clone().min()?, times.max()?);
+        let first = (0..self.view_count()).find_map(|view| self.read_view(view).ok()?);
+        first.map(|view| RecordingTimes::new(first_ms, last_ms, &view.time))
     }
 
-    /// The member of a sample, and its number in it.
-    fn place_of(&self, view: usize) -> Option<(&MemberPlace, usize)> {
-        let place = &self.members[self.member_of(view)?];
-        Some((place, view - place.first_sample))
+    /// The last view that is not later than `time_ms`, in milliseconds since 1970, or the first view. If
+    /// the clock was set back, some times occur twice: then the later view counts.
+    fn view_at(&self, time_ms: u64) -> usize {
+        let marks = self.marks.iter().enumerate();
+        let times = marks.map(|(view, mark)| (mark.time_ms, view));
+        let last = times.filter(|(time, _)| *time <= time_ms).max();
+        last.map_or(0, |(_, view)| view)
     }
 
-    fn member_of(&self, view: usize) -> Option<usize> {
-        let after = self
-            .members
-            .partition_point(|place| place.first_sample <= view);
-        (view < self.sample_count).then(|| after - 1)
+    /// Index of the current view, from 0.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// What is known of the current view without decompressing it.
+    #[must_use]
+    pub fn current_mark(&self) -> Option<SampleMark> {
+        self.marks.get(self.position).copied()
+    }
+
+    /// Seeks to a view, or to the last one if there are fewer.
+    pub fn seek(&mut self, view: usize) {
+        self.position = view.min(self.view_count().saturating_sub(1));
+    }
+
+    /// Moves forwards, or backwards if `by` is negative, limited by the ends. False if the position
+    /// did not change.
+    pub fn step(&mut self, by: isize) -> bool {
+        let before = self.position;
+        self.seek(self.position.saturating_add_signed(by));
+        self.position != before
+    }
+
+    /// Seeks to the last view that is not later than `time_ms`, in milliseconds since 1970, or to the
+    /// first view.
+    pub fn seek_time(&mut self, time_ms: u64) {
+        self.seek(self.view_at(time_ms));
+    }
+
+    /// Seeks to the first view with known rates: the first sample has none. Does not move where no
+    /// view has any.
+    pub fn seek_first_rates(&mut self) {
+        let first = self
+            .marks
+            .iter()
+            .position(|mark| mark.bytes_per_s.is_some());
+        self.position = first.unwrap_or(self.position);
+    }
+
+    /// Seeks to the view with the highest throughput of the drives; to the first if there are
+    /// several. False if no throughput is known.
+    pub fn seek_busiest(&mut self) -> bool {
+        let marks = self.marks.iter().enumerate().rev();
+        let rates = marks.filter_map(|(view, mark)| Some((mark.bytes_per_s?, view)));
+        let busiest = rates.max_by_key(|(rate, _)| *rate);
+        self.position = busiest.map_or(self.position, |(_, view)| view);
+        busiest.is_some()
+    }
+
+    /// Reads the current view; `None` if the recording is empty.
+    ///
+    /// # Errors
+    /// As [`Self::read_view`].
+    pub fn read_current(&mut self) -> Result<Option<Snapshot>, RecordingReadError> {
+        self.read_view(self.position)
     }
 
     /// Reads a sample; `None` if the number is too high. Sequential access is cheapest.
@@ -230,13 +245,55 @@ impl Recording {
         let Some(member) = self.member_of(view) else {
             return Ok(None);
         };
-        let number = view - self.members[member].first_sample;
+        let number = view - self.members[member].0;
         let content = self.content(member)?;
         let line = content.lines().filter(|line| !is_request(line)).nth(number);
         match parse_line(line) {
             Ok(live) => Ok(Some(live)),
-            Err(reason) => Err(self.invalid_line(member, &reason)),
+            Err(reason) => Err(self.members[member].1.damage(&reason).into()),
         }
+    }
+
+    /// The current view and those before it within `length`, the oldest first, without what is damaged; at
+    /// least `least` and at most `most` of them, where there are as many.
+    pub fn views_within(
+        &mut self,
+        length: Duration,
+        (least, most): (usize, usize),
+    ) -> Vec<Snapshot> {
+        let within = self.numbers_within(whole_milliseconds(length));
+        let fewest = (self.position + 1).saturating_sub(least);
+        let first = (*within.start()).min(fewest);
+        let views = first.max((self.position + 1).saturating_sub(most))..=self.position;
+        views
+            .filter_map(|view| self.read_view(view).ok()?)
+            .collect()
+    }
+
+    /// The current view and those before it within a time.
+    fn numbers_within(&self, length_ms: u64) -> RangeInclusive<usize> {
+        let here = self.current_mark().map_or(0, |mark| mark.time_ms);
+        let begin = here.saturating_sub(length_ms);
+        let is_within = |mark: &&SampleMark| mark.time_ms > begin && mark.time_ms <= here;
+        let before = self.marks.iter().take(self.position).rev();
+        self.position - before.take_while(is_within).count()..=self.position
+    }
+
+    /// The history of the devices as it was at the current view, for sparklines: of up to
+    /// [`MAX_SAMPLES`] views, without what is damaged.
+    pub fn device_history(&mut self) -> SampleHistory {
+        let mut history = SampleHistory::default();
+        for view in self.position.saturating_sub(MAX_SAMPLES - 1)..=self.position {
+            if let Ok(Some(live)) = self.read_view(view) {
+                history.record(&live);
+            }
+        }
+        history
+    }
+
+    fn member_of(&self, view: usize) -> Option<usize> {
+        let after = self.members.partition_point(|(before, _)| *before <= view);
+        (view < self.view_count()).then(|| after - 1)
     }
 
     /// Decompresses a member of samples, unless it was the last one.
@@ -244,73 +301,49 @@ impl Recording {
         let last = self.last_read.take().filter(|(last, _)| *last == member);
         let content = match last {
             Some((_, content)) => content,
-            None => {
-                let place = &self.members[member];
-                self.files[place.file].read(place.member)?
-            }
+            None => self.members[member].1.read()?,
         };
         Ok(&self.last_read.insert((member, content)).1)
     }
 
-    fn invalid_line(&self, member: usize, reason: &str) -> RecordingReadError {
-        let place = &self.members[member];
-        self.files[place.file].invalid_line(place.member, reason)
-    }
-
-    /// Calls `each` for the requests between the previous sample and this one, and those of the triggers
-    /// at this one: one JSON object at a time, safe to print, while it returns true. Returns false if it
+    /// Calls `each` for the requests of the last `last_ms` milliseconds up to the current view, in whole
+    /// views, and of the triggers at these views: one JSON object at a time, safe to print, while it
+    /// returns true. The requests of a view are those since the one before it. Returns false if `each`
     /// ended the iteration.
     ///
     /// # Errors
     /// If a member is damaged, a line is no JSON object, or the file can no longer be read.
     pub fn for_each_request(
         &mut self,
-        view: usize,
+        last_ms: u64,
         each: &mut dyn FnMut(&str) -> bool,
     ) -> Result<bool, RecordingReadError> {
-        let Some(end) = self.member_of(view) else {
+        let views = self.numbers_within(last_ms);
+        let Some(end) = self.member_of(self.position) else {
             return Ok(true);
         };
-        let begin = view
-            .checked_sub(1)
-            .and_then(|before| self.member_of(before));
-        for member in begin.unwrap_or(0)..=end {
-            if !self.for_each_request_of(member, view, each)? {
-                return Ok(false);
+        // The requests of a view may begin in the member before it.
+        let begin = self.member_of(views.start().saturating_sub(1)).unwrap_or(0);
+        for member in begin..=end {
+            let (mut view, ref found) = self.members[member];
+            if !found.has_requests {
+                continue;
+            }
+            let lines = self.content(member)?.lines().filter(|line| {
+                view += usize::from(!is_request(line));
+                is_request(line) && views.contains(&view)
+            });
+            match pass_on(lines, each) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(reason) => return Err(self.members[member].1.damage(reason).into()),
             }
         }
         for trigger in 0..self.triggers.len() {
-            if self.triggers[trigger].mark.view == view
+            if views.contains(&self.triggers[trigger].0.view)
                 && !self.for_each_trigger_request(trigger, each)?
             {
                 return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// The same for one member.
-    fn for_each_request_of(
-        &mut self,
-        member: usize,
-        view: usize,
-        each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<bool, RecordingReadError> {
-        let place = &self.members[member];
-        if !self.files[place.file].members[place.member].has_requests {
-            return Ok(true);
-        }
-        let mut next_view = place.first_sample;
-        let invalid = self.invalid_line(member, NOT_AN_OBJECT);
-        for line in self.content(member)?.lines() {
-            if !is_request(line) {
-                next_view += 1;
-            } else if next_view == view {
-                match printable_object(line) {
-                    Some(text) if each(&text) => {}
-                    Some(_) => return Ok(false),
-                    None => return Err(invalid),
-                }
             }
         }
         Ok(true)
@@ -321,29 +354,21 @@ impl Recording {
     /// # Errors
     /// As [`Self::for_each_request`].
     pub fn for_each_trigger_request(
-        &mut self,
+        &self,
         trigger: usize,
         each: &mut dyn FnMut(&str) -> bool,
     ) -> Result<bool, RecordingReadError> {
-        let Some(RecordedTrigger { file, .. }) = self.triggers.get(trigger) else {
+        let Some((_, member)) = self.triggers.get(trigger) else {
             return Ok(true);
         };
-        for member in 0..file.members.len() {
-            let content = file.read(member)?;
-            for line in content.lines().filter(|line| is_request(line)) {
-                let text = printable_object(line)
-                    .ok_or_else(|| file.invalid_line(member, NOT_AN_OBJECT))?;
-                if !each(&text) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        let content = member.read()?;
+        let requests = content.lines().filter(|line| is_request(line));
+        Ok(pass_on(requests, each).map_err(|reason| member.damage(reason))?)
     }
 
     /// The triggers, in order of time.
     pub fn trigger_marks(&self) -> impl Iterator<Item = TriggerMark> {
-        self.triggers.iter().map(|trigger| trigger.mark)
+        self.triggers.iter().map(|(mark, _)| *mark)
     }
 
     /// Reads a trigger; `None` if the number is too high.
@@ -351,51 +376,15 @@ impl Recording {
     /// # Errors
     /// As [`Self::read_view`].
     pub fn read_trigger(
-        &mut self,
+        &self,
         trigger: usize,
     ) -> Result<Option<TriggerRecord>, RecordingReadError> {
-        let Some(RecordedTrigger { file, .. }) = self.triggers.get(trigger) else {
+        let Some((_, member)) = self.triggers.get(trigger) else {
             return Ok(None);
         };
-        let content = file.read(0)?;
-        let mut record: TriggerRecord =
-            parse_line(content.lines().next()).map_err(|reason| file.invalid_line(0, &reason))?;
-        if !file.is_complete() {
-            // The recorder was killed before it had written all requests.
-            let mut count = 0;
-            self.for_each_trigger_request(trigger, &mut |_| {
-                count += 1;
-                true
-            })?;
-            record.requests.kept = count;
-        }
-        Ok(Some(record))
+        let record = parse_line(member.read()?.lines().next());
+        Ok(record.map_err(|reason| member.damage(&reason))?)
     }
-
-    /// Whether it contains single requests.
-    #[must_use]
-    pub fn has_requests(&self) -> bool {
-        let mut members = self.all_files().flat_map(|file| &file.members);
-        members.any(|member| member.has_requests)
-    }
-}
-
-/// The files of a ring, in their order.
-fn ring_files(path: &Path) -> Result<Vec<(RingFileName, PathBuf)>, RecordingReadError> {
-    let failed = |source| RecordingReadError::Io {
-        tried: "list",
-        path: path.to_owned(),
-        source,
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if let Some(name) = RingFileName::parse(&entry.file_name()) {
-            files.push((name, entry.path()));
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// The value of a line, or why it has none.
@@ -404,9 +393,20 @@ fn parse_line<T: DeserializeOwned>(line: Option<&[u8]>) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
-/// A line that is a JSON object, without control characters; `None` for another one.
-fn printable_object(line: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
-    let text = std::str::from_utf8(line).ok()?;
-    let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
-    (is_object && !text.bytes().any(|byte| byte < b' ')).then(|| json::escape_controls(text))
+/// Passes requests on while `each` returns true; false if it ended the iteration. A line that is no JSON
+/// object is an error.
+fn pass_on<'l>(
+    requests: impl Iterator<Item = &'l [u8]>,
+    each: &mut dyn FnMut(&str) -> bool,
+) -> Result<bool, &'static str> {
+    for line in requests {
+        let text = std::str::from_utf8(line).ok().filter(|text| {
+            text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+        });
+        let text = text.ok_or("a line is not a JSON object")?;
+        if !each(&json::escape_controls(text)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -6,26 +6,26 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fmt;
+use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::member::SampleMark;
-use super::stream::{MemberStream, line_chunks};
+use super::error::RecordingWriteError;
+use super::stream::{AppendResult, MemberStream, is_no_space};
 use super::sync_thread::SyncThread;
 use super::trigger::TriggerRecord;
-use super::writer::{
-    AppendResult, MAX_RING_BYTES, MIN_RING_BYTES, REQUEST_CHUNK_BYTES, Recorder,
-    RecordingWriteError, io_failure, is_no_space, line_of,
-};
+use super::writer::{Recorder, line_of};
 use crate::files::error::FileError;
 use crate::files::json;
 use crate::files::output;
 use crate::files::state::PrivateDirectory;
 
+/// Bytes of a ring: a file of the smallest has room for the largest snapshots of a busy machine.
+const RING_BYTES: RangeInclusive<u64> = 4_000_000..=64_000_000_000;
 /// A file of samples takes 1 in this many of the ring's bytes.
 const FILE_SHARE: u64 = 32;
 /// Triggers take at most 1 in this many of the ring's bytes.
@@ -39,45 +39,42 @@ const REQUEST_BYTES: u64 = 48;
 /// Requests of a trigger at most.
 const MAX_TRIGGER_REQUESTS: u64 = 30_000;
 
-/// The name of a file of a ring.
+/// A file of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RingFileName {
+pub(super) struct RingFile {
     /// Files are numbered in the order in which they were begun.
-    pub(super) number: u64,
+    number: u64,
     /// Whether it is that of a trigger.
     pub(super) is_trigger: bool,
+    bytes: u64,
 }
 
-impl RingFileName {
+impl RingFile {
     /// `None` for another name.
-    pub(super) fn parse(name: &OsStr) -> Option<Self> {
+    fn parse(name: &OsStr, bytes: u64) -> Option<Self> {
         let text = name.to_str()?;
         let digits = text.split_once('-')?.1.strip_suffix(".ndjson.gz")?;
-        let name = Self {
+        let file = Self {
             number: digits.parse().ok()?,
             is_trigger: text.starts_with("trigger-"),
+            bytes,
         };
-        (name.to_string() == text).then_some(name)
+        (file.name() == text).then_some(file)
     }
-}
 
-impl fmt::Display for RingFileName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Its name.
+    pub(super) fn name(self) -> String {
         let kind = if self.is_trigger {
             "trigger"
         } else {
             "samples"
         };
-        write!(formatter, "{kind}-{:08}.ndjson.gz", self.number)
+        format!("{kind}-{:08}.ndjson.gz", self.number)
     }
 }
 
-/// A file of the ring that is complete, or was left by an earlier recorder.
-#[derive(Debug, Clone, Copy)]
-struct RingFile {
-    name: RingFileName,
-    bytes: u64,
-}
+/// A file that is written.
+type CurrentFile = (RingFile, MemberStream);
 
 /// A ring in progress.
 #[derive(Debug)]
@@ -88,7 +85,7 @@ pub struct RingRecorder {
     /// The files before the current one, the oldest first.
     files: VecDeque<RingFile>,
     /// The file of samples that is written.
-    current: Option<(RingFileName, MemberStream)>,
+    current: Option<CurrentFile>,
     next_number: u64,
     /// Bytes of files that this recorder has deleted and not written again: they are its to take, however
     /// full the file system is.
@@ -104,36 +101,40 @@ impl RingRecorder {
     /// If the directory holds other files, is another user's, is written by another process, or cannot
     /// be made.
     pub fn open(path: &Path, size: u64) -> Result<Self, RecordingWriteError> {
-        if !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&size) {
+        if !RING_BYTES.contains(&size) {
             return Err(RecordingWriteError::RingSize(size));
         }
         // A name such as "." has no parent of its own.
-        let whole = std::path::absolute(path).map_err(|error| io_failure(path, "find", error))?;
-        let (Some(around), Some(name)) = (whole.parent(), whole.file_name()) else {
-            let error = std::io::ErrorKind::InvalidInput.into();
-            return Err(io_failure(path, "make a ring of", error));
-        };
+        let whole = std::path::absolute(path).ok();
+        let parts = whole
+            .as_ref()
+            .and_then(|it| Some((it.parent()?, it.file_name()?)));
+        let (around, name) = parts.ok_or_else(|| FileError::InvalidName(path.to_owned()))?;
         let directory = PrivateDirectory::create(around, Path::new(name))?;
         // Until the descriptor is closed.
         match flock(directory.as_fd(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(RecordingWriteError::OtherRecorder(path.into())),
-            Err(error) => return Err(io_failure(path, "lock", error.into())),
+            Err(Errno::WOULDBLOCK) => {
+                let reason = "another recorder writes it";
+                return Err(FileError::WrongState(path.to_owned(), reason).into());
+            }
+            Err(error) => return Err(FileError::io("lock", path, error).into()),
         }
-        let files = list_files(path, &directory)?;
-        let sync =
-            SyncThread::start().map_err(|source| io_failure(path, "start a thread for", source))?;
+        let (files, others) = ring_files(path)?;
+        if files.is_empty() && others > 0 {
+            let reason = "it is no ring: it holds other files";
+            return Err(FileError::WrongState(path.to_owned(), reason).into());
+        }
+        let last = files.last().map_or(0, |last| last.number);
         Ok(Self {
             path: path.to_owned(),
             directory,
             size,
-            next_number: files
-                .back()
-                .map_or(1, |last| last.name.number.saturating_add(1)),
-            files,
+            next_number: last.saturating_add(1),
+            files: files.into(),
             current: None,
             freed_bytes: 0,
-            sync,
+            sync: SyncThread::start().map_err(|error| RecordingWriteError::write(path, error))?,
         })
     }
 
@@ -144,230 +145,170 @@ impl RingRecorder {
         fitting.min(MAX_TRIGGER_REQUESTS) as usize
     }
 
-    fn failed(&self, name: RingFileName, source: std::io::Error) -> RecordingWriteError {
-        io_failure(&self.path.join(name.to_string()), "write to", source)
-    }
-
     /// Begins a file.
-    fn begin(
-        &mut self,
-        is_trigger: bool,
-    ) -> Result<(RingFileName, MemberStream), RecordingWriteError> {
-        let name = RingFileName {
+    fn begin(&mut self, is_trigger: bool) -> Result<CurrentFile, RecordingWriteError> {
+        let file = RingFile {
             number: self.next_number,
             is_trigger,
+            bytes: 0,
         };
+        let name = file.name();
         self.next_number = self.next_number.saturating_add(1);
         while self.files.len() >= MAX_FILES {
             self.delete_oldest()?;
         }
         loop {
-            match self.directory.create_new(name.to_string().as_ref()) {
+            match self.directory.create_new(name.as_ref()) {
                 Err(FileError::Io { source, .. })
                     if is_no_space(&source) && self.delete_oldest()? => {}
-                made => return Ok((name, MemberStream::new(made?))),
+                made => {
+                    let path = self.path.join(name);
+                    return Ok((file, MemberStream::new(path, made?)));
+                }
             }
         }
     }
 
     /// Completes a file. Where that fails, a reader decompresses its last member to its end.
-    fn complete(&mut self, name: RingFileName, mut stream: MemberStream) {
+    fn complete(&mut self, (file, mut stream): CurrentFile) {
+        // An error is that of a later write.
         let _ = stream.complete();
-        // The error is that of a later request.
         let _ = self.sync.request(stream.file());
-        self.files.push_back(RingFile {
-            name,
-            bytes: stream.file_bytes(),
-        });
+        let bytes = stream.file_bytes();
+        self.files.push_back(RingFile { bytes, ..file });
     }
 
-    /// Bytes of the files of triggers, and their number.
-    fn triggers(&self) -> (u64, usize) {
-        let triggers = self.files.iter().filter(|file| file.name.is_trigger);
-        triggers.fold((0, 0), |(bytes, count), file| {
-            (bytes + file.bytes, count + 1)
-        })
+    /// The oldest file, or the oldest one of a trigger.
+    fn oldest(&self, is_trigger: bool) -> Option<usize> {
+        let mut files = self.files.iter();
+        files.position(|file| file.is_trigger == is_trigger)
     }
 
     /// Deletes the oldest file, those of triggers last; false if there is none but what is written now.
     fn delete_oldest(&mut self) -> Result<bool, RecordingWriteError> {
-        let samples = self.files.iter().position(|file| !file.name.is_trigger);
-        let Some(oldest) = self.files.remove(samples.unwrap_or(0)) else {
-            return Ok(false);
+        match self.oldest(false).or(self.oldest(true)) {
+            Some(index) => self.delete(index).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn delete(&mut self, index: usize) -> Result<(), RecordingWriteError> {
+        let Some(file) = self.files.remove(index) else {
+            return Ok(());
         };
-        self.delete(oldest)?;
-        self.freed_bytes += oldest.bytes;
-        Ok(true)
-    }
-
-    fn delete_oldest_trigger(&mut self) -> Result<(), RecordingWriteError> {
-        let trigger = self.files.iter().position(|file| file.name.is_trigger);
-        let oldest = trigger.and_then(|trigger| self.files.remove(trigger));
-        oldest.map_or(Ok(()), |oldest| self.delete(oldest))
-    }
-
-    fn delete(&self, file: RingFile) -> Result<(), RecordingWriteError> {
-        match self.directory.unlink(file.name.to_string().as_ref()) {
+        self.freed_bytes += file.bytes;
+        match self.directory.unlink(file.name().as_ref()) {
             Err(error) if error.is_not_found() => Ok(()),
             done => Ok(done?),
         }
     }
 
-    /// Deletes the oldest files until so many bytes fit into the ring and into the file system; false if
-    /// they do not.
+    /// Deletes the oldest files until a file that is not among them can grow by so many bytes.
     fn make_room(
         &mut self,
-        stream: &MemberStream,
-        needed: u64,
-    ) -> Result<bool, RecordingWriteError> {
-        while self.size_bytes() + stream.file_bytes() + needed > self.size
-            || (self.freed_bytes < needed && !output::has_room(stream.file(), needed))
+        file: &File,
+        end: u64,
+        growth: u64,
+    ) -> Result<AppendResult, RecordingWriteError> {
+        while self.size_bytes() + end > self.size
+            || (self.freed_bytes < growth && !output::has_room(file, growth))
         {
             if !self.delete_oldest()? {
-                return Ok(false);
+                return Ok(AppendResult::NoRoom);
             }
         }
-        Ok(true)
+        self.freed_bytes = self.freed_bytes.saturating_sub(growth);
+        Ok(AppendResult::Written)
     }
 
     /// Appends to a file that is not among the others of the ring.
     fn append_to(
         &mut self,
-        name: RingFileName,
         stream: &mut MemberStream,
         lines: &[u8],
-        mark: Option<SampleMark>,
     ) -> Result<AppendResult, RecordingWriteError> {
-        let mut has_failed = false;
-        loop {
-            let piece = stream
-                .pack(lines)
-                .map_err(|error| self.failed(name, error))?;
-            let needed = piece.needed_bytes();
-            if !self.make_room(stream, needed)? {
-                return Ok(AppendResult::NoRoom);
+        let begin = stream.file_bytes();
+        for _ in 0..2 {
+            let permit = |file: &File, end| self.make_room(file, end, end - begin);
+            if stream.append(lines, permit)? == AppendResult::Written {
+                return Ok(AppendResult::Written);
             }
-            match stream.write(piece, lines, mark) {
-                Ok(()) => {
-                    self.freed_bytes = self.freed_bytes.saturating_sub(needed);
-                    return Ok(AppendResult::Written);
-                }
-                Err(error) if !is_no_space(&error) => return Err(self.failed(name, error)),
-                // Some file systems free the space of a deleted file only later: one is enough now.
-                Err(_) if has_failed || !self.delete_oldest()? => return Ok(AppendResult::NoRoom),
-                Err(_) => has_failed = true,
-            }
+            // Another program has taken what this one has freed: once more.
+            self.freed_bytes = 0;
+        }
+        Ok(AppendResult::NoRoom)
+    }
+}
+
+/// The files of a ring in their order, and how many others the directory holds.
+pub(super) fn ring_files(path: &Path) -> Result<(Vec<RingFile>, usize), FileError> {
+    let failed = |error| FileError::io("list", path, error);
+    let (mut files, mut others) = (Vec::new(), 0);
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // The recorder may delete it meanwhile.
+        let bytes = entry.metadata().map_or(0, |about| about.len());
+        match RingFile::parse(&entry.file_name(), bytes) {
+            Some(file) => files.push(file),
+            None => others += 1,
         }
     }
+    files.sort();
+    Ok((files, others))
+}
 
-    /// Writes the file of a trigger.
-    fn write_trigger(
+impl Recorder for RingRecorder {
+    fn append(&mut self, lines: &[u8]) -> Result<AppendResult, RecordingWriteError> {
+        if let Some(full) = self
+            .current
+            .take_if(|(_, stream)| stream.file_bytes() >= self.size / FILE_SHARE)
+        {
+            self.complete(full);
+        }
+        let mut current = match self.current.take() {
+            Some(current) => current,
+            None => self.begin(false)?,
+        };
+        let appended = self.append_to(&mut current.1, lines);
+        let synced = self.sync.request(current.1.file());
+        let synced = synced.map_err(|error| current.1.failed(error));
+        if matches!(appended, Ok(AppendResult::NoRoom)) && current.1.file_bytes() > 0 {
+            // The next sample takes its place.
+            self.complete(current);
+        } else {
+            self.current = Some(current);
+        }
+        synced.and(appended)
+    }
+
+    /// The oldest triggers go where all of them exceed their share.
+    fn append_trigger(
         &mut self,
         trigger: &TriggerRecord,
         requests: &[u8],
     ) -> Result<AppendResult, RecordingWriteError> {
-        let line = line_of(json::to_string(trigger))?;
-        let mark = SampleMark {
-            time_ms: trigger.first.time_ms,
-            bytes_per_s: None,
-        };
-        let (name, mut stream) = self.begin(true)?;
-        let mut appended = self.append_to(name, &mut stream, &line, Some(mark))?;
-        for chunk in line_chunks(requests, REQUEST_CHUNK_BYTES) {
-            if appended == AppendResult::Written {
-                appended = self.append_to(name, &mut stream, chunk, None)?;
+        let lines = [&line_of(json::to_string(trigger))?, requests].concat();
+        let mut file = self.begin(true)?;
+        let appended = self.append_to(&mut file.1, &lines);
+        self.complete(file);
+        loop {
+            let triggers = self.files.iter().filter(|file| file.is_trigger);
+            let bytes: u64 = triggers.clone().map(|file| file.bytes).sum();
+            let exceeds = bytes > self.size / TRIGGER_SHARE || triggers.count() > MAX_TRIGGERS;
+            match self.oldest(true).filter(|_| exceeds) {
+                Some(oldest) => self.delete(oldest)?,
+                None => return appended,
             }
         }
-        self.complete(name, stream);
-        Ok(appended)
-    }
-}
-
-/// The files of a ring in their order. A directory with other files only is none.
-fn list_files(
-    path: &Path,
-    directory: &PrivateDirectory,
-) -> Result<VecDeque<RingFile>, RecordingWriteError> {
-    let names = directory.entry_names()?;
-    let mut files = Vec::new();
-    for (name, parsed) in names.iter().map(|name| (name, RingFileName::parse(name))) {
-        if let Some(parsed) = parsed {
-            let file = directory.open_file(name)?;
-            let about = file.metadata();
-            files.push(RingFile {
-                name: parsed,
-                bytes: about
-                    .map_err(|source| io_failure(path, "examine", source))?
-                    .len(),
-            });
-        }
-    }
-    if files.is_empty() && !names.is_empty() {
-        return Err(RecordingWriteError::NotARing(path.to_owned()));
-    }
-    files.sort_by_key(|file| file.name);
-    Ok(files.into())
-}
-
-impl Recorder for RingRecorder {
-    fn append(
-        &mut self,
-        lines: &[u8],
-        mark: Option<SampleMark>,
-    ) -> Result<AppendResult, RecordingWriteError> {
-        let is_full = |stream: &MemberStream| stream.file_bytes() >= self.size / FILE_SHARE;
-        let (name, mut stream) = match self.current.take() {
-            Some((name, stream)) if is_full(&stream) => {
-                self.complete(name, stream);
-                self.begin(false)?
-            }
-            Some(current) => current,
-            None => self.begin(false)?,
-        };
-        let appended = self.append_to(name, &mut stream, lines, mark);
-        let synced = self.sync.request(stream.file());
-        if matches!(appended, Ok(AppendResult::NoRoom)) && stream.file_bytes() > 0 {
-            // The next sample takes its place.
-            self.complete(name, stream);
-        } else {
-            self.current = Some((name, stream));
-        }
-        synced.map_err(|error| self.failed(name, error))?;
-        appended
-    }
-
-    /// Its requests are left out where they exceed the share of all triggers.
-    fn append_trigger(
-        &mut self,
-        mut trigger: TriggerRecord,
-        requests: &[u8],
-    ) -> Result<AppendResult, RecordingWriteError> {
-        let share = self.size / TRIGGER_SHARE;
-        let mut appended = self.write_trigger(&trigger, requests)?;
-        let is_too_large = self.files.back().is_some_and(|file| file.bytes > share);
-        if (is_too_large || appended != AppendResult::Written)
-            && let Some(written) = self.files.pop_back()
-        {
-            self.delete(written)?;
-            trigger.requests.left_out += std::mem::take(&mut trigger.requests.kept);
-            appended = self.write_trigger(&trigger, &[])?;
-        }
-        while self.triggers().0 > share || self.triggers().1 > MAX_TRIGGERS {
-            self.delete_oldest_trigger()?;
-        }
-        Ok(appended)
     }
 
     fn end(&mut self) -> Result<(), RecordingWriteError> {
-        let Some((name, mut stream)) = self.current.take() else {
+        let Some(mut current) = self.current.take() else {
             return Ok(());
         };
-        let ended = stream.complete().and_then(|()| stream.file().sync_data());
-        self.files.push_back(RingFile {
-            name,
-            bytes: stream.file_bytes(),
-        });
-        ended.map_err(|error| self.failed(name, error))
+        let ended = current.1.end();
+        self.complete(current);
+        ended
     }
 
     fn size_bytes(&self) -> u64 {

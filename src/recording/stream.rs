@@ -1,26 +1,40 @@
 //! Appends lines to a file, compressed in members.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use flate2::{Compress, Compression, Crc, FlushCompress};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use flate2::write::DeflateEncoder;
+use flate2::{Compression, Crc};
 
-use super::member::{MAX_SAMPLES, MemberIndex, SampleMark, TRAILER_BYTES, encode_trailer};
+use super::error::RecordingWriteError;
+use super::line::{is_request, mark_of_line};
+use super::member::{MAX_SAMPLES, MemberIndex, TRAILER_BYTES, encode_trailer};
 use crate::files::output::append_whole;
 
 /// Uncompressed bytes after which a member is completed.
 const MEMBER_CONTENT_BYTES: usize = 1 << 20;
-/// Uncompressed bytes of a line at most.
-pub(super) const MAX_LINE_BYTES: usize = 32 << 20;
+/// Uncompressed bytes that are appended at a time at most.
+pub(super) const MAX_APPENDED_BYTES: usize = 32 << 20;
+
+/// Whether something was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendResult {
+    /// It is in the recording.
+    Written,
+    /// The recording would exceed its limit: left out.
+    LimitReached,
+    /// The file system is almost full: left out.
+    NoRoom,
+}
 
 /// A file of a recording that is written. Each append is one write(2) and ends at a byte boundary of the
 /// compressed data: what was appended can be read whatever happens to this process afterwards.
 #[derive(Debug)]
 pub(super) struct MemberStream {
+    path: PathBuf,
     file: Arc<File>,
     /// Length of the file.
     end: u64,
@@ -32,26 +46,12 @@ pub(super) struct MemberStream {
 struct OpenMember {
     begin: u64,
     index: MemberIndex,
-    compress: Compress,
+    /// What it has compressed is taken out of it at once.
+    encoder: DeflateEncoder<Vec<u8>>,
     /// Of what is in the file.
     content: Crc,
     /// Whether the compressor has seen what is not in the file: nothing may follow in this member.
     is_stale: bool,
-}
-
-/// Compressed lines that are not in the file yet.
-#[derive(Debug)]
-pub(super) struct Piece {
-    bytes: Vec<u8>,
-    /// The member that they begin.
-    begun: Option<OpenMember>,
-}
-
-impl Piece {
-    /// How much the file grows with it, up to the end of its member.
-    pub(super) fn needed_bytes(&self) -> u64 {
-        (self.bytes.len() + TRAILER_BYTES) as u64
-    }
 }
 
 impl OpenMember {
@@ -59,22 +59,43 @@ impl OpenMember {
         Self {
             begin,
             index: MemberIndex::default(),
-            compress: Compress::new(Compression::default(), false),
+            encoder: DeflateEncoder::new(Vec::new(), Compression::default()),
             content: Crc::new(),
             is_stale: false,
         }
     }
 
-    fn is_full(&self) -> bool {
-        let content_bytes = self.content.amount() as usize;
-        self.index.marks.len() == MAX_SAMPLES || content_bytes >= MEMBER_CONTENT_BYTES
+    fn goes_on(&self) -> bool {
+        self.index.marks.len() < MAX_SAMPLES
+            && (self.content.amount() as usize) < MEMBER_CONTENT_BYTES
+            && !self.is_stale
+    }
+
+    /// Compresses lines up to a byte boundary.
+    fn compress(&mut self, lines: &[u8]) -> io::Result<Vec<u8>> {
+        self.is_stale = true;
+        self.encoder.write_all(lines)?;
+        self.encoder.flush()?;
+        Ok(std::mem::take(self.encoder.get_mut()))
+    }
+
+    /// Notes what was written: a line of a sample or trigger, those of requests, or both.
+    fn note(&mut self, lines: &[u8]) {
+        self.is_stale = false;
+        self.content.update(lines);
+        let mut each = lines.split_inclusive(|byte| *byte == b'\n');
+        if let Some(first) = each.next().filter(|line| !is_request(line)) {
+            self.index.marks.push(mark_of_line(first));
+        }
+        self.index.has_requests |= is_request(each.next_back().unwrap_or(lines));
     }
 }
 
 impl MemberStream {
     /// For a file that is empty.
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(path: PathBuf, file: File) -> Self {
         Self {
+            path,
             file: Arc::new(file),
             end: 0,
             member: None,
@@ -91,158 +112,96 @@ impl MemberStream {
         self.end
     }
 
-    /// Compresses whole lines. Unless [`Self::write`] follows, they are not part of the recording.
-    ///
-    /// # Errors
-    /// If they are too long, or the compressor fails.
-    pub(super) fn pack(&mut self, lines: &[u8]) -> io::Result<Piece> {
-        if lines.len() > MAX_LINE_BYTES {
-            let message = format!("{} bytes at a time are too many", lines.len());
-            return Err(io::Error::other(message));
-        }
-        let mut bytes = Vec::with_capacity(lines.len() / 4 + 2048);
-        if let Some(member) = &mut self.member
-            && !member.is_full()
-            && !member.is_stale
-        {
-            member.is_stale = true;
-            compress(&mut member.compress, lines, &mut bytes)?;
-            return Ok(Piece { bytes, begun: None });
-        }
-        if let Some(member) = &self.member {
-            bytes.extend(encode_trailer(&member.content));
-        }
-        let mut begun = OpenMember::new(self.end + bytes.len() as u64);
-        bytes.extend(begun.index.encode());
-        compress(&mut begun.compress, lines, &mut bytes)?;
-        Ok(Piece {
-            bytes,
-            begun: Some(begun),
-        })
+    /// An error of the file.
+    pub(super) fn failed(&self, error: impl Into<io::Error>) -> RecordingWriteError {
+        RecordingWriteError::write(&self.path, error)
     }
 
-    /// Appends a piece, which was packed last: all of it, or nothing.
+    /// Appends whole lines, all of them or none: one of a sample or trigger, those of requests, or both.
+    /// `permit` is asked before whether the file may grow to so many bytes.
     ///
     /// # Errors
-    /// That of write(2).
-    pub(super) fn write(
+    /// If they are too long or cannot be written. A full file system is no error.
+    pub(super) fn append(
         &mut self,
-        piece: Piece,
         lines: &[u8],
-        mark: Option<SampleMark>,
-    ) -> io::Result<()> {
-        append_whole(&self.file, &piece.bytes, self.end)?;
-        self.end += piece.bytes.len() as u64;
-        if let Some(begun) = piece.begun {
+        permit: impl FnOnce(&File, u64) -> Result<AppendResult, RecordingWriteError>,
+    ) -> Result<AppendResult, RecordingWriteError> {
+        if lines.len() > MAX_APPENDED_BYTES {
+            return Err(self.failed(io::ErrorKind::FileTooLarge));
+        }
+        let packed = self.pack(lines);
+        let (begun, bytes) = packed.map_err(|error| self.failed(error))?;
+        let end = self.end + bytes.len() as u64;
+        let permitted = permit(&self.file, end + TRAILER_BYTES as u64)?;
+        if permitted != AppendResult::Written {
+            return Ok(permitted);
+        }
+        match append_whole(&self.file, &bytes, self.end) {
+            Ok(()) => {}
+            Err(error) if is_no_space(&error) => return Ok(AppendResult::NoRoom),
+            Err(error) => return Err(self.failed(error)),
+        }
+        self.end = end;
+        if let Some(begun) = begun {
             let (begin, ended) = (begun.begin, self.member.replace(begun));
             self.write_index(ended, begin);
         }
         if let Some(member) = &mut self.member {
-            member.is_stale = false;
-            member.content.update(lines);
-            match mark {
-                Some(mark) => member.index.marks.push(mark),
-                None => member.index.has_requests = true,
-            }
+            member.note(lines);
         }
-        Ok(())
+        Ok(AppendResult::Written)
+    }
+
+    /// Compresses lines; returns the member that they begin, and what is to be written.
+    fn pack(&mut self, lines: &[u8]) -> io::Result<(Option<OpenMember>, Vec<u8>)> {
+        let mut bytes = match &mut self.member {
+            Some(member) if member.goes_on() => return Ok((None, member.compress(lines)?)),
+            Some(ended) => encode_trailer(&ended.content),
+            None => Vec::new(),
+        };
+        let mut begun = OpenMember::new(self.end + bytes.len() as u64);
+        bytes.extend(begun.index.encode());
+        bytes.extend(begun.compress(lines)?);
+        Ok((Some(begun), bytes))
     }
 
     /// Completes the last member.
     ///
     /// # Errors
     /// That of write(2); the recording then ends like that of a killed recorder.
-    pub(super) fn complete(&mut self) -> io::Result<()> {
-        if let Some(member) = self.member.take() {
-            let trailer = encode_trailer(&member.content);
-            append_whole(&self.file, &trailer, self.end)?;
-            self.end += trailer.len() as u64;
-            self.write_index(Some(member), self.end);
-        }
+    pub(super) fn complete(&mut self) -> Result<(), RecordingWriteError> {
+        let Some(member) = self.member.take() else {
+            return Ok(());
+        };
+        let trailer = encode_trailer(&member.content);
+        append_whole(&self.file, &trailer, self.end).map_err(|error| self.failed(error))?;
+        self.end += trailer.len() as u64;
+        self.write_index(Some(member), self.end);
         Ok(())
     }
 
     /// Writes the index of a member that is complete in its header.
     fn write_index(&self, member: Option<OpenMember>, end: u64) {
-        let Some(OpenMember { begin, index, .. }) = member else {
-            return;
-        };
-        let Ok(member_bytes) = u32::try_from(end - begin) else {
-            return;
-        };
-        let header = MemberIndex {
-            member_bytes,
-            ..index
-        };
-        // A reader decompresses a member that has no index.
-        let _ = self.file.write_all_at(&header.encode(), begin);
-    }
-}
-
-/// Compresses all of the input up to a byte boundary.
-fn compress(compress: &mut Compress, input: &[u8], output: &mut Vec<u8>) -> io::Result<()> {
-    let begin = compress.total_in();
-    loop {
-        let done = (compress.total_in() - begin) as usize;
-        compress
-            .compress_vec(&input[done..], output, FlushCompress::Sync)
-            .map_err(io::Error::other)?;
-        let done = (compress.total_in() - begin) as usize;
-        // If the output buffer is not full, the compressor holds no more output.
-        if done == input.len() && output.len() < output.capacity() {
-            return Ok(());
+        if let Some(mut member) = member {
+            // A reader decompresses a member that has no index.
+            member.index.member_bytes = u32::try_from(end - member.begin).unwrap_or(0);
+            let _ = self.file.write_all_at(&member.index.encode(), member.begin);
         }
-        output.reserve(output.capacity().max(1024));
+    }
+
+    /// The same, and waits until all of the file is on the medium.
+    ///
+    /// # Errors
+    /// Those of write(2) and fdatasync(2).
+    pub(super) fn end(&mut self) -> Result<(), RecordingWriteError> {
+        self.complete()?;
+        self.file.sync_data().map_err(|error| self.failed(error))
     }
 }
 
-/// Whole lines of at most `limit` bytes together, unless one line is longer.
-pub(super) fn line_chunks(mut lines: &[u8], limit: usize) -> Vec<&[u8]> {
-    let mut chunks = Vec::new();
-    while !lines.is_empty() {
-        let is_end = |byte: &u8| *byte == b'\n';
-        let within = lines.get(..limit).unwrap_or(lines);
-        let last = within.iter().rposition(is_end);
-        let end = last.or_else(|| lines.iter().position(is_end));
-        let (chunk, rest) = lines.split_at(end.map_or(lines.len(), |end| end + 1));
-        chunks.push(chunk);
-        lines = rest;
-    }
-    chunks
-}
-
-/// What a line of a sample or of a trigger says about itself.
-#[derive(Default, Deserialize)]
-struct MarkedLine {
-    time: String,
-    #[serde(default)]
-    devices: Vec<DeviceRates>,
-}
-
-#[derive(Deserialize)]
-struct DeviceRates {
-    parent: Option<IgnoredAny>,
-    read_bytes_per_s: Option<f64>,
-    write_bytes_per_s: Option<f64>,
-}
-
-/// The mark of a line: its time, and the bytes per second of the devices without devices below them.
-/// Both are unknown if it is no sample and no trigger.
-pub(super) fn mark_of_line(line: &[u8]) -> SampleMark {
-    let line: MarkedLine = serde_json::from_slice(line).unwrap_or_default();
-    let time: Option<jiff::Timestamp> = line.time.parse().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    let drives = line.devices.iter().filter(|device| device.parent.is_none());
-    let rates: Vec<f64> = drives
-        .filter_map(|drive| Some(drive.read_bytes_per_s? + drive.write_bytes_per_s?))
-        .collect();
-    SampleMark {
-        time_ms: time_ms.unwrap_or(0),
-        bytes_per_s: (!rates.is_empty()).then(|| rates.iter().sum::<f64>() as u64),
-    }
-}
-
-/// Whether a line is a request, as `trace --json` prints it: its time counts from the begin of the trace.
-pub(super) fn is_request(line: &[u8]) -> bool {
-    line.starts_with(b"{\"time_ns\":")
+/// Whether a write failed because the file system, or the user's share of it, is full.
+pub(super) fn is_no_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }

@@ -25,15 +25,9 @@ impl SyncThread {
         let failed = Arc::clone(&error);
         let thread = thread::Builder::new().name("sync".to_owned());
         thread.spawn(move || {
-            while let Ok(first) = inbox.recv() {
-                // One sync covers all that was requested for a file meanwhile.
-                let mut files = vec![first];
-                files.extend(inbox.try_iter());
-                files.dedup_by(|a, b| Arc::ptr_eq(a, b));
-                for file in files {
-                    if let Err(error) = file.sync_data() {
-                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    }
+            for file in inbox {
+                if let Err(error) = file.sync_data() {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 }
             }
         })?;

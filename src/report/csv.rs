@@ -119,6 +119,13 @@ pub fn csv_heading<E: Entity>(first: &[&str]) -> String {
     fields.join(",") + "\n"
 }
 
+/// Rows of an entity with their heading.
+#[must_use]
+pub fn entity_csv<E: Entity>(rows: &[E]) -> String {
+    let rows = rows.iter().map(|row| csv_row(&[], row));
+    csv_heading::<E>(&[]) + &rows.collect::<String>()
+}
+
 /// The columns that the JSON has.
 fn csv_columns<E: Entity>() -> impl Iterator<Item = &'static columns::Column<E>> {
     E::COLUMNS.iter().filter(|column| column.in_json)

@@ -1,6 +1,5 @@
 //! Individual requests as rows of text, and summaries of many as text or JSON.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -9,8 +8,8 @@ use super::text::histogram_text;
 use crate::files::printable::printable_bytes;
 use crate::session::document::LatencySummary;
 use crate::trace::requests::{
-    DeviceNumber, OperationLatency, RequestActor, RequestOperation, RequestSummary, StageLatency,
-    TracedRequest,
+    MeanTime, OperationCounts, OperationLatency, PerThreadStats, RequestActor, RequestOperation,
+    RequestSummary, TracedRequest,
 };
 use crate::units;
 
@@ -18,8 +17,6 @@ use crate::units;
 const UNKNOWN_VALUE: &str = "-";
 /// Maximum number of listed threads; those with the most bytes are listed.
 const MAX_LISTED_THREADS: usize = 10;
-/// Names of devices by device number.
-pub type DeviceNames = BTreeMap<DeviceNumber, String>;
 
 /// Heading of the rows.
 pub const REQUEST_HEADING: &str = "    time s    pid process          operation       sector     size       Q2D       D2C       Q2C";
@@ -66,66 +63,55 @@ fn format_time(nanoseconds: Option<f64>) -> String {
     nanoseconds.map_or_else(|| UNKNOWN_VALUE.to_owned(), units::format_latency)
 }
 
-/// A summary as text of 80 columns.
+/// A summary of the requests of a device as text of 80 columns.
 #[must_use]
-pub fn summary_text(summary: &RequestSummary, names: &DeviceNames, elapsed_ns: u64) -> String {
+pub fn summary_text(summary: &RequestSummary, device: &str, elapsed_ns: u64) -> String {
     let seconds = elapsed_ns as f64 / 1e9;
     let mut text = format!(
         "{} requests in {seconds:.1} s, {} events lost\n",
         summary.requests, summary.lost_events
     );
-    for ((device, operation), distribution) in &summary.operation_latencies {
-        let _ = write!(
-            text,
-            "\n{} {}: ",
-            device_name(names, *device),
-            operation.name()
-        );
-        text.push_str(&stage_times(distribution));
-        if let Some(latency) = LatencySummary::from_histogram(&distribution.q2c) {
+    for (operation, sums) in &summary.operations {
+        let _ = write!(text, "\n{device} {}: ", operation.name());
+        text.push_str(&stage_times(sums));
+        if let Some(latency) = LatencySummary::from_histogram(&sums.q2c) {
             text.push_str(&histogram_text(&latency));
         }
     }
-    if !summary.thread_stats.is_empty() {
+    if summary.requests > 0 {
         text.push_str(&process_table(summary));
     }
     text.push_str(&caveats(summary));
     text
 }
 
-fn device_name(names: &DeviceNames, device: DeviceNumber) -> String {
-    names
-        .get(&device)
-        .cloned()
-        .unwrap_or_else(|| format!("{}:{}", device.0, device.1))
-}
-
 /// Merges and splits of the requests of one operation, and their latency by stage.
-fn stage_times(distribution: &OperationLatency) -> String {
+fn stage_times(sums: &OperationLatency) -> String {
+    let counts = &sums.counts;
     let mut words = vec![
-        format!("{} requests", distribution.requests),
-        units::format_capacity(distribution.bytes as f64),
+        format!("{} requests", counts.requests),
+        units::format_capacity(counts.bytes as f64),
     ];
     for (count, word) in [
-        (distribution.merged_count, "merged"),
-        (distribution.split_requests, "split"),
-        (distribution.requeue_count, "requeued"),
-        (distribution.failed_requests, "FAILED"),
+        (counts.merged, "merged"),
+        (counts.split, "split"),
+        (counts.requeued, "requeued"),
+        (counts.failed, "FAILED"),
     ] {
         if count > 0 {
             words.push(format!("{count} {word}"));
         }
     }
-    let mean = |stage: &StageLatency| format_time(stage.mean_ns());
+    let mean = |stage: &MeanTime| format_time(stage.mean_ns());
     format!(
         "{}\n  mean: Q2G {}, G2I {}, I2D {}, Q2D {}, D2C {}, Q2C {}\n",
         words.join(", "),
-        mean(&distribution.q2g),
-        mean(&distribution.g2i),
-        mean(&distribution.i2d),
-        format_time(distribution.q2d.mean()),
-        format_time(distribution.d2c.mean()),
-        format_time(distribution.q2c.mean()),
+        mean(&sums.q2g),
+        mean(&sums.g2i),
+        mean(&sums.i2d),
+        format_time(sums.q2d.mean()),
+        format_time(sums.d2c.mean()),
+        format_time(sums.q2c.mean()),
     )
 }
 
@@ -133,12 +119,11 @@ fn process_table(summary: &RequestSummary) -> String {
     let mut text = String::from(
         "\n   pid process          requests       read    written    mean Q2C  writeback\n",
     );
-    for (actor, toll) in summary.top_threads().into_iter().take(MAX_LISTED_THREADS) {
+    for (actor, toll) in summary.top_threads(MAX_LISTED_THREADS) {
         let (pid, name) = actor.map_or_else(
             || (UNKNOWN_VALUE.to_owned(), "others, unknown".to_owned()),
             |actor| (actor.pid.to_string(), actor_name(actor)),
         );
-        let share = toll.writeback_requests as f64 / toll.requests.max(1) as f64;
         let _ = writeln!(
             text,
             "{pid:>6} {name:<16} {:>8} {:>10} {:>10} {:>11}  {}",
@@ -147,7 +132,10 @@ fn process_table(summary: &RequestSummary) -> String {
             units::format_capacity(toll.written_bytes as f64),
             format_time(toll.q2c.mean_ns()),
             if toll.writeback_requests > 0 {
-                format!("{} dirtied, *", units::format_percent(share))
+                format!(
+                    "{} dirtied, *",
+                    units::format_percent(toll.writeback_share())
+                )
             } else {
                 String::new()
             },
@@ -208,12 +196,8 @@ struct SummaryLine {
 struct OperationLine {
     device: String,
     operation: RequestOperation,
-    requests: u64,
-    bytes: u64,
-    merged: u64,
-    split: u64,
-    requeued: u64,
-    failed: u64,
+    #[serde(flatten)]
+    counts: OperationCounts,
     q2g_mean_ns: Option<f64>,
     g2i_mean_ns: Option<f64>,
     i2d_mean_ns: Option<f64>,
@@ -233,41 +217,44 @@ struct ProcessLine {
     q2c_mean_ns: Option<f64>,
 }
 
+impl OperationLine {
+    fn new(device: &str, operation: RequestOperation, sums: &OperationLatency) -> Self {
+        Self {
+            device: device.to_owned(),
+            operation,
+            counts: sums.counts,
+            q2g_mean_ns: sums.q2g.mean_ns(),
+            g2i_mean_ns: sums.g2i.mean_ns(),
+            i2d_mean_ns: sums.i2d.mean_ns(),
+            q2d: LatencySummary::from_histogram(&sums.q2d),
+            d2c: LatencySummary::from_histogram(&sums.d2c),
+            q2c: LatencySummary::from_histogram(&sums.q2c),
+        }
+    }
+}
+
+impl ProcessLine {
+    fn new((actor, toll): (Option<RequestActor>, PerThreadStats)) -> Self {
+        Self {
+            pid: actor.map(|actor| actor.pid),
+            command: actor.map(|actor| printable_bytes(actor.name.as_bytes())),
+            requests: toll.requests,
+            read_bytes: toll.read_bytes,
+            written_bytes: toll.written_bytes,
+            written_back_requests: toll.writeback_requests,
+            q2c_mean_ns: toll.q2c.mean_ns(),
+        }
+    }
+}
+
 impl LastLine {
-    /// Creates the summary for scripts.
+    /// Creates the summary of the requests of a device for scripts.
     #[must_use]
-    pub fn new(summary: &RequestSummary, names: &DeviceNames, elapsed_ns: u64) -> Self {
-        let operation =
-            |((device, operation), one): (&(DeviceNumber, RequestOperation), &OperationLatency)| {
-                OperationLine {
-                    device: device_name(names, *device),
-                    operation: *operation,
-                    requests: one.requests,
-                    bytes: one.bytes,
-                    merged: one.merged_count,
-                    split: one.split_requests,
-                    requeued: one.requeue_count,
-                    failed: one.failed_requests,
-                    q2g_mean_ns: one.q2g.mean_ns(),
-                    g2i_mean_ns: one.g2i.mean_ns(),
-                    i2d_mean_ns: one.i2d.mean_ns(),
-                    q2d: LatencySummary::from_histogram(&one.q2d),
-                    d2c: LatencySummary::from_histogram(&one.d2c),
-                    q2c: LatencySummary::from_histogram(&one.q2c),
-                }
-            };
-        let process =
-            |(actor, toll): (Option<RequestActor>, crate::trace::requests::PerThreadStats)| {
-                ProcessLine {
-                    pid: actor.map(|actor| actor.pid),
-                    command: actor.map(|actor| printable_bytes(actor.name.as_bytes())),
-                    requests: toll.requests,
-                    read_bytes: toll.read_bytes,
-                    written_bytes: toll.written_bytes,
-                    written_back_requests: toll.writeback_requests,
-                    q2c_mean_ns: toll.q2c.mean_ns(),
-                }
-            };
+    pub fn new(summary: &RequestSummary, device: &str, elapsed_ns: u64) -> Self {
+        let operations = summary.operations.iter();
+        let operations =
+            operations.map(|(operation, sums)| OperationLine::new(device, *operation, sums));
+        let threads = summary.top_threads(usize::MAX).into_iter();
         Self {
             summary: SummaryLine {
                 requests: summary.requests,
@@ -276,8 +263,8 @@ impl LastLine {
                 abandoned: summary.match_errors.abandoned_requests,
                 in_flight: summary.in_flight,
                 elapsed_ns,
-                operations: summary.operation_latencies.iter().map(operation).collect(),
-                processes: summary.top_threads().into_iter().map(process).collect(),
+                operations: operations.collect(),
+                processes: threads.map(ProcessLine::new).collect(),
             },
         }
     }
@@ -301,30 +288,30 @@ mod tests {
         }
     }
 
-    fn test_summary() -> (RequestSummary, DeviceNames) {
+    fn test_summary() -> RequestSummary {
         let mut summary = RequestSummary::default();
         for _ in 0..3 {
             summary.record(&test_request());
         }
         summary.lost_events = 7;
-        (summary, DeviceNames::from([((8, 0), "sda".to_owned())]))
+        summary
     }
 
     #[test]
     fn request_rows_and_summary_are_formatted_as_text() {
-        let (found, names) = test_summary();
+        let found = test_summary();
         let text = format!(
             "{REQUEST_HEADING}\n{}\n\n{}",
             request_row(&test_request(), 0),
-            summary_text(&found, &names, 2_000_000_000)
+            summary_text(&found, "sda", 2_000_000_000)
         );
         insta::assert_snapshot!(text);
     }
 
     #[test]
     fn trace_summary_line_is_serialized() {
-        let (found, names) = test_summary();
-        let line = serde_json::to_value(LastLine::new(&found, &names, 5)).unwrap();
+        let found = test_summary();
+        let line = serde_json::to_value(LastLine::new(&found, "sda", 5)).unwrap();
         let summary = &line["summary"];
         assert_eq!(
             (&summary["requests"], &summary["lost"]),

@@ -1,7 +1,7 @@
 //! A snapshot as text, or as one line of JSON.
 
 mod lists;
-mod table;
+pub(super) mod table;
 mod transfers;
 
 use std::time::Duration;

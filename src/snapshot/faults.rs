@@ -132,8 +132,8 @@ pub fn io_error_views(
     let errors = now.io_errors.as_ref()?;
     let before = before.and_then(|before| before.io_errors.as_ref());
     let mut devices: BTreeMap<&str, IoErrorsView> = BTreeMap::new();
-    let is_logged = matches!(errors.logged, NewErrors::Read(_));
-    if let NewErrors::Read(logged) = &errors.logged {
+    let is_logged = matches!(errors.logged, NewErrors::Available(_));
+    if let NewErrors::Available(logged) = &errors.logged {
         for error in logged {
             let view = devices.entry(&error.device).or_default();
             view.logged = Some(view.logged.unwrap_or(0) + 1);
@@ -255,7 +255,7 @@ mod tests {
             device: (*device).to_owned(),
             message: format!("I/O error, dev {device}"),
         };
-        NewErrors::Read(devices.iter().map(error).collect())
+        NewErrors::Available(devices.iter().map(error).collect())
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::view::{DeviceView, MountErrors, MountView, NoMountValues};
+use super::view::{DeviceView, MountView, NoMountValues};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 
-use crate::probe::mounts::{MountCounters, MountSample, NfsOperation, NoMountCounters};
+use crate::probe::mounts::{MountCounters, MountSample, RpcCounters};
 
 /// The mounts of a sample; `None` where they were not read. A mount without counters of its own has the
 /// rates of its block device, which `devices` contains.
@@ -68,14 +68,6 @@ fn mount_view(mount: &MountSample, sample: &SystemSample) -> MountView {
         system.is_at(&mount.mount_point) && Some(system.block_device) == mount.device
     });
     let usage = system.and_then(|system| system.usage);
-    let errors = mount.errors.iter().map(|(device, errors)| MountErrors {
-        device: SafeText::from_bytes(device),
-        write: errors.write,
-        read: errors.read,
-        flush: errors.flush,
-        corruption: errors.corruption,
-        generation: errors.generation,
-    });
     MountView {
         mount_point: SafeText::from_bytes(&mount.mount_point),
         source: SafeText::from_bytes(&mount.source),
@@ -85,13 +77,8 @@ fn mount_view(mount: &MountSample, sample: &SystemSample) -> MountView {
         size_bytes: usage.map(|usage| usage.size_bytes),
         available_bytes: usage.map(|usage| usage.available_bytes),
         waiting: mount.waiting,
-        errors: errors.collect(),
-        no_values: mount.no_counters.map(|reason| match reason {
-            NoMountCounters::BlockDevice => NoMountValues::BlockDevice,
-            NoMountCounters::FileSystem => NoMountValues::FileSystem,
-            NoMountCounters::Unreadable => NoMountValues::Unreadable,
-            NoMountCounters::NoFusectl => NoMountValues::NoFusectl,
-        }),
+        errors: mount.errors.clone(),
+        no_values: mount.no_counters,
         ..MountView::default()
     }
 }
@@ -104,31 +91,24 @@ fn set_rates(view: &mut MountView, before: &MountCounters, now: &MountCounters, 
     view.read_bytes_per_s = rate(|it| it.read_bytes);
     view.write_bytes_per_s = rate(|it| it.written_bytes);
     view.requests_per_s = rate(|it| it.requests);
-    if now.operations.is_empty() {
+    let Some((before, now)) = before.rpc.zip(now.rpc) else {
         return;
-    }
-    // Sums over the operations of NFS; one that was not used before is missing in `before`.
-    let sum = |value: fn(&NfsOperation) -> u128| {
-        let none = NfsOperation::default();
-        now.operations.iter().try_fold(0_u128, |sum, operation| {
-            let same = |other: &&NfsOperation| other.name == operation.name;
-            let earlier = before.operations.iter().find(same).unwrap_or(&none);
-            Some(sum + value(operation).checked_sub(value(earlier))?)
-        })
     };
-    let requests = sum(|it| it.requests.into());
-    let mean_ns = |time: Option<u128>| {
+    let added = |counter: fn(&RpcCounters) -> u64| counter(&now).checked_sub(counter(&before));
+    let per_second = |count: u64| count as f64 / seconds;
+    let requests = added(|it| it.requests);
+    let mean_ns = |milliseconds: Option<u64>| {
         let requests = requests.filter(|requests| *requests > 0)?;
-        Some(time? as f64 / requests as f64)
+        Some(milliseconds? as f64 * 1e6 / requests as f64)
     };
     // Requests that are under way are transmitted and not counted yet.
-    let repeated = sum(|it| it.transmissions.into()).zip(requests);
+    let repeated = added(|it| it.transmissions).zip(requests);
     let repeated = repeated.map(|(sent, done)| sent.saturating_sub(done));
-    view.retransmissions_per_s = repeated.map(|count| count as f64 / seconds);
-    view.timeouts_per_s = sum(|it| it.timeouts.into()).map(|count| count as f64 / seconds);
-    view.queue_ns = mean_ns(sum(|it| it.queue_time.as_nanos()));
-    view.round_trip_ns = mean_ns(sum(|it| it.round_trip_time.as_nanos()));
-    view.execution_ns = mean_ns(sum(|it| it.execution_time.as_nanos()));
+    view.retransmissions_per_s = repeated.map(per_second);
+    view.timeouts_per_s = added(|it| it.timeouts).map(per_second);
+    view.queue_ns = mean_ns(added(|it| it.queue_ms));
+    view.round_trip_ns = mean_ns(added(|it| it.round_trip_ms));
+    view.execution_ns = mean_ns(added(|it| it.execution_ms));
 }
 
 #[cfg(test)]
@@ -137,18 +117,15 @@ mod tests {
 
     use super::*;
 
-    fn operation(name: &str, [requests, sent, ms]: [u64; 3]) -> NfsOperation {
-        NfsOperation {
-            name: name.as_bytes().to_vec(),
+    fn sample(second: u64, read: u64, rpc: [u64; 3]) -> SystemSample {
+        let [requests, transmissions, round_trip_ms] = rpc;
+        let rpc = RpcCounters {
             requests,
-            transmissions: sent,
-            round_trip_time: Duration::from_millis(ms),
-            execution_time: Duration::from_millis(2 * ms),
-            ..NfsOperation::default()
-        }
-    }
-
-    fn sample(second: u64, read: u64, operations: Vec<NfsOperation>) -> SystemSample {
+            transmissions,
+            round_trip_ms,
+            execution_ms: 2 * round_trip_ms,
+            ..RpcCounters::default()
+        };
         SystemSample {
             boot_time: Duration::from_secs(second),
             mounts: Some(vec![MountSample {
@@ -156,8 +133,8 @@ mod tests {
                 counters: MountCounters {
                     read_bytes: Some(read),
                     written_bytes: None,
-                    requests: Some(operations.iter().map(|it| it.requests).sum()),
-                    operations,
+                    requests: Some(requests),
+                    rpc: Some(rpc),
                 },
                 ..MountSample::default()
             }]),
@@ -171,15 +148,8 @@ mod tests {
 
     #[test]
     fn interval_of_an_nfs_mount_has_rates_and_mean_times() {
-        let before = sample(10, 1000, vec![operation("READ", [100, 100, 500])]);
-        let now = sample(
-            12,
-            5000,
-            vec![
-                operation("READ", [110, 114, 700]),
-                operation("GETATTR", [10, 10, 0]),
-            ],
-        );
+        let before = sample(10, 1000, [100, 100, 500]);
+        let now = sample(12, 5000, [120, 124, 700]);
         let view = view(&before, &now);
         assert_eq!(view.read_bytes_per_s, Some(2000.0));
         assert_eq!(view.write_bytes_per_s, None);
@@ -227,10 +197,10 @@ mod tests {
 
     #[test]
     fn first_sample_and_counters_that_went_backwards_have_no_rates() {
-        let now = sample(12, 5000, vec![operation("READ", [110, 114, 700])]);
+        let now = sample(12, 5000, [110, 114, 700]);
         let first = mount_views(None, &now, &[]).unwrap().remove(0);
         assert_eq!((first.read_bytes_per_s, first.round_trip_ns), (None, None));
-        let remounted = sample(13, 10, vec![operation("READ", [1, 1, 1])]);
+        let remounted = sample(13, 10, [1, 1, 1]);
         let view = view(&now, &remounted);
         assert_eq!((view.read_bytes_per_s, view.round_trip_ns), (None, None));
         assert_eq!(

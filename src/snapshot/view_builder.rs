@@ -150,8 +150,7 @@ impl ViewBuilder {
         }
         let devices: Vec<TransferDevice<'_>> = live.devices.iter().map(transfer_device).collect();
         live.transfers = self.tracker.transfer_views(&TransferContext {
-            sample: &now,
-            previous: before,
+            interval: &interval,
             devices: &devices,
             is_dirty_limit_reached: dirty_memory::is_throttled(&now.host.memory),
             unwritten_bytes: dirty_memory::unwritten_bytes(&now.host.memory),
@@ -176,8 +175,6 @@ fn transfer_device(device: &DeviceView) -> TransferDevice<'_> {
             busy: device.busy,
             read_bytes_per_s: device.read_bytes_per_s,
             write_bytes_per_s: device.write_bytes_per_s,
-            read_ios_per_s: device.read_ios_per_s,
-            write_ios_per_s: device.write_ios_per_s,
             read_await_ns: device.read_await_ns,
             write_await_ns: device.write_await_ns,
         },

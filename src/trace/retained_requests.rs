@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::drive::identity;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
-use crate::trace::events::{CaptureSettings, Event, EventKind, PreparedTrace, TraceError};
+use crate::trace::events::{CaptureSettings, Event, EventKind, EventRecorder, TraceError};
 use crate::trace::partitions::drives_of_partitions;
 use crate::trace::requests::{RequestMatcher, TracedRequest};
 
@@ -20,7 +20,7 @@ const MAX_BUFFER_KIB: usize = 8 * 1024;
 #[derive(Debug)]
 pub struct RetainedRequestTrace {
     roots: SysPaths,
-    trace: PreparedTrace,
+    recorder: EventRecorder,
     /// Start of the recording, or of its continuation, on the events' clock.
     recording_since: u64,
 }
@@ -61,11 +61,11 @@ impl RetainedRequestTrace {
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let buffer = (TOTAL_BUFFER_KIB / processors).clamp(MIN_BUFFER_KIB, MAX_BUFFER_KIB);
-        let trace = PreparedTrace::new(roots, &CaptureSettings::default(), buffer as u32)?;
-        trace.instance.set_overwrite()?;
+        let recorder = EventRecorder::new(roots, &CaptureSettings::default(), buffer as u32)?;
+        recorder.set_overwrite()?;
         Ok(Self {
-            recording_since: trace.start_recording()?,
-            trace,
+            recording_since: recorder.start()?,
+            recorder,
             roots: roots.clone(),
         })
     }
@@ -75,16 +75,15 @@ impl RetainedRequestTrace {
     /// # Errors
     /// When the kernel refuses.
     pub fn take(&mut self, wanted: WantedRequests) -> Result<RetainedRequests, TraceError> {
-        let trace = &mut self.trace;
-        trace.instance.disable_events(&trace.events)?;
-        let read = trace.reader.read_events();
-        let dropped_events = trace.reader.dropped_events();
+        self.recorder.stop()?;
+        let read = self.recorder.reader.read_events();
+        let dropped_events = self.recorder.reader.dropped_events();
         let since = self.recording_since;
-        self.recording_since = trace.start_recording()?;
-        read.map_err(|error| trace.instance.read_error(error))?;
+        self.recording_since = self.recorder.start()?;
+        read?;
         let devices = identity::list_block_devices(&self.roots);
         let matcher = RequestMatcher::new(drives_of_partitions(&devices));
-        let found = trace.reader.deliver(None, |events| {
+        let found = self.recorder.reader.deliver(None, |events| {
             match_retained(events, since, matcher, wanted)
         });
         let names = devices
@@ -127,27 +126,25 @@ fn match_retained(
     }
 }
 
-/// Of each drive as many of the requests nearest to the time of interest, so that a busy drive does not push out
-/// the requests of the others; two thirds of them from before. In order of completion.
+/// The requests nearest to the time of interest, of each drive as many, so that a busy drive does not push out
+/// the requests of the others. In order of completion.
 fn nearest_requests(requests: Vec<TracedRequest>, wanted: WantedRequests) -> Vec<TracedRequest> {
-    let mut by_place: BTreeMap<(DeviceNumber, bool), Vec<TracedRequest>> = BTreeMap::new();
+    let distance = |request: &TracedRequest| request.timestamps.completed.abs_diff(wanted.at);
+    let mut by_drive: BTreeMap<DeviceNumber, Vec<TracedRequest>> = BTreeMap::new();
     for request in requests {
-        let is_before = request.timestamps.completed <= wanted.at;
-        by_place
-            .entry((request.device, is_before))
-            .or_default()
-            .push(request);
+        by_drive.entry(request.device).or_default().push(request);
     }
-    let mut ranked = Vec::new();
-    for ((_, is_before), mut requests) in by_place {
-        requests.sort_by_key(|request| request.timestamps.completed.abs_diff(wanted.at));
-        let step = if is_before { 1 } else { 2 };
-        let ranks = (0..).map(|rank: usize| rank * step);
-        ranked.extend(ranks.zip(requests));
+    let mut drives: Vec<Vec<TracedRequest>> = by_drive.into_values().collect();
+    drives.sort_by_key(Vec::len);
+    let mut nearest = Vec::new();
+    let count = drives.len();
+    for (index, mut requests) in drives.into_iter().enumerate() {
+        // What the quiet drives leave is for the busy ones.
+        let share = (wanted.most - nearest.len()) / (count - index);
+        requests.sort_by_key(distance);
+        requests.truncate(share);
+        nearest.append(&mut requests);
     }
-    ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.truncate(wanted.most);
-    let mut nearest: Vec<TracedRequest> = ranked.into_iter().map(|(_, request)| request).collect();
     nearest.sort_by_key(|request| request.timestamps.completed);
     nearest
 }
@@ -185,7 +182,7 @@ mod tests {
         let busy: Vec<_> = (0..300).map(|index| (BUSY, 50 + index * 10)).collect();
         let (kept, left_out) = kept(30, &busy);
         let times: Vec<u64> = kept.iter().map(|(_, completed)| *completed).collect();
-        assert_eq!(times, (0..30).map(|it| 810 + it * 10).collect::<Vec<u64>>());
+        assert_eq!(times, (0..30).map(|it| 850 + it * 10).collect::<Vec<u64>>());
         assert_eq!(left_out, 300 - 30);
     }
 

@@ -1,6 +1,6 @@
 //! Traces requests: passes the events of a capture through the matcher.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -10,11 +10,8 @@ use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 pub use crate::trace::events::TraceDetail;
 use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
-use crate::trace::partitions::first_sector;
+use crate::trace::partitions::sectors_of;
 use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
-
-/// Bytes of a sector in /sys and in the events, independent of the device's own sectors.
-const SECTOR_BYTES: u64 = 512;
 
 /// The set of requests to trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +63,7 @@ impl TraceScope {
             })?;
         let parent = found.parent.as_deref();
         let drive = parent.and_then(|parent| identity::read_block_device(roots, parent));
-        let sector_range = drive.as_ref().and_then(|_| {
-            let start = first_sector(roots, &found.name)?;
-            Some(start..start.saturating_add(found.size_bytes / SECTOR_BYTES))
-        });
+        let sector_range = drive.as_ref().map(|_| sectors_of(roots, &found));
         let whole = drive.as_ref().unwrap_or(&found);
         let all = identity::list_block_devices(roots);
         let parts = all
@@ -82,12 +76,6 @@ impl TraceScope {
             devices: std::iter::once(whole.number).chain(parts).collect(),
             sector_range,
         })
-    }
-
-    /// Names of the devices in the scope by device number.
-    #[must_use]
-    pub fn device_names(&self) -> BTreeMap<DeviceNumber, String> {
-        BTreeMap::from([(self.drive, self.drive_name.clone())])
     }
 
     /// Whether a request belongs to the scope.
@@ -166,7 +154,7 @@ pub(super) fn match_requests(
             oldest_queued: needs_oldest.then(|| matcher.oldest_queued()).flatten(),
             complete_since: batch.complete_since,
             complete_until: batch.complete_until,
-            end_reason: batch.end_reason(),
+            end_reason: batch.end_reason.map(str::to_owned),
         })
     })
 }

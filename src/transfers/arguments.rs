@@ -43,25 +43,15 @@ pub struct CopyOrder {
     pub directory: Option<PathBuf>,
     /// How the bytes that are done are determined.
     pub count_method: CountMethod,
-    /// Per source, whether a directory stands for its content instead of itself: for rsync, when
-    /// the name ends in a slash.
-    pub copies_contents: Vec<bool>,
-    /// Whether the program changes its working directory: rsync changes into those of its sources.
-    pub changes_directory: bool,
+    /// Whether it is rsync: it changes into the directories of its sources, and a directory whose name
+    /// ends in a slash stands for its content.
+    pub is_rsync: bool,
     /// Which directories below the sources it enters.
     pub entered_directories: EnteredDirectories,
 }
 
-/// Letters of short options, and names of long ones.
-type Options = (&'static str, &'static str);
-
-/// When a program enters directories.
-#[derive(Clone, Copy)]
-enum Recursion {
-    Never,
-    Always,
-    With(Options),
-}
+/// Options: letters of short ones, and names of long ones.
+type Options = &'static str;
 
 /// The command line of a program.
 struct Program {
@@ -69,7 +59,8 @@ struct Program {
     names: &'static str,
     /// Options with a value: short ones, and long ones whose value is the next argument.
     valued: Options,
-    recursion: Recursion,
+    /// Options by which it enters directories; `None` for a program that always does.
+    recursive_by: Option<Options>,
     /// Options by which it leaves out files, or takes their names from elsewhere.
     unsized_by: Options,
     /// Whether its last argument is the destination; otherwise it only reads.
@@ -78,11 +69,9 @@ struct Program {
     is_remote_possible: bool,
 }
 
-const RSYNC_VALUED: &str = "rsh filter exclude exclude-from include include-from files-from \
-    block-size temp-dir bwlimit remote-option password-file log-file partial-dir compare-dest \
-    copy-dest link-dest backup-dir suffix timeout port out-format chmod chown max-size min-size \
-    rsync-path";
-const RSYNC_FILTERS: &str = "filter exclude exclude-from include include-from files-from \
+const RSYNC_VALUED: Options = "e f B T M rsh filter exclude exclude-from include include-from files-from \
+    bwlimit log-file partial-dir link-dest backup-dir temp-dir port timeout max-size min-size rsync-path";
+const RSYNC_FILTERS: Options = "f F C filter exclude exclude-from include include-from files-from \
     cvs-exclude max-size min-size server";
 /// Programs that compute checksums.
 pub(super) const CHECKSUMS: &str = "b2sum b3sum cksum crc32 md5sum sha1sum sha224sum sha256sum sha384sum \
@@ -93,74 +82,61 @@ pub(super) const COMPRESSORS: &str = "brotli bunzip2 bzip2 gunzip gzip lbzip2 lz
 
 const COPY: Program = Program {
     names: "cp",
-    valued: ("tS", "target-directory suffix"),
-    recursion: Recursion::With(("raR", "recursive archive")),
-    unsized_by: ("", ""),
+    valued: "t S target-directory suffix",
+    recursive_by: Some("r a R recursive archive"),
+    unsized_by: "",
     has_destination: true,
     is_remote_possible: false,
 };
 const READ: Program = Program {
     names: "cat",
-    valued: ("", ""),
-    recursion: Recursion::Never,
+    valued: "",
+    recursive_by: Some(""),
     has_destination: false,
     ..COPY
 };
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 7] = [
     COPY,
     Program {
         names: "mv",
-        recursion: Recursion::Always,
-        ..COPY
-    },
-    Program {
-        names: "install",
-        valued: ("tSmog", "target-directory suffix mode owner group"),
-        recursion: Recursion::Never,
-        unsized_by: ("d", "directory"),
+        recursive_by: None,
         ..COPY
     },
     Program {
         names: "rsync",
-        valued: ("efBTM", RSYNC_VALUED),
-        recursion: Recursion::With(("ra", "recursive archive")),
-        unsized_by: ("fFC", RSYNC_FILTERS),
+        valued: RSYNC_VALUED,
+        recursive_by: Some("r a recursive archive"),
+        unsized_by: RSYNC_FILTERS,
         is_remote_possible: true,
         ..COPY
     },
     Program {
         names: "scp",
-        valued: ("cDFiJloPSX", ""),
-        recursion: Recursion::With(("r", "")),
+        valued: "c D F i J l o P S X",
+        recursive_by: Some("r"),
         is_remote_possible: true,
         ..COPY
     },
     READ,
     Program {
         names: CHECKSUMS,
-        valued: ("al", "algorithm length"),
-        unsized_by: ("c", "check"),
+        valued: "a l algorithm length",
+        unsized_by: "c check",
         ..READ
     },
     Program {
         names: COMPRESSORS,
-        valued: ("STCFMoDpb", "suffix threads format memlimit"),
-        recursion: Recursion::With(("r", "recursive")),
-        unsized_by: ("l", "list files files0 filelist"),
+        valued: "S T C F M o D p b suffix threads format memlimit",
+        recursive_by: Some("r recursive"),
+        unsized_by: "l list files files0 filelist",
         ..READ
     },
 ];
 
 /// Options of tar with a value, and those by which it leaves out files or reads their names from a file.
-const TAR_VALUED: Options = (
-    "fCbVITXgN",
-    "file directory files-from exclude exclude-from",
-);
-const TAR_FILTERS: Options = (
-    "TXgN",
-    "exclude exclude-from exclude-vcs exclude-caches exclude-backups exclude-tag files-from \
-     listed-incremental newer newer-mtime after-date no-recursion",
-);
+const TAR_VALUED: Options = "f C b V I T X g N file directory files-from exclude exclude-from";
+const TAR_FILTERS: Options = "T X g N exclude exclude-from exclude-vcs exclude-caches exclude-backups \
+    exclude-tag files-from listed-incremental newer newer-mtime after-date no-recursion";
 
 /// What the arguments, each terminated by a zero byte, request from the program with this name; `None`
 /// for anything that cannot be sized: what a filter leaves out is not to be read.
@@ -189,7 +165,7 @@ fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
     if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
         return None;
     }
-    let target = parsed.value_of(("t", "target-directory"));
+    let target = parsed.value_of("t target-directory");
     let destination = match target {
         _ if !program.has_destination => None,
         Some(target) if !program.is_remote_possible => Some(target),
@@ -204,18 +180,11 @@ fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
     if is_local {
         order.count_method = CountMethod::DestinationFiles;
     }
-    if program.names == "rsync" {
-        let is_content = |source: &&[u8]| source.ends_with(b"/");
-        order.copies_contents = parsed.operands.iter().map(is_content).collect();
-        order.changes_directory = true;
-    }
-    order.entered_directories = match program.recursion {
-        Recursion::Never => EnteredDirectories::None,
-        Recursion::With(options) if !parsed.has_option(options) => EnteredDirectories::None,
-        Recursion::With(_) if parsed.has_option(("x", "one-file-system")) => {
-            EnteredDirectories::OneFileSystem
-        }
-        Recursion::With(_) | Recursion::Always => EnteredDirectories::All,
+    order.is_rsync = program.names == "rsync";
+    order.entered_directories = match program.recursive_by {
+        Some(options) if !parsed.has_option(options) => EnteredDirectories::None,
+        Some(_) if parsed.has_option("x one-file-system") => EnteredDirectories::OneFileSystem,
+        Some(_) | None => EnteredDirectories::All,
     };
     Some(order)
 }
@@ -239,7 +208,7 @@ impl<'a> ParsedArguments<'a> {
                 let mut parts = long.splitn(2, |byte| *byte == b'=');
                 let name = parts.next().unwrap_or(long);
                 let mut value = parts.next();
-                if value.is_none() && has_word(valued.1, name) {
+                if value.is_none() && has_word(valued, name) {
                     value = words.next();
                 }
                 parsed.options.push((name, value));
@@ -259,9 +228,8 @@ impl<'a> ParsedArguments<'a> {
         valued: Options,
         words: &mut impl Iterator<Item = &'a [u8]>,
     ) {
-        for (at, letter) in letters.iter().enumerate() {
-            let own = &letters[at..=at];
-            if valued.0.as_bytes().contains(letter) {
+        for (at, own) in letters.chunks(1).enumerate() {
+            if has_word(valued, own) {
                 let rest = Some(&letters[at + 1..]).filter(|rest| !rest.is_empty());
                 let value = rest.or_else(|| words.next());
                 return self.options.push((own, value));
@@ -282,14 +250,11 @@ impl<'a> ParsedArguments<'a> {
 }
 
 /// Whether a letter, or a name or the beginning of one, is one of these options.
-fn is_option(own: &[u8], (letters, names): Options) -> bool {
+fn is_option(own: &[u8], options: Options) -> bool {
     /// A shorter beginning is an option of its own (`--file`, `--files-from`).
     const MIN_ABBREVIATION: usize = 5;
-    if let [letter] = own {
-        return letters.as_bytes().contains(letter);
-    }
-    let mut names = names.split_ascii_whitespace().map(str::as_bytes);
-    names.any(|name| name == own || (own.len() >= MIN_ABBREVIATION && name.starts_with(own)))
+    let mut options = options.split_ascii_whitespace().map(str::as_bytes);
+    options.any(|it| it == own || (own.len() >= MIN_ABBREVIATION && it.starts_with(own)))
 }
 
 /// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
@@ -308,17 +273,17 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
     }
     let others = ParsedArguments::new(values, TAR_VALUED);
     parsed.options.extend(others.options);
-    if !parsed.has_option(("c", "create")) || parsed.has_option(TAR_FILTERS) {
+    if !parsed.has_option("c create") || parsed.has_option(TAR_FILTERS) {
         return None;
     }
-    let archive = parsed.value_of(("f", "file"));
+    let archive = parsed.value_of("f file");
     // Standard output.
     let archive = archive.filter(|archive| *archive != b"-");
     let mut order = copy_order(&others.operands, archive)?;
     order.count_method = CountMethod::ArchiveBytes;
-    order.directory = parsed.value_of(("C", "directory")).map(path_from_bytes);
+    order.directory = parsed.value_of("C directory").map(path_from_bytes);
     order.entered_directories = EnteredDirectories::All;
-    if parsed.has_option(("", "one-file-system")) {
+    if parsed.has_option("one-file-system") {
         order.entered_directories = EnteredDirectories::OneFileSystem;
     }
     Some(order)
@@ -327,8 +292,8 @@ fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
 /// btrfs-send(8) of whole subvolumes; what an incremental stream contains is not known.
 fn parse_btrfs_send(words: &[&[u8]]) -> Option<CopyOrder> {
     let (command, words) = words.split_first()?;
-    let parsed = ParsedArguments::new(words.iter().copied(), ("cpfi", "proto"));
-    if *command != b"send" || parsed.has_option(("cpi", "no-data")) {
+    let parsed = ParsedArguments::new(words.iter().copied(), "c p f i proto");
+    if *command != b"send" || parsed.has_option("c p i no-data") {
         return None;
     }
     let mut order = copy_order(&parsed.operands, None)?;
@@ -344,8 +309,7 @@ fn copy_order(sources: &[&[u8]], destination: Option<&[u8]>) -> Option<CopyOrder
         destination: destination.map(path_from_bytes),
         directory: None,
         count_method: CountMethod::ReadBytes,
-        copies_contents: vec![false; sources.len()],
-        changes_directory: false,
+        is_rsync: false,
         entered_directories: EnteredDirectories::None,
     };
     (!order.sources.is_empty()).then_some(order)
@@ -384,7 +348,6 @@ mod tests {
                 DestinationFiles,
             ),
             ("mv -- -a -b to", "-a -b", Some("to"), DestinationFiles),
-            ("install -m 644 a b to", "a b", Some("to"), DestinationFiles),
             (
                 "rsync -a --bwlimit=8m -e ssh src/ dst",
                 "src/",

@@ -1,14 +1,22 @@
-//! The bottleneck of a transfer: from the processes' own rates and waits, and the load of the devices
-//! over the last seconds.
+//! The bottleneck of a transfer: who waits for what, from the processes' own rates and waits, the limits
+//! of their control group, and the load of the devices.
+//!
+//! One sample says little: a wait channel is the kernel function at one moment, and a device that is
+//! busy now may be idle in the next second. So the means of the last seconds are judged.
 
 use super::context::{TransferContext, TransferDevice, TransferDevices};
 use super::limits;
 use super::view::{Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferView};
-use super::waits::{DeviceLoad, ProcessActivity, WaitHistory, WaitPlace};
-use crate::probe::sample::ProcessSample;
+use super::waits::{DeviceLoad, WaitPlace, wait_place};
+use crate::files::safe_text::SafeText;
+use crate::probe::interval::ProcessPair;
 
-/// With fewer samples there is no answer: one sample is a coincidence.
-const MIN_OBSERVATIONS: usize = 3;
+/// Time constant of the means, in seconds.
+const TIME_CONSTANT: f64 = 3.0;
+/// Weight of one interval at most: what was seen once is a coincidence.
+const MAX_WEIGHT: f64 = 0.25;
+/// With fewer intervals there is no answer.
+const MIN_INTERVALS: u32 = 3;
 /// Another bottleneck is shown when it was found this often in a row.
 const FINDINGS_TO_CHANGE: u32 = 3;
 /// Above this utilization, some request almost always waits for the device.
@@ -37,9 +45,9 @@ type Finding = (Bottleneck, BottleneckReason);
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Participants<'a> {
     /// The process that reads, or the only one.
-    pub(super) reader: Option<&'a ProcessSample>,
+    pub(super) reader: Option<&'a ProcessPair<'a>>,
     /// The process that writes, where it is another one.
-    pub(super) writer: Option<&'a ProcessSample>,
+    pub(super) writer: Option<&'a ProcessPair<'a>>,
     /// The devices.
     pub(super) devices: TransferDevices<'a>,
 }
@@ -47,7 +55,7 @@ pub(super) struct Participants<'a> {
 /// Follows the bottleneck of one transfer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BottleneckTracker {
-    history: WaitHistory,
+    evidence: Evidence,
     shown: Option<Finding>,
     different_findings: u32,
 }
@@ -60,379 +68,377 @@ impl BottleneckTracker {
         participants: &Participants<'_>,
         context: &TransferContext<'_>,
     ) {
-        self.update(participants, context);
-        let processes = [participants.reader, participants.writer];
-        let mut limits = processes.into_iter().flatten();
-        let limited =
-            limits.find_map(|it| limits::reached_limit(it, participants.devices, context));
-        if let Some((bottleneck, device)) = limited {
-            view.bottleneck = Some(bottleneck);
-            view.bottleneck_reason = Some(BottleneckReason::ControlGroup { device });
-            view.throttle = Some(Throttle::ControlGroup);
-        } else if let Some((bottleneck, reason)) = &self.shown {
-            view.bottleneck = Some(*bottleneck);
-            view.bottleneck_reason = Some(reason.clone());
-            if matches!(reason, BottleneckReason::DirtyLimit { .. }) {
-                view.throttle = Some(Throttle::DirtyMemory);
-            }
-        }
+        self.evidence.update(participants, context);
+        self.update_finding();
+        let limit = reached_limit(participants, context);
+        let Some((bottleneck, reason)) = limit.or_else(|| self.shown.clone()) else {
+            return;
+        };
+        view.throttle = match reason {
+            BottleneckReason::ControlGroup { .. } => Some(Throttle::ControlGroup),
+            BottleneckReason::DirtyLimit { .. } => Some(Throttle::DirtyMemory),
+            _ => view.throttle,
+        };
+        view.bottleneck = Some(bottleneck);
+        view.bottleneck_reason = Some(reason);
     }
 
-    fn update(&mut self, participants: &Participants<'_>, context: &TransferContext<'_>) {
-        let devices = participants.devices;
-        let load = |device: Option<&TransferDevice<'_>>| device.map(|device| device.load);
-        self.history.record(
-            context.sample.boot_time,
-            [participants.reader, participants.writer],
-            [load(devices.source), load(devices.destination)],
-        );
-        let found = find_bottleneck(&self.history, devices, context);
+    /// Judges anew; another bottleneck that was found only once or twice is not shown yet.
+    fn update_finding(&mut self) {
+        let is_enough = self.evidence.intervals >= MIN_INTERVALS;
+        let found = self.evidence.judge().filter(|_| is_enough);
         let kind = |finding: &Option<Finding>| finding.as_ref().map(|(bottleneck, _)| *bottleneck);
-        let is_same = kind(&found) == kind(&self.shown);
-        self.different_findings = if is_same {
-            0
-        } else {
-            self.different_findings + 1
-        };
-        if is_same || self.shown.is_none() || self.different_findings >= FINDINGS_TO_CHANGE {
+        self.different_findings += 1;
+        if kind(&found) == kind(&self.shown)
+            || self.shown.is_none()
+            || self.different_findings >= FINDINGS_TO_CHANGE
+        {
             self.different_findings = 0;
             self.shown = found;
         }
     }
 }
 
-/// The bottleneck according to the observations of the last seconds; `None` where the evidence is not
-/// clear.
-fn find_bottleneck(
-    history: &WaitHistory,
-    devices: TransferDevices<'_>,
+/// A limit of the control group of one of the processes that it reaches.
+fn reached_limit(
+    participants: &Participants<'_>,
     context: &TransferContext<'_>,
 ) -> Option<Finding> {
-    if history.observations().len() < MIN_OBSERVATIONS {
-        return None;
+    let mut processes = [participants.reader, participants.writer]
+        .into_iter()
+        .flatten();
+    let (bottleneck, device) = processes
+        .find_map(|it| limits::reached_limit(it.current, participants.devices, context))?;
+    Some((bottleneck, BottleneckReason::ControlGroup { device }))
+}
+
+/// Fraction of one processor that a process used, above 1 with several threads.
+fn used_processor(process: &ProcessPair<'_>) -> Option<f64> {
+    let used = process
+        .current
+        .cpu_time?
+        .checked_sub(process.previous?.cpu_time?)?;
+    Some(used.as_secs_f64() / process.sample_interval()?.as_secs_f64())
+}
+
+/// A device, and its mean load.
+#[derive(Debug, Clone, Default)]
+struct DeviceEvidence {
+    name: SafeText,
+    load: DeviceLoad,
+}
+
+impl DeviceEvidence {
+    /// The evidence with the last interval, of a device that is known.
+    fn updated(
+        before: Option<Self>,
+        device: Option<&TransferDevice<'_>>,
+        weight: f64,
+    ) -> Option<Self> {
+        let device = device?;
+        let mut evidence = before.unwrap_or_default();
+        evidence.name = device.name.clone();
+        let (load, now) = (&mut evidence.load, device.load);
+        blend(&mut load.busy, now.busy, weight);
+        blend(&mut load.read_bytes_per_s, now.read_bytes_per_s, weight);
+        blend(&mut load.write_bytes_per_s, now.write_bytes_per_s, weight);
+        blend(&mut load.read_await_ns, now.read_await_ns, weight);
+        blend(&mut load.write_await_ns, now.write_await_ns, weight);
+        Some(evidence)
     }
-    let mut evidence = Evidence::of(history);
-    evidence.is_same_device = devices.is_same();
-    evidence.is_dirty_limit_reached =
-        context.is_dirty_limit_reached && devices.destination.is_some();
-    let name = |device: Option<&TransferDevice<'_>>| device.map(|device| device.name.clone());
-    let read = || BottleneckReason::Device {
-        device: name(devices.source).unwrap_or_default(),
-        operation: TransferOperation::Read,
-        await_ns: evidence.source.read_await_ns,
-        busy: evidence.source.busy,
-    };
-    Some(match judge(&evidence)? {
-        Judgement::Source => (Bottleneck::Source, read()),
-        Judgement::SameDisk => (Bottleneck::SameDisk, read()),
-        Judgement::Destination => {
-            let reason = BottleneckReason::Device {
-                device: name(devices.destination).unwrap_or_default(),
-                operation: TransferOperation::Write,
-                await_ns: evidence.destination.write_await_ns,
-                busy: evidence.destination.busy,
-            };
-            (Bottleneck::Destination, reason)
+
+    fn is_busy(&self) -> bool {
+        self.load.busy.is_some_and(|busy| busy >= BUSY)
+    }
+
+    /// Whether much of its load are writes.
+    fn has_competing_writes(&self) -> bool {
+        let bytes = self.load.read_bytes_per_s.zip(self.load.write_bytes_per_s);
+        bytes.is_none_or(|(read, write)| write >= MIN_WRITE_FRACTION * (read + write))
+    }
+
+    fn reason(&self, operation: TransferOperation) -> BottleneckReason {
+        BottleneckReason::Device {
+            device: self.name.clone(),
+            operation,
+            await_ns: match operation {
+                TransferOperation::Read => self.load.read_await_ns,
+                TransferOperation::Write => self.load.write_await_ns,
+            },
+            busy: self.load.busy,
         }
-        Judgement::DirtyLimit => {
-            let device = name(devices.destination);
-            (
-                Bottleneck::Destination,
-                BottleneckReason::DirtyLimit { device },
-            )
-        }
-        Judgement::Processor => {
-            let fraction = evidence.cpu.unwrap_or_default();
-            (
-                Bottleneck::NotDiskBound,
-                BottleneckReason::Processor { fraction },
-            )
-        }
-        Judgement::Pipeline => (Bottleneck::NotDiskBound, BottleneckReason::Pipeline),
-        Judgement::HardlyWaits => {
-            let fraction = evidence.io_wait.unwrap_or_default();
-            (
-                Bottleneck::NotDiskBound,
-                BottleneckReason::HardlyWaits { fraction },
-            )
-        }
-    })
+    }
 }
 
 /// Mean values of the last seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 struct Evidence {
-    /// Whether source and destination are known, and what they did.
-    has_source: bool,
-    has_destination: bool,
-    source: DeviceLoad,
-    destination: DeviceLoad,
+    intervals: u32,
+    /// Where they are known.
+    source: Option<DeviceEvidence>,
+    destination: Option<DeviceEvidence>,
     is_same_device: bool,
-    /// Whether the kernel makes writers wait, who have a destination.
+    /// Whether the kernel makes writers wait.
     is_dirty_limit_reached: bool,
-    /// Fraction of the bytes that the reader gets from devices; `None` if unknown.
-    device_fraction: Option<f64>,
+    /// Bytes per second that the reader gets from devices, and those that it moves in any way.
+    device_rate: Option<f64>,
+    rate: Option<f64>,
     /// Fraction of one processor that the busiest of the processes uses.
     cpu: Option<f64>,
-    /// Fraction of the time that a process waited for block I/O.
+    /// Fraction of the time that a process waits for block I/O; `None` without delay accounting.
     io_wait: Option<f64>,
-    /// Fractions of the samples in which the reader or the writer was seen waiting: for a page that is
-    /// read, for a write, for the limit of dirty memory, for the other end of a pipe.
+    /// Fractions of the intervals at whose end the reader or the writer was seen waiting: for a page that
+    /// is read, for a write, for the limit of dirty memory, for the other end of a pipe.
     read_waits: f64,
     write_waits: f64,
     dirty_waits: f64,
     reader_pipe_waits: f64,
     writer_pipe_waits: f64,
-    /// Fraction of the samples in which a process was in uninterruptible sleep.
+    /// Fraction of the intervals at whose end a process was in uninterruptible sleep.
     blocked: f64,
 }
 
 impl Evidence {
-    fn of(history: &WaitHistory) -> Self {
-        let read = history.mean(|it| Some(it.reader?.read_bytes_per_s));
-        let moved = history.mean(|it| Some(it.reader?.moved_bytes_per_s));
-        let greater = |value: fn(&ProcessActivity) -> Option<f64>| {
-            let reader = history.mean(|it| value(it.reader.as_ref()?));
-            let writer = history.mean(|it| value(it.writer.as_ref()?));
-            reader.into_iter().chain(writer).reduce(f64::max)
+    /// Adds what was seen in the last interval.
+    fn update(&mut self, participants: &Participants<'_>, context: &TransferContext<'_>) {
+        let Some(seconds) = context.interval.seconds() else {
+            return;
         };
-        let reader = |place| history.fraction(|it| it.reader_place == Some(place));
-        let writer = |place| history.fraction(|it| it.writer_place == Some(place));
-        let observations = history.observations();
-        Self {
-            has_source: observations.iter().any(|it| it.source.is_some()),
-            has_destination: observations.iter().any(|it| it.destination.is_some()),
-            source: DeviceLoad {
-                busy: history.mean(|it| it.source?.busy),
-                read_bytes_per_s: history.mean(|it| it.source?.read_bytes_per_s),
-                write_bytes_per_s: history.mean(|it| it.source?.write_bytes_per_s),
-                read_await_ns: history.mean(|it| it.source?.read_await_ns),
-                ..DeviceLoad::default()
-            },
-            destination: DeviceLoad {
-                busy: history.mean(|it| it.destination?.busy),
-                write_await_ns: history.mean(|it| it.destination?.write_await_ns),
-                ..DeviceLoad::default()
-            },
-            device_fraction: read
-                .zip(moved)
-                .and_then(|(read, moved)| (moved > 0.0).then_some(read / moved)),
-            cpu: greater(|process| process.cpu),
-            io_wait: greater(|process| process.io_wait),
-            read_waits: reader(WaitPlace::Read),
-            write_waits: writer(WaitPlace::Write),
-            dirty_waits: writer(WaitPlace::DirtyLimit),
-            reader_pipe_waits: reader(WaitPlace::Pipe),
-            writer_pipe_waits: writer(WaitPlace::Pipe),
-            blocked: history.fraction(|it| it.is_blocked),
-            ..Self::default()
+        let weight = (1.0 - (-seconds / TIME_CONSTANT).exp()).min(MAX_WEIGHT);
+        let (reader, writer) = (participants.reader, participants.writer);
+        let devices = participants.devices;
+        self.intervals += 1;
+        self.source = DeviceEvidence::updated(self.source.take(), devices.source, weight);
+        self.destination =
+            DeviceEvidence::updated(self.destination.take(), devices.destination, weight);
+        self.is_same_device = devices.is_same();
+        self.is_dirty_limit_reached = context.is_dirty_limit_reached;
+        if let Some((io, time)) = reader.and_then(ProcessPair::io_delta) {
+            let seconds = time.as_secs_f64();
+            let moved = [io.rchar, io.read_bytes, io.wchar, io.write_bytes];
+            let moved = moved.into_iter().max().unwrap_or(0);
+            blend(
+                &mut self.device_rate,
+                Some(io.read_bytes as f64 / seconds),
+                weight,
+            );
+            blend(&mut self.rate, Some(moved as f64 / seconds), weight);
+        }
+        let both = || [reader, writer].into_iter().flatten();
+        let cpu = both().filter_map(used_processor).reduce(f64::max);
+        blend(&mut self.cpu, cpu, weight);
+        let waits = both().filter_map(|it| it.time_fraction(|process| process.io_delay));
+        blend(&mut self.io_wait, waits.reduce(f64::max), weight);
+        let place = |process: Option<&ProcessPair<'_>>| {
+            Some(wait_place(process?.current.wait_channel.as_deref()?))
+        };
+        // One process may read and write.
+        let (reads, writes) = (place(reader), place(writer.or(reader)));
+        let is_blocked = both().any(|it| it.current.state == Some('D'));
+        for (fraction, is_seen) in [
+            (&mut self.read_waits, reads == Some(WaitPlace::Read)),
+            (&mut self.write_waits, writes == Some(WaitPlace::Write)),
+            (&mut self.dirty_waits, writes == Some(WaitPlace::DirtyLimit)),
+            (&mut self.reader_pipe_waits, reads == Some(WaitPlace::Pipe)),
+            (&mut self.writer_pipe_waits, writes == Some(WaitPlace::Pipe)),
+            (&mut self.blocked, is_blocked),
+        ] {
+            *fraction += weight * (f64::from(u8::from(is_seen)) - *fraction);
         }
     }
 
-    /// Whether much of the source's load are writes.
-    fn writes_compete(&self) -> bool {
-        let bytes = self
-            .source
-            .read_bytes_per_s
-            .zip(self.source.write_bytes_per_s);
-        bytes.is_none_or(|(read, write)| write >= MIN_WRITE_FRACTION * (read + write))
+    /// Who waits for what; `None` where the evidence is not clear.
+    ///
+    /// Writes go to memory at first, so a busy destination alone delays no process that does not wait for
+    /// it. A source that the process does not read from its device cannot be the bottleneck, unless it is
+    /// seen waiting for it: what it reads from holes is in memory. Nobody waits for an idle device.
+    fn judge(&self) -> Option<Finding> {
+        let waits_for_next = self.reader_pipe_waits >= MOST_SAMPLES;
+        let waits_for_previous = self.writer_pipe_waits >= MOST_SAMPLES;
+        let rates = self.device_rate.zip(self.rate);
+        let is_cached = rates.is_some_and(|(read, moved)| read < MIN_DEVICE_FRACTION * moved);
+        let waits_for_read = self.read_waits >= FREQUENT_WAIT;
+        let source = self.source.as_ref();
+        let source = source.filter(|_| !waits_for_next && (!is_cached || waits_for_read));
+        let destination = self.destination.as_ref();
+        let waits_for_write = self.write_waits >= FREQUENT_WAIT
+            && (source.is_none() || self.write_waits > self.read_waits);
+        let waits = self.io_wait.is_some_and(|share| share >= HIGH_IO_WAIT);
+        let is_blocked = self.blocked >= FREQUENT_WAIT || waits;
+        let limit_waits =
+            self.is_dirty_limit_reached && destination.is_some() && self.dirty_waits > 0.0;
+        if limit_waits || self.dirty_waits >= FREQUENT_WAIT {
+            let device = destination.map(|it| it.name.clone());
+            let reason = BottleneckReason::DirtyLimit { device };
+            return Some((Bottleneck::Destination, reason));
+        }
+        let reads = |it: &DeviceEvidence| it.reason(TransferOperation::Read);
+        if let Some(device) = source
+            && self.is_same_device
+            && device.is_busy()
+            && device.has_competing_writes()
+        {
+            return Some((Bottleneck::SameDisk, reads(device)));
+        }
+        let writes =
+            |it: &DeviceEvidence| (Bottleneck::Destination, it.reason(TransferOperation::Write));
+        if let Some(device) = destination.filter(|_| waits_for_write) {
+            return Some(writes(device));
+        }
+        if let Some(fraction) = self.cpu.filter(|cpu| *cpu >= HIGH_CPU) {
+            return not_disk(BottleneckReason::Processor { fraction });
+        }
+        if let Some(device) = source
+            && (device.is_busy() || waits_for_read || waits)
+        {
+            return Some((Bottleneck::Source, reads(device)));
+        }
+        if waits_for_next && waits_for_previous {
+            return not_disk(BottleneckReason::Pipeline);
+        }
+        let is_used = |it: &DeviceEvidence| it.load.busy.is_none_or(|busy| busy >= IDLE);
+        if let Some(device) = destination.filter(|_| !waits_for_previous)
+            && (device.is_busy() || (source.is_none() && is_blocked && is_used(device)))
+        {
+            return Some(writes(device));
+        }
+        let fraction = self.io_wait.filter(|share| *share < LOW_IO_WAIT)?;
+        not_disk(BottleneckReason::HardlyWaits { fraction })
     }
 }
 
-/// What limits a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judgement {
-    /// Reading.
-    Source,
-    /// Writing.
-    Destination,
-    /// Writing, because of the limit of dirty memory.
-    DirtyLimit,
-    /// One device for both.
-    SameDisk,
-    /// A processor.
-    Processor,
-    /// Another program of its pipeline.
-    Pipeline,
-    /// No device: the process hardly waits for I/O.
-    HardlyWaits,
+fn not_disk(reason: BottleneckReason) -> Option<Finding> {
+    Some((Bottleneck::NotDiskBound, reason))
 }
 
-/// Judges the evidence.
-///
-/// Writes go to memory at first, so a busy destination alone delays no process that does not wait for
-/// it. A source that the process does not read from its device cannot be the bottleneck, unless it is
-/// seen waiting for it: what it reads from holes is in memory. Nobody waits for an idle device.
-fn judge(evidence: &Evidence) -> Option<Judgement> {
-    let is_busy = |load: DeviceLoad| load.busy.is_some_and(|busy| busy >= BUSY);
-    let is_used = |load: DeviceLoad| load.busy.is_none_or(|busy| busy >= IDLE);
-    let waits_for_next = evidence.reader_pipe_waits >= MOST_SAMPLES;
-    let waits_for_previous = evidence.writer_pipe_waits >= MOST_SAMPLES;
-    let is_cached = evidence
-        .device_fraction
-        .is_some_and(|fraction| fraction < MIN_DEVICE_FRACTION);
-    let waits_for_read = evidence.read_waits >= FREQUENT_WAIT;
-    let reads_device = evidence.has_source && !waits_for_next && (!is_cached || waits_for_read);
-    let waits_for_write = evidence.write_waits >= FREQUENT_WAIT
-        && (!reads_device || evidence.write_waits > evidence.read_waits);
-    let waits = evidence.io_wait.is_some_and(|share| share >= HIGH_IO_WAIT);
-    let is_blocked = evidence.blocked >= FREQUENT_WAIT || waits;
-    let limit_waits = evidence.is_dirty_limit_reached && evidence.dirty_waits > 0.0;
-    if limit_waits || evidence.dirty_waits >= FREQUENT_WAIT {
-        Some(Judgement::DirtyLimit)
-    } else if evidence.is_same_device
-        && reads_device
-        && is_busy(evidence.source)
-        && evidence.writes_compete()
-    {
-        Some(Judgement::SameDisk)
-    } else if waits_for_write && evidence.has_destination {
-        Some(Judgement::Destination)
-    } else if evidence.cpu.is_some_and(|cpu| cpu >= HIGH_CPU) {
-        Some(Judgement::Processor)
-    } else if reads_device && (is_busy(evidence.source) || waits_for_read || waits) {
-        Some(Judgement::Source)
-    } else if waits_for_next && waits_for_previous {
-        Some(Judgement::Pipeline)
-    } else if evidence.has_destination
-        && !waits_for_previous
-        && (is_busy(evidence.destination)
-            || (!reads_device && is_blocked && is_used(evidence.destination)))
-    {
-        Some(Judgement::Destination)
-    } else if evidence.io_wait.is_some_and(|share| share < LOW_IO_WAIT) {
-        Some(Judgement::HardlyWaits)
-    } else {
-        None
-    }
+/// Adds a value, where it is known, to a mean.
+fn blend(mean: &mut Option<f64>, value: Option<f64>, weight: f64) {
+    let Some(value) = value else { return };
+    *mean = Some(mean.map_or(value, |mean| mean + weight * (value - mean)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn load(busy: f64) -> DeviceLoad {
-        DeviceLoad {
-            busy: Some(busy),
-            ..DeviceLoad::default()
-        }
-    }
-
     fn of(source: f64, destination: f64) -> Evidence {
+        let device = |busy| DeviceEvidence {
+            load: DeviceLoad {
+                busy: Some(busy),
+                ..DeviceLoad::default()
+            },
+            ..DeviceEvidence::default()
+        };
         Evidence {
-            has_source: true,
-            has_destination: true,
-            source: load(source),
-            destination: load(destination),
-            device_fraction: Some(1.0),
+            source: Some(device(source)),
+            destination: Some(device(destination)),
+            device_rate: Some(1e6),
+            rate: Some(1e6),
             ..Evidence::default()
         }
     }
 
+    /// The finding with this evidence: the bottleneck, or the reason why it is no disk.
+    fn judged(evidence: &Evidence) -> Option<&'static str> {
+        let (bottleneck, reason) = evidence.judge()?;
+        Some(match (bottleneck, reason) {
+            (_, BottleneckReason::DirtyLimit { .. }) => "dirty limit",
+            (_, BottleneckReason::Processor { .. }) => "processor",
+            (_, BottleneckReason::Pipeline) => "pipeline",
+            (_, BottleneckReason::HardlyWaits { .. }) => "hardly waits",
+            (Bottleneck::Source, _) => "source",
+            (Bottleneck::Destination, _) => "destination",
+            (Bottleneck::SameDisk, _) => "both",
+            (Bottleneck::NotDiskBound, _) => "program",
+        })
+    }
+
+    /// Evidence of devices with these utilizations, changed.
+    fn with(busy: (f64, f64), change: impl Fn(&mut Evidence)) -> Option<&'static str> {
+        let mut evidence = of(busy.0, busy.1);
+        change(&mut evidence);
+        judged(&evidence)
+    }
+
     #[test]
     fn bottleneck_is_the_busy_device() {
-        assert_eq!(judge(&of(0.97, 0.2)), Some(Judgement::Source));
-        assert_eq!(judge(&of(0.2, 0.97)), Some(Judgement::Destination));
+        assert_eq!(judged(&of(0.97, 0.2)), Some("source"));
+        assert_eq!(judged(&of(0.2, 0.97)), Some("destination"));
         // Both are busy, and memory absorbs the writes: reading is the bottleneck.
-        assert_eq!(judge(&of(0.97, 0.97)), Some(Judgement::Source));
-        let full = Evidence {
-            dirty_waits: 0.5,
-            ..of(0.97, 0.97)
-        };
-        assert_eq!(judge(&full), Some(Judgement::DirtyLimit));
-        let same = Evidence {
-            is_same_device: true,
-            ..of(0.97, 0.97)
-        };
-        assert_eq!(judge(&same), Some(Judgement::SameDisk));
+        let both = (0.97, 0.97);
+        assert_eq!(with(both, |_| {}), Some("source"));
+        assert_eq!(with(both, |it| it.dirty_waits = 0.5), Some("dirty limit"));
+        assert_eq!(with(both, |it| it.is_same_device = true), Some("both"));
     }
 
     #[test]
     fn cached_source_is_never_the_bottleneck() {
-        for (source, destination, waits, blocked) in [
-            (0.97, 0.97, 0.0, 0.0),
-            (0.97, 0.3, 0.5, 0.5),
-            (0.97, 0.3, 0.0, 0.6),
+        for (busy, waits, blocked) in [
+            ((0.97, 0.97), 0.0, 0.0),
+            ((0.97, 0.3), 0.5, 0.5),
+            ((0.97, 0.3), 0.0, 0.6),
         ] {
             for is_same_device in [false, true] {
-                let cached = Evidence {
-                    is_same_device,
-                    device_fraction: Some(0.0),
-                    write_waits: waits,
-                    blocked,
-                    ..of(source, destination)
-                };
-                assert_eq!(judge(&cached), Some(Judgement::Destination), "{cached:?}");
+                let found = with(busy, |it| {
+                    it.is_same_device = is_same_device;
+                    it.device_rate = Some(0.0);
+                    it.write_waits = waits;
+                    it.blocked = blocked;
+                });
+                assert_eq!(found, Some("destination"), "{busy:?}");
             }
         }
     }
 
     #[test]
     fn bottleneck_of_cpu_bound_program_is_not_a_disk() {
-        let idle = of(0.1, 0.1);
-        assert_eq!(judge(&idle), None, "unknown is no answer");
-        let computing = Evidence {
-            cpu: Some(0.97),
-            ..idle
-        };
-        assert_eq!(judge(&computing), Some(Judgement::Processor));
-        let waiting = Evidence {
-            io_wait: Some(0.7),
-            ..idle
-        };
-        assert_eq!(judge(&waiting), Some(Judgement::Source));
-        let rarely = Evidence {
-            io_wait: Some(0.02),
-            ..idle
-        };
-        assert_eq!(judge(&rarely), Some(Judgement::HardlyWaits));
+        let idle = (0.1, 0.1);
+        assert_eq!(with(idle, |_| {}), None, "unknown is no answer");
+        assert_eq!(with(idle, |it| it.cpu = Some(0.97)), Some("processor"));
+        assert_eq!(with(idle, |it| it.io_wait = Some(0.7)), Some("source"));
+        assert_eq!(
+            with(idle, |it| it.io_wait = Some(0.02)),
+            Some("hardly waits")
+        );
     }
 
     #[test]
     fn pipeline_that_waits_for_its_middle_is_not_limited_by_a_busy_disk() {
-        let both = Evidence {
-            reader_pipe_waits: 1.0,
-            writer_pipe_waits: 0.8,
-            ..of(0.9, 0.97)
-        };
-        assert_eq!(judge(&both), Some(Judgement::Pipeline));
-        let slow_writer = Evidence {
-            writer_pipe_waits: 0.0,
-            ..both
-        };
-        assert_eq!(judge(&slow_writer), Some(Judgement::Destination));
-        let slow_reader = Evidence {
-            reader_pipe_waits: 0.0,
-            ..both
-        };
-        assert_eq!(judge(&slow_reader), Some(Judgement::Source));
+        for (reader, writer, expected) in [
+            (1.0, 0.8, "pipeline"),
+            (1.0, 0.0, "destination"),
+            (0.0, 0.8, "source"),
+        ] {
+            let found = with((0.9, 0.97), |it| {
+                it.reader_pipe_waits = reader;
+                it.writer_pipe_waits = writer;
+            });
+            assert_eq!(found, Some(expected));
+        }
     }
 
     #[test]
     fn synchronous_writer_waits_for_destination_although_often_seen_running() {
-        let dsync = Evidence {
-            has_source: false,
-            device_fraction: None,
-            cpu: Some(0.3),
-            write_waits: 0.33,
-            ..of(0.0, 0.5)
-        };
-        assert_eq!(judge(&dsync), Some(Judgement::Destination));
+        let found = with((0.0, 0.5), |it| {
+            it.source = None;
+            it.rate = None;
+            it.cpu = Some(0.3);
+            it.write_waits = 0.33;
+        });
+        assert_eq!(found, Some("destination"));
     }
 
     #[test]
     fn nobody_waits_for_an_idle_destination() {
-        let sparse = Evidence {
-            device_fraction: Some(0.05),
-            io_wait: Some(0.9),
-            blocked: 0.9,
-            ..of(0.97, 0.0)
-        };
-        assert_eq!(judge(&sparse), None, "what is read comes from holes");
-        let seen = Evidence {
-            read_waits: 0.5,
-            ..sparse
-        };
-        assert_eq!(judge(&seen), Some(Judgement::Source));
+        for (read_waits, expected) in [(0.0, None), (0.5, Some("source"))] {
+            let found = with((0.97, 0.0), |it| {
+                // What is read comes from holes.
+                it.device_rate = Some(5e4);
+                it.io_wait = Some(0.9);
+                it.blocked = 0.9;
+                it.read_waits = read_waits;
+            });
+            assert_eq!(found, expected);
+        }
     }
 }

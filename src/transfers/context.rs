@@ -6,15 +6,14 @@ use super::waits::DeviceLoad;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::{FileLocation, device_at_location};
-use crate::probe::sample::UnwrittenBytes;
+use crate::probe::interval::{ProcessPair, SampleInterval};
+use crate::probe::sample::{ProcessKey, UnwrittenBytes};
 
 /// A sample with what was computed from it.
 #[derive(Clone, Copy)]
 pub struct TransferContext<'a> {
-    /// The sample.
-    pub sample: &'a SystemSample,
-    /// The sample before.
-    pub previous: Option<&'a SystemSample>,
+    /// The sample, and the one before.
+    pub interval: &'a SampleInterval<'a>,
     /// Its devices.
     pub devices: &'a [TransferDevice<'a>],
     /// Whether the kernel makes writers wait: the limit of dirty memory is reached.
@@ -52,9 +51,20 @@ pub struct TransferDevice<'a> {
 }
 
 impl<'a> TransferContext<'a> {
+    /// The sample.
+    pub(super) fn sample(&self) -> &'a SystemSample {
+        self.interval.current
+    }
+
+    /// A process, with itself in the sample before.
+    pub(super) fn process(&self, key: ProcessKey) -> Option<&'a ProcessPair<'a>> {
+        let mut pairs = self.interval.process_pairs.iter();
+        pairs.find(|pair| pair.current.identity.key() == key)
+    }
+
     /// The device at a location, where it is known.
     pub(super) fn device_at(&self, location: FileLocation) -> Option<&'a TransferDevice<'a>> {
-        self.device_named(device_at_location(self.sample, location)?)
+        self.device_named(device_at_location(self.sample(), location)?)
     }
 
     /// The device with this name.
@@ -64,7 +74,7 @@ impl<'a> TransferContext<'a> {
 
     /// The number of a device.
     pub(super) fn device_number(&self, device: &TransferDevice<'_>) -> Option<(u32, u32)> {
-        let mut disks = self.sample.disks.iter();
+        let mut disks = self.sample().disks.iter();
         let disk = disks.find(|disk| *device.name == *disk.name)?;
         Some(disk.device_number)
     }
@@ -103,17 +113,51 @@ impl TransferDevices<'_> {
     }
 }
 
-/// A machine of which nothing is known.
+/// What tests of this module have in common.
 #[cfg(test)]
-pub(super) struct NoSpeeds;
+pub(super) mod fixtures {
+    use super::*;
 
-#[cfg(test)]
-impl WritebackSpeeds for NoSpeeds {
-    fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
-        None
+    /// Nothing is known of the way of dirty memory.
+    struct NoSpeeds;
+
+    impl WritebackSpeeds for NoSpeeds {
+        fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
+            None
+        }
+
+        fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
+            None
+        }
     }
 
-    fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
-        None
+    /// Two samples and some devices, without dirty memory.
+    pub(in crate::transfers) fn context<'a>(
+        interval: &'a SampleInterval<'a>,
+        devices: &'a [TransferDevice<'a>],
+    ) -> TransferContext<'a> {
+        TransferContext {
+            interval,
+            devices,
+            is_dirty_limit_reached: false,
+            unwritten_bytes: None,
+            writeback: &NoSpeeds,
+        }
+    }
+
+    /// A device that is on these.
+    pub(in crate::transfers) fn device<'a>(
+        name: &'a SafeText,
+        underlying: &'a [SafeText],
+        load: DeviceLoad,
+    ) -> TransferDevice<'a> {
+        TransferDevice {
+            name,
+            parent: None,
+            underlying,
+            load,
+            unwritten_bytes: None,
+            time_to_flush: None,
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! What the arguments of dd tell of its transfer (POSIX dd, and GNU coreutils' iflag=count_bytes).
 
 /// Arguments of dd.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DdArguments {
-    /// Where it stops; `None` without `count`: then the end of the input decides.
-    pub limits: Option<DdLimits>,
+    /// Where it stops in its input; `None` without `count`: then the end of the input decides.
+    pub input_end: Option<u64>,
+    /// Where it stops in its output; `None` without `count`.
+    pub output_end: Option<u64>,
     /// Whether it waits at its end until everything is on the device: `conv=fsync`.
     pub flushes_at_end: bool,
 }
@@ -13,112 +15,85 @@ impl DdArguments {
     /// Those in the arguments of the process, each terminated by a zero byte.
     #[must_use]
     pub fn parse(arguments: &[u8]) -> Self {
-        let conversions = arguments
-            .split(|byte| *byte == 0)
-            .filter_map(|word| word.strip_prefix(b"conv="))
-            .flat_map(|list| list.split(|byte| *byte == b','));
-        let mut flushes = conversions.filter(|it| matches!(*it, b"fsync" | b"fdatasync"));
+        let words = Words(arguments);
+        let ends = words.ends();
         Self {
-            limits: dd_limits(arguments),
-            flushes_at_end: flushes.next().is_some(),
+            input_end: ends.map(|(input, _)| input),
+            output_end: ends.map(|(_, output)| output),
+            flushes_at_end: words.has_flag("conv", "fsync") || words.has_flag("conv", "fdatasync"),
         }
     }
 }
 
-/// The end offsets of input and output in bytes.
-fn dd_limits(arguments: &[u8]) -> Option<DdLimits> {
-    let value = |name: &str| {
-        arguments
-            .split(|byte| *byte == 0)
+/// Words `name=value`.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    fn value(&self, name: &str) -> Option<&'a [u8]> {
+        let words = self.0.split(|byte| *byte == 0);
+        words
             .filter_map(|word| word.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
             .next_back()
-    };
-    let has_flag = |name: &str, flag: &str| {
-        value(name).is_some_and(|flags| {
-            flags
-                .split(|byte| *byte == b',')
-                .any(|word| word == flag.as_bytes())
-        })
-    };
-    let block = |own: &str| match value("bs").or_else(|| value(own)) {
-        Some(text) => parse_size(text),
-        None => Some(512),
-    };
-    let (input_block, output_block) = (block("ibs")?, block("obs")?);
-    let (count, count_in_bytes) = parse_count(value("count")?)?;
-    let unit = if count_in_bytes || has_flag("iflag", "count_bytes") {
-        1
-    } else {
-        input_block
-    };
-    let bytes = count.checked_mul(unit)?;
-    let offset = |names: [&str; 2], flag: &str, bytes_flag: &str, block: u64| {
-        let Some(text) = names.into_iter().find_map(value) else {
+    }
+
+    fn has_flag(&self, name: &str, flag: &str) -> bool {
+        let mut flags = self.value(name).unwrap_or_default().split(|it| *it == b',');
+        flags.any(|it| it == flag.as_bytes())
+    }
+
+    /// The end offsets of input and output in bytes.
+    fn ends(&self) -> Option<(u64, u64)> {
+        let (input, output) = (self.block("ibs")?, self.block("obs")?);
+        self.value("count")?;
+        let count = self.bytes("count", self.has_flag("iflag", "count_bytes"), input)?;
+        let skipped = self.bytes("skip", self.has_flag("iflag", "skip_bytes"), input)?;
+        let sought = self.bytes("seek", self.has_flag("oflag", "seek_bytes"), output)?;
+        Some((skipped.checked_add(count)?, sought.checked_add(count)?))
+    }
+
+    /// The size of a block.
+    fn block(&self, name: &str) -> Option<u64> {
+        match self.value("bs").or_else(|| self.value(name)) {
+            Some(text) => parse_size(text),
+            None => Some(512),
+        }
+    }
+
+    /// Bytes of a number of blocks; one that ends in `B` counts bytes (coreutils 9.1).
+    fn bytes(&self, name: &str, counts_bytes: bool, block: u64) -> Option<u64> {
+        let Some(text) = self.value(name) else {
             return Some(0);
         };
-        let (number, in_bytes) = parse_count(text)?;
-        if in_bytes || has_flag(flag, bytes_flag) {
-            Some(number)
-        } else {
-            number.checked_mul(block)
-        }
-    };
-    let skipped = offset(["skip", "iseek"], "iflag", "skip_bytes", input_block)?;
-    let sought = offset(["seek", "oseek"], "oflag", "seek_bytes", output_block)?;
-    Some(DdLimits {
-        input_end: skipped.checked_add(bytes)?,
-        output_end: sought.checked_add(bytes)?,
-    })
-}
-
-/// Offsets at which dd stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DdLimits {
-    /// In its input.
-    pub input_end: u64,
-    /// In its output.
-    pub output_end: u64,
-}
-
-/// A number of dd, and whether it ends in `B`, which counts bytes instead of blocks (coreutils
-/// 9.1).
-fn parse_count(text: &[u8]) -> Option<(u64, bool)> {
-    let in_bytes = matches!(text, [.., b'0'..=b'9', b'B']);
-    Some((parse_size(text)?, in_bytes))
+        let counts_bytes = counts_bytes || matches!(text, [.., b'0'..=b'9', b'B']);
+        parse_size(text)?.checked_mul(if counts_bytes { 1 } else { block })
+    }
 }
 
 /// Factors joined by `x`, each a number with a suffix.
 fn parse_size(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text)
-        .ok()?
-        .split('x')
-        .try_fold(1_u64, |product, factor| {
-            product.checked_mul(parse_number(factor)?)
-        })
+    let mut factors = std::str::from_utf8(text).ok()?.split('x');
+    factors.try_fold(1_u64, |product, it| product.checked_mul(parse_number(it)?))
 }
 
+/// A number with a suffix: `k`, `KiB`, `MB`, `G` ...: binary alone and with `iB`, decimal with `B`.
 fn parse_number(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, suffix) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
     let factor = match suffix {
         "" | "c" | "B" => 1,
         "w" => 2,
         "b" => 512,
-        _ => suffix_factor(suffix)?,
+        _ => {
+            let letter = suffix.chars().next()?.to_ascii_uppercase();
+            let exponent = "KMGTPE".find(letter)? as u32 + 1;
+            match &suffix[1..] {
+                "" | "iB" => 1024_u64.checked_pow(exponent)?,
+                "B" => 1000_u64.checked_pow(exponent)?,
+                _ => return None,
+            }
+        }
     };
-    number.checked_mul(factor)
-}
-
-/// `k`, `KiB`, `MB`, `G` ...: binary alone and with `iB`, decimal with `B`.
-fn suffix_factor(suffix: &str) -> Option<u64> {
-    let letter = suffix.chars().next()?;
-    let exponent = "KMGTPE".find(letter.to_ascii_uppercase())? as u32 + 1;
-    match &suffix[1..] {
-        "" | "iB" => 1024_u64.checked_pow(exponent),
-        "B" => 1000_u64.checked_pow(exponent),
-        _ => None,
-    }
+    number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -127,8 +102,8 @@ mod tests {
 
     fn of(line: &str) -> Option<(u64, u64)> {
         let words = line.replace(' ', "\0");
-        let limits = DdArguments::parse(words.as_bytes()).limits;
-        limits.map(|limits| (limits.input_end, limits.output_end))
+        let found = DdArguments::parse(words.as_bytes());
+        found.input_end.zip(found.output_end)
     }
 
     #[test]

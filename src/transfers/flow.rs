@@ -1,7 +1,5 @@
 //! I/O on each open file between two samples.
 
-use std::time::Duration;
-
 use super::kind::works_in_place;
 use crate::probe::SystemSample;
 use crate::probe::interval::{ProcessPair, SampleInterval};
@@ -16,10 +14,7 @@ const COUNTED_SLACK_DIVISOR: u64 = 2;
 const COUNTED_SLACK_BYTES: u64 = 1 << 20;
 /// Up to this many counted bytes in an interval a process transfers by calls that the kernel does not
 /// count: splice(2) between a file and a pipe.
-const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
-/// A process that copies writes between this fraction of what it reads and its inverse.
-const MIN_COPIED_FRACTION: f64 = 0.5;
-
+pub(super) const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
 /// What an offset did between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Movement {
@@ -91,8 +86,6 @@ pub fn written_bytes(io: &ProcessIo) -> u64 {
 pub struct FileFlow<'s> {
     /// Its current state.
     pub file: &'s OpenFile,
-    /// Whether it was open before.
-    pub was_open: bool,
     /// Bytes by which the offset advanced by reading or writing; a seek is no advance.
     pub advanced: u64,
     /// Bytes by which the file, or its allocated size, grew.
@@ -106,7 +99,6 @@ impl<'s> FileFlow<'s> {
             |earlier: &OpenFile| movement(earlier.position, file, counted, has_pipe(pair.current));
         Self {
             file,
-            was_open: previous.is_some(),
             advanced: match previous.map(moved) {
                 Some(Movement::Sequential(bytes)) => bytes,
                 _ => 0,
@@ -174,31 +166,9 @@ pub struct ProcessFlows<'s> {
     pub process: &'s ProcessSample,
     /// Its files, sorted by descriptor.
     pub flows: Vec<FileFlow<'s>>,
-    /// Its I/O in the interval.
-    pub io_delta: Option<(ProcessIo, Duration)>,
     /// Process id of its topmost ancestor that runs the same program: rsync has a process for either
     /// end, and one between.
     pub family: u32,
-}
-
-impl ProcessFlows<'_> {
-    /// Whether it reads at this rate in bytes per second.
-    #[must_use]
-    pub fn reads_at_least(&self, bytes_per_s: f64) -> bool {
-        self.io_delta.is_some_and(|(io, elapsed)| {
-            read_bytes(&io) as f64 >= bytes_per_s * elapsed.as_secs_f64()
-        })
-    }
-
-    /// Whether it reads and writes at this rate, about as much of one as of the other.
-    #[must_use]
-    pub fn copies_at_least(&self, bytes_per_s: f64) -> bool {
-        self.io_delta.is_some_and(|(io, elapsed)| {
-            let least = bytes_per_s * elapsed.as_secs_f64();
-            let (read, written) = (read_bytes(&io) as f64, written_bytes(&io) as f64);
-            read.min(written) >= least.max(read.max(written) * MIN_COPIED_FRACTION)
-        })
-    }
 }
 
 /// The processes whose open files are known.
@@ -212,15 +182,13 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
                 && !waits_for_child_with_its_files(interval, pair)
         })
         .map(|pair| {
-            let io_delta = pair.io_delta();
-            let counted = io_delta.map(|(io, _)| counted_bytes(&io));
+            let counted = pair.io_delta().map(|(io, _)| counted_bytes(&io));
             let files = pair.current.files.iter();
             ProcessFlows {
                 process: pair.current,
                 flows: files
                     .map(|file| FileFlow::new(pair, file, counted))
                     .collect(),
-                io_delta,
                 family: family_of(interval.current, pair.current),
             }
         })

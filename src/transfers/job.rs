@@ -1,17 +1,17 @@
 //! Programs that work on several files: progress over everything that their arguments name.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::CountMethod;
-use super::bottleneck::{BottleneckTracker, Participants};
+use super::bottleneck::Participants;
 use super::context::{TransferContext, TransferDevices};
 use super::counting::{FileCount, JobCount, JobCounts};
-use super::estimate::{Eta, RateEstimator, STALLED_AFTER};
+use super::estimate::STALLED_AFTER;
 use super::flow::{counted_bytes, read_bytes};
-use super::kind::{is_rate_limited, kind_of_program};
-use super::pages::DestinationPages;
-use super::transfer::FINISHED_DISPLAY_TIME;
-use super::view::{Throttle, TransferState, TransferView};
+use super::kind::kind_of_program;
+use super::progress::Progress;
+use super::view::{TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;
@@ -24,8 +24,6 @@ use crate::stats::sorting::SortList as _;
 const MIN_ACTIVE_BYTES: u64 = 64 << 10;
 /// The last look at the destination is waited for this long.
 const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
-/// Unit in which tar writes an archive, by default.
-const ARCHIVE_BLOCK: u64 = 20 * 512;
 
 /// The jobs that are tracked.
 #[derive(Debug, Default)]
@@ -34,18 +32,13 @@ pub(super) struct FollowedJobs(Vec<FollowedJob>);
 #[derive(Debug)]
 struct FollowedJob {
     key: ProcessKey,
-    command: SafeText,
-    is_rate_limited: bool,
     last_count: JobCount,
-    estimator: RateEstimator,
-    bottleneck: BottleneckTracker,
-    pages: DestinationPages,
+    progress: Progress,
     last_io: Option<ProcessIo>,
     /// When its process last transferred anything.
     last_activity: Duration,
-    /// When its process was missing for the first time, and the state then: `None` until the last look at
-    /// the destination is done.
-    end: Option<(Duration, Option<TransferState>)>,
+    /// Whether its process has ended, and the last look at the destination is not done.
+    is_ending: bool,
 }
 
 impl FollowedJobs {
@@ -62,10 +55,11 @@ impl FollowedJobs {
         for followed in &mut self.0 {
             followed.observe(now, counts);
         }
-        self.0.retain(|followed| match followed.end {
-            Some((at, _)) => now.boot_time.saturating_sub(at) < FINISHED_DISPLAY_TIME,
+        self.0.retain(|followed| {
             // Its files are shown one by one when it turns out that they cannot be counted.
-            None => followed.last_count.count.files > 1,
+            let is_over = followed.progress.ended_at.is_some();
+            let is_counted = is_over || followed.last_count.count.files > 1;
+            is_counted && !followed.progress.is_gone(now.boot_time)
         });
     }
 
@@ -79,28 +73,34 @@ impl FollowedJobs {
 
 impl FollowedJob {
     fn new(process: &ProcessSample, job: &JobCount) -> Self {
-        let (name, arguments) = process.identity.program();
+        let kind = kind_of_program(process.identity.program().0, true, true);
+        let mut progress = Progress::of_process(process, kind);
+        let order = &job.order;
+        let (first, others) = (order.sources.first(), order.sources.len().saturating_sub(1));
+        let first = first.map(|path| SafeText::from_path(path));
+        progress.shown.source = match others {
+            0 => first,
+            others => first.map(|first| format!("{first} +{others}").into()),
+        };
+        progress.shown.destination = order.destination.as_deref().map(SafeText::from_path);
         Self {
             key: process.identity.key(),
-            command: SafeText::from_bytes(name),
-            is_rate_limited: is_rate_limited(name, arguments),
             last_count: job.clone(),
-            estimator: RateEstimator::default(),
-            bottleneck: BottleneckTracker::default(),
-            pages: DestinationPages::default(),
+            progress,
             last_io: None,
             last_activity: Duration::ZERO,
-            end: None,
+            is_ending: false,
         }
     }
 
     fn observe(&mut self, now: &SystemSample, counts: &JobCounts) {
         let process = now.process_with_key(self.key);
-        let (Some(process), None) = (process, self.end) else {
+        let (Some(process), None) = (process, self.progress.ended_at) else {
             return self.finish(now, counts);
         };
         if let Some(job) = counts.running.get(&self.key) {
-            self.last_count = job.clone();
+            self.last_count.order = Arc::clone(&job.order);
+            self.set_count(job.count);
         }
         let io = process.io.value();
         let before = std::mem::replace(&mut self.last_io, io);
@@ -111,160 +111,100 @@ impl FollowedJob {
             self.last_activity = now.boot_time;
         }
         if let Some(position) = self.position(io) {
-            self.estimator.observe(now.boot_time, position);
+            self.progress.estimator.observe(now.boot_time, position);
         }
+        self.progress.shown.state = self.running_state(now.boot_time);
     }
 
-    /// Bytes done, by the files or by the process's counters: these contain libraries and directories too.
-    fn position(&self, io: Option<ProcessIo>) -> Option<u64> {
-        let position = match self.last_count.order.count_method {
-            CountMethod::DestinationFiles => self.last_count.count.bytes_done,
-            CountMethod::ReadBytes => io.map(|io| read_bytes(&io)),
-            CountMethod::ArchiveBytes | CountMethod::WrittenBytes => io.map(|io| io.wchar),
-        };
-        Some(position?.min(self.total_bytes()))
-    }
-
-    /// Bytes of a job that is complete, on the scale of its position.
-    fn total_bytes(&self) -> u64 {
-        match self.last_count.order.count_method {
-            CountMethod::ArchiveBytes => self.last_count.count.archive_bytes,
-            _ => self.last_count.count.bytes,
-        }
-    }
-
-    /// Completes the end with the last look at the destination, or without it when there is none.
-    fn finish(&mut self, now: &SystemSample, counts: &JobCounts) {
-        let (at, state) = self.end.unwrap_or((now.boot_time, None));
-        self.end = Some((at, state));
-        if state.is_some() {
-            return;
-        }
-        let has_destination = self.last_count.order.count_method == CountMethod::DestinationFiles;
-        let last = counts.ended.iter().find(|(key, _)| *key == self.key);
-        let is_late = now.boot_time.saturating_sub(at) >= LAST_LOOK_TIMEOUT;
-        let state = match last {
-            _ if !has_destination => self.state_without_destination(now),
-            Some((_, Some(count))) => self.state_with_count(*count, now.boot_time),
-            None if !is_late => return,
-            Some((_, None)) | None => TransferState::Closed,
-        };
-        self.end = Some((at, Some(state)));
-    }
-
-    fn state_with_count(&mut self, count: FileCount, at: Duration) -> TransferState {
-        self.last_count.count = count;
-        let (Some(files), Some(bytes)) = (count.files_done, count.bytes_done) else {
-            return TransferState::Closed;
-        };
-        self.estimator.set_final(at, bytes, None);
-        if count.is_complete && files >= count.files {
-            TransferState::Finished
-        } else {
-            TransferState::Ended
-        }
-    }
-
-    /// The state of a job that leaves no files: by its final counters where the kernel reports them. An
-    /// archive that is not compressed has its expected length, but for the last block.
-    fn state_without_destination(&mut self, now: &SystemSample) -> TransferState {
-        let size = self.total_bytes();
-        let mut records = now.exit_records.iter();
-        let record = records
-            .find(|it| it.pid == self.key.0)
-            .map(|it| it.total_io);
-        if let Some(position) = self.position(record) {
-            let last = self.estimator.last_value().unwrap_or(0);
-            self.estimator
-                .set_final(now.boot_time, position.max(last), None);
-        }
-        let archive = now.closed_files.iter().find(|file| {
-            (file.pid, file.start_ticks) == self.key
-                && file.size >= size
-                && file.size <= size + 2 * ARCHIVE_BLOCK
-        });
-        let is_all_seen = self.estimator.last_value() == Some(size);
-        if self.last_count.count.is_complete && (is_all_seen || archive.is_some()) {
-            let reached = archive.and_then(|file| file.changed_at(now.boot_time));
-            self.estimator.set_final(now.boot_time, size, reached);
-            TransferState::Finished
-        } else if record.is_none() && self.estimator.can_have_reached(now.boot_time, size) {
-            TransferState::Closed
-        } else {
-            TransferState::Ended
-        }
-    }
-
-    fn state(&self, at: Duration, size: Option<u64>) -> TransferState {
-        if let Some((_, state)) = self.end {
-            // Until the last look is done.
-            return state.unwrap_or(TransferState::Moving);
-        }
+    fn running_state(&self, at: Duration) -> TransferState {
         let is_active = at.saturating_sub(self.last_activity) < STALLED_AFTER;
-        let position = self.estimator.last_value();
+        let estimator = &self.progress.estimator;
+        let position = estimator.last_value();
+        let is_complete = position == Some(self.last_count.count.bytes);
         if position.is_none() {
             TransferState::UnknownPosition
-        } else if self.estimator.is_stalled(at) && !is_active && position != size {
+        } else if estimator.is_stalled(at) && !is_active && !is_complete {
             TransferState::Stalled
         } else {
             TransferState::Moving
         }
     }
 
-    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
-        let at = context.sample.boot_time;
-        let (count, order) = (self.last_count.count, &self.last_count.order);
-        let size = count.is_complete.then_some(self.total_bytes());
-        let state = self.state(at, size);
-        let eta = match (state, size) {
-            (TransferState::Moving, Some(size)) if self.end.is_none() => {
-                self.estimator.eta(at, size)
+    /// Bytes done, by the files or by the process's counters: these contain libraries and directories too.
+    fn position(&self, io: Option<ProcessIo>) -> Option<u64> {
+        let count = &self.last_count.count;
+        let position = match self.last_count.order.count_method {
+            CountMethod::DestinationFiles => count.bytes_done,
+            CountMethod::ReadBytes => io.map(|io| read_bytes(&io)),
+            CountMethod::ArchiveBytes | CountMethod::WrittenBytes => io.map(|io| io.wchar),
+        };
+        Some(position?.min(count.bytes))
+    }
+
+    /// Completes the end with the last look at the destination, or without it when there is none.
+    fn finish(&mut self, now: &SystemSample, counts: &JobCounts) {
+        self.is_ending |= self.progress.ended_at.is_none();
+        let at = *self.progress.ended_at.get_or_insert(now.boot_time);
+        if !self.is_ending {
+            return;
+        }
+        let has_destination = self.last_count.order.count_method == CountMethod::DestinationFiles;
+        let last = counts.ended.iter().find(|(key, _)| *key == self.key);
+        let is_late = now.boot_time.saturating_sub(at) >= LAST_LOOK_TIMEOUT;
+        let state = match last {
+            _ if !has_destination => self.state_by_counters(now),
+            Some((_, Some(count))) => {
+                self.set_count(*count);
+                let bytes = count.bytes_done.unwrap_or(0);
+                self.progress
+                    .estimator
+                    .set_final(now.boot_time, bytes, None);
+                self.progress.final_state(now.boot_time, true)
             }
-            _ => Eta::default(),
+            None if !is_late => return,
+            Some((_, None)) | None => TransferState::Closed,
         };
-        let mut view = TransferView {
-            pid: Some(self.key.0),
-            kind: kind_of_program(self.command.as_bytes(), true, true),
-            command: self.command.clone(),
-            source: Some(describe_sources(&order.sources)),
-            destination: order.destination.as_deref().map(SafeText::from_path),
-            position_bytes: self.estimator.last_value(),
-            size_bytes: size,
-            rate_bytes_per_s: self.estimator.displayed_rate(state),
-            interval_rate_bytes_per_s: self.estimator.interval_rate(state),
-            state,
-            files_done: count.files_done,
-            files_total: Some(count.files),
-            throttle: (self.is_rate_limited && !state.is_over()).then_some(Throttle::OwnLimit),
-            ..TransferView::default()
-        };
-        eta.show_in(&mut view);
+        self.is_ending = false;
+        self.progress.end(at, state);
+    }
+
+    /// The state of a job that leaves no files: by its final counters where the kernel reports them.
+    fn state_by_counters(&mut self, now: &SystemSample) -> TransferState {
+        let mut records = now.exit_records.iter();
+        let record = records.find(|it| it.pid == self.key.0);
+        let position = self.position(record.map(|it| it.total_io));
+        let estimator = &mut self.progress.estimator;
+        if let Some(position) = position {
+            let last = estimator.last_value().unwrap_or(0);
+            estimator.set_final(now.boot_time, position.max(last), None);
+        }
+        self.progress.final_state(now.boot_time, record.is_some())
+    }
+
+    fn set_count(&mut self, count: FileCount) {
+        self.last_count.count = count;
+        self.progress.total = count.is_complete.then_some(count.bytes);
+        let shown = &mut self.progress.shown;
+        shown.size_bytes = self.progress.total;
+        shown.files_done = count.files_done;
+        shown.files_total = Some(count.files);
+    }
+
+    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+        let count = self.last_count.count;
+        let progress = &mut self.progress;
+        progress.shown.position_bytes = progress.estimator.last_value();
         let device = |file_system: Option<(u32, u32)>| {
             context.device_at(FileLocation::FileSystem(file_system?))
         };
         let participants = Participants {
-            reader: context.sample.process_with_key(self.key),
+            reader: context.process(self.key),
             writer: None,
             devices: TransferDevices {
                 source: device(count.source_file_system),
                 destination: device(count.destination_file_system),
             },
         };
-        self.pages
-            .add_to(&mut view, participants.devices.destination, context);
-        if !state.is_over() {
-            self.bottleneck.add_to(&mut view, &participants, context);
-        }
-        view
+        progress.view(&participants, context)
     }
-}
-
-/// The first source, and the number of further ones.
-fn describe_sources(sources: &[std::path::PathBuf]) -> SafeText {
-    let first = sources.first().map(|path| SafeText::from_path(path));
-    let first = first.unwrap_or_default();
-    if sources.len() <= 1 {
-        return first;
-    }
-    format!("{first} +{}", sources.len() - 1).into()
 }

@@ -2,11 +2,10 @@
 
 use super::arguments::{CHECKSUMS, COMPRESSORS};
 use super::view::TransferKind;
-use crate::probe::operations::OperationKind;
 
 /// Programs by what they do with files, by the kernel's name for them (at most 15 bytes). A program
 /// that is in no list copies, reads or writes, according to its files.
-const PROGRAMS: [(TransferKind, &str); 8] = [
+const PROGRAMS: [(TransferKind, &str); 9] = [
     (TransferKind::Checksum, CHECKSUMS),
     (TransferKind::Checksum, "hashdeep rhash"),
     (
@@ -28,10 +27,11 @@ const PROGRAMS: [(TransferKind, &str); 8] = [
         TransferKind::Install,
         "apk apt apt-get dnf dnf5 dpkg dpkg-deb pacman rpm snapd yum zypper",
     ),
+    (
+        TransferKind::Fsck,
+        "btrfsck e2fsck fsck.ext2 fsck.ext3 fsck.ext4 fsck.fat xfs_repair",
+    ),
 ];
-
-/// Programs that check file systems: they read devices.
-const CHECKERS: &str = "btrfsck e2fsck fsck.ext2 fsck.ext3 fsck.ext4 fsck.fat xfs_repair";
 
 /// Programs that read and write in place without an end, by the beginning of the kernel's name for
 /// them: benchmarks, and virtual machines with their disk images. This program's benchmarks have a
@@ -60,26 +60,9 @@ pub fn kind_of_program(name: &[u8], reads: bool, writes: bool) -> TransferKind {
     let listed = PROGRAMS.iter().find(|(_, programs)| is_in(programs));
     match listed {
         Some((kind, _)) => *kind,
-        None if is_in(CHECKERS) => TransferKind::Fsck,
         None if reads && !writes => TransferKind::Read,
         None if writes && !reads => TransferKind::Write,
         None => TransferKind::Copy,
-    }
-}
-
-/// The kind of an operation.
-#[must_use]
-pub fn kind_of_operation(kind: OperationKind) -> TransferKind {
-    match kind {
-        OperationKind::Resync => TransferKind::Resync,
-        OperationKind::Rebuild => TransferKind::Rebuild,
-        OperationKind::Check => TransferKind::Check,
-        OperationKind::Repair => TransferKind::Repair,
-        OperationKind::Reshape => TransferKind::Reshape,
-        OperationKind::Scrub => TransferKind::Scrub,
-        OperationKind::Balance => TransferKind::Balance,
-        OperationKind::Pvmove => TransferKind::Pvmove,
-        OperationKind::Discard => TransferKind::Discard,
     }
 }
 

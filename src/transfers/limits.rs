@@ -2,11 +2,9 @@
 //!
 //! A limit counts what all processes of the group do on the device, not only one transfer.
 
-use super::context::{TransferContext, TransferDevice, TransferDevices};
+use super::context::{TransferContext, TransferDevices};
 use super::view::Bottleneck;
 use crate::files::safe_text::SafeText;
-use crate::probe::SystemSample;
-use crate::probe::interval::io_difference;
 use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit, ProcessSample};
 
 /// Use of a limit from which it is reached.
@@ -97,27 +95,22 @@ pub(super) fn reached_limit(
             Bottleneck::Destination,
         ),
     ];
-    if process.io_limits.is_empty() {
-        return None;
-    }
     for (device, used, bottleneck) in ends {
         let Some(device) = device else { continue };
         // A limit can be set for any of the layers, but never for a partition.
-        for layer in context.layers(device) {
+        let layers = context.layers(device).into_iter();
+        let mut limited = layers.filter(|layer| {
             let number = context.device_number(layer);
             let mut limits = process.io_limits.iter();
-            let Some(limit) = limits.find(|limit| Some(limit.device) == number) else {
-                continue;
-            };
-            let is_at_limit = match group_rates(process, limit, context) {
-                Some(rates) => used(&rates, limit).is_some_and(|it| it >= AT_LIMIT),
-                None => process_rates(process, layer, context)
-                    .and_then(|rates| used(&rates, limit))
+            let limit = limits.find(|limit| Some(limit.device) == number);
+            limit.is_some_and(|limit| match group_rates(process, limit, context) {
+                Some(rates) => used(&rates, limit) >= Some(AT_LIMIT),
+                None => used(&unit_rates(process, context), limit)
                     .is_some_and(|it| (AT_LIMIT..=BEYOND_LIMIT).contains(&it)),
-            };
-            if is_at_limit {
-                return Some((bottleneck, layer.name.clone()));
-            }
+            })
+        });
+        if let Some(layer) = limited.next() {
+            return Some((bottleneck, layer.name.clone()));
         }
     }
     None
@@ -133,59 +126,34 @@ fn group_rates(
     let has_limit = |group: &&ControlGroupSample| {
         path.as_str().starts_with(group.unit.path.as_str()) && group.limits.contains(limit)
     };
-    let now = context.sample.control_groups.as_ref()?;
+    let now = context.sample().control_groups.as_ref()?;
     let group = now.groups.iter().find(has_limit)?;
-    let before = context.previous?.control_groups.as_ref()?;
-    let before = before
-        .groups
-        .iter()
-        .find(|it| it.unit.path == group.unit.path && it.is_unit == group.is_unit)?;
+    let before = context.interval.previous?.control_groups.as_ref()?;
+    let is_same =
+        |it: &&ControlGroupSample| it.unit.path == group.unit.path && it.is_unit == group.is_unit;
+    let before = before.groups.iter().find(is_same)?;
     let io_of = |group: &ControlGroupSample| {
         let io = group.io.as_ref()?;
         let own = io.iter().find(|io| io.device == limit.device);
         Some(own.copied().unwrap_or_default())
     };
-    IoRates::between(&io_of(before)?, &io_of(group)?, seconds(context)?)
+    IoRates::between(&io_of(before)?, &io_of(group)?, context.interval.seconds()?)
 }
 
-/// What the processes of the same unit do together; the requests are those of the device.
-fn process_rates(
-    process: &ProcessSample,
-    device: &TransferDevice<'_>,
-    context: &TransferContext<'_>,
-) -> Option<IoRates> {
-    let (before, seconds) = (context.previous?, seconds(context)?);
-    let is_of_unit = |other: &&ProcessSample| {
-        let is_same_unit = process.unit.is_some() && other.unit == process.unit;
-        is_same_unit || other.identity.pid == process.identity.pid
-    };
-    let mut rates = IoRates {
-        reads: device.load.read_ios_per_s.unwrap_or(0.0),
-        writes: device.load.write_ios_per_s.unwrap_or(0.0),
-        ..IoRates::default()
-    };
-    for other in context.sample.processes.iter().filter(is_of_unit) {
-        if let Some((read, written)) = device_bytes(before, other) {
-            rates.read_bytes += read as f64 / seconds;
-            rates.write_bytes += written as f64 / seconds;
+/// What the processes of the same unit do together; their requests are not counted.
+fn unit_rates(process: &ProcessSample, context: &TransferContext<'_>) -> IoRates {
+    let mut rates = IoRates::default();
+    for pair in &context.interval.process_pairs {
+        let (own, other) = (&process.unit, &pair.current.unit);
+        let is_of_unit = own.is_some() && own == other;
+        if (is_of_unit || pair.current.identity == process.identity)
+            && let Some((io, time)) = pair.io_delta()
+        {
+            rates.read_bytes += io.read_bytes as f64 / time.as_secs_f64();
+            rates.write_bytes += io.write_bytes as f64 / time.as_secs_f64();
         }
     }
-    Some(rates)
-}
-
-/// Bytes that a process has read from and written to devices since the sample before.
-fn device_bytes(before: &SystemSample, process: &ProcessSample) -> Option<(u64, u64)> {
-    let earlier = before.process_with_key(process.identity.key())?;
-    let io = io_difference(&earlier.io.value()?, &process.io.value()?)?;
-    Some((io.read_bytes, io.write_bytes))
-}
-
-fn seconds(context: &TransferContext<'_>) -> Option<f64> {
-    let elapsed = context
-        .sample
-        .boot_time
-        .checked_sub(context.previous?.boot_time)?;
-    Some(elapsed.as_secs_f64()).filter(|seconds| *seconds > 0.0)
+    rates
 }
 
 #[cfg(test)]
@@ -194,10 +162,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::probe::SystemSample;
+    use crate::probe::interval::SampleInterval;
     use crate::probe::sample::{
         Availability, DiskCounters, ProcessIdentity, ProcessIo, Unit, UnitKind,
     };
-    use crate::transfers::context::NoSpeeds;
+    use crate::transfers::context::fixtures;
     use crate::transfers::waits::DeviceLoad;
 
     fn process(pid: u32, limit: IoLimit, read: u64, written: u64) -> ProcessSample {
@@ -245,26 +215,12 @@ mod tests {
             sample(2, limit, pids, rates),
         );
         let names: [SafeText; 2] = ["sda".into(), "sda1".into()];
-        let device = |name: usize, underlying: usize| TransferDevice {
-            name: &names[name],
-            parent: None,
-            underlying: &names[..underlying],
-            load: DeviceLoad {
-                read_ios_per_s: Some(100.0),
-                ..DeviceLoad::default()
-            },
-            unwritten_bytes: None,
-            time_to_flush: None,
+        let device = |name: usize, underlying: usize| {
+            fixtures::device(&names[name], &names[..underlying], DeviceLoad::default())
         };
         let devices = [device(0, 0), device(1, 1)];
-        let context = TransferContext {
-            sample: &now,
-            previous: Some(&before),
-            devices: &devices,
-            is_dirty_limit_reached: false,
-            unwritten_bytes: None,
-            writeback: &NoSpeeds,
-        };
+        let interval = SampleInterval::new(Some(&before), &now);
+        let context = fixtures::context(&interval, &devices);
         let partition = Some(&devices[1]);
         let both = TransferDevices {
             source: partition,
@@ -297,14 +253,6 @@ mod tests {
             Some(Bottleneck::Destination)
         );
         assert_eq!(limited(writes, 2, (0, 5_000_000)), None, "into memory");
-        let requests = IoLimit {
-            read_ios_per_s: Some(100),
-            ..limit((8, 0))
-        };
-        assert_eq!(
-            limited(requests, 1, (5_000_000, 0)),
-            Some(Bottleneck::Source)
-        );
         let other = IoLimit {
             read_bytes_per_s: Some(1_000_000),
             ..limit((8, 16))

@@ -1,10 +1,10 @@
 //! Transfers: every large file or block device that a process reads or writes sequentially,
 //! detected for any program, and operations of the kernel that have an end.
 //!
-//! There are three kinds of evidence, the best first: an offset that advances (read, write,
-//! sendfile, splice); a destination that grows while its source's offset stays (one
-//! copy_file_range(2) over the whole file, as cp, install and cat do); and a process that reads
-//! much and has only one large file open.
+//! There are two kinds of evidence, the better first: an offset that advances (read, write, sendfile,
+//! splice); and a destination that grows while its source's offset stays (one copy_file_range(2) over
+//! the whole file, as cp, install and cat do). A process that reads here and there, or without an offset
+//! (pread(2), mmap(2)), is no transfer: the table of processes has its rate.
 
 pub mod arguments;
 mod bottleneck;
@@ -19,6 +19,7 @@ pub mod limits;
 mod operation;
 mod pages;
 mod pairing;
+mod progress;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -26,8 +27,7 @@ mod transfer_file;
 pub mod view;
 pub mod waits;
 
-use self::bottleneck::Participants;
-use self::context::{TransferContext, TransferDevices};
+use self::context::TransferContext;
 use self::counting::JobCounts;
 use self::flow::{ProcessFlows, collect_flows};
 use self::job::FollowedJobs;
@@ -35,11 +35,10 @@ use self::operation::FollowedOperations;
 use self::pairing::{End, ends_of};
 use self::transfer::{ProgressBasis, Transfer};
 use self::transfer_file::TransferFile;
-use self::view::{Throttle, TransferView};
+use self::view::TransferView;
 use crate::probe::SystemSample;
-use crate::probe::file_locations::FileLocation;
 use crate::probe::interval::SampleInterval;
-use crate::probe::sample::{FileKind, FollowedFile, PagesUnknown};
+use crate::probe::sample::{FileKind, FollowedFile};
 
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
 const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
@@ -82,7 +81,7 @@ impl TransferTracker {
         for transfer in &mut self.transfers {
             transfer.observe(now);
             if let Some(destination) = &transfer.destination {
-                transfer.pages.update(now, destination.inode);
+                transfer.progress.pages.update(now, destination.inode);
             }
         }
         if let Some(before) = interval.previous {
@@ -98,14 +97,10 @@ impl TransferTracker {
                 let found = self.find_written(end, seconds);
                 self.start_transfer(found, before, now);
             }
-            for process in &all {
-                let found = self.find_unpositioned(process);
-                self.start_transfer(found, before, now);
-            }
             self.find_missing_destinations(&all);
         }
         self.transfers
-            .retain(|transfer| transfer.is_shown(now.boot_time));
+            .retain(|transfer| transfer.is_followed(now.boot_time));
     }
 
     /// The destinations whose pages the next sample should contain: those of the active transfers
@@ -135,8 +130,8 @@ impl TransferTracker {
             let remaining = std::cmp::Reverse(it.remaining_bytes());
             (!it.is_active(), remaining)
         });
-        let files = self.transfers.iter_mut().map(|it| view_of(it, context));
-        let mut files: Vec<TransferView> = files.collect();
+        let files = self.transfers.iter_mut().filter(|it| it.is_sequential());
+        let mut files: Vec<TransferView> = files.map(|it| it.view(context)).collect();
         let mut views = self.jobs.transfer_views(context);
         for job in &mut views {
             // The current file has the bottleneck of its job.
@@ -215,47 +210,24 @@ impl TransferTracker {
         })
     }
 
-    /// A process that reads much without moving an offset: from its only large file, or into the only
-    /// one that it can write, in place: an image that is converted into an existing file or onto a device
-    /// (pread(2), pwrite(2), io_uring).
-    fn find_unpositioned<'f>(&self, process: &'f ProcessFlows<'f>) -> Option<Found<'f>> {
-        let key = process.process.identity.key();
-        if self.is_followed(|file| file.process == key) {
-            return None;
-        }
-        let copies = process.copies_at_least(MIN_WRITE_BYTES_PER_S);
-        let pair = || pairing::find_unmoved_pair(process, self.min_bytes);
-        let (source, destination) = match copies.then(pair).flatten() {
-            Some((source, destination)) => (source, Some(destination)),
-            None if process.reads_at_least(MIN_WRITE_BYTES_PER_S) => {
-                (pairing::find_unpositioned(process, self.min_bytes)?, None)
-            }
-            None => return None,
-        };
-        (!self.is_known(source)).then_some(Found {
-            source: Some(source),
-            destination,
-            basis: ProgressBasis::IoCounters,
-        })
-    }
-
     /// Finds destinations of sources without one.
     fn find_missing_destinations<'f>(&mut self, all: &'f [ProcessFlows<'f>]) {
-        for index in 0..self.transfers.len() {
-            let transfer = &self.transfers[index];
-            let Some(source) = &transfer.source else {
-                continue;
+        for end in all.iter().flat_map(ends_of) {
+            let is_wanted = |transfer: &Transfer| {
+                let source = transfer.source.as_ref();
+                transfer.is_active()
+                    && transfer.destination.is_none()
+                    && source.is_some_and(|source| source.is(end))
             };
-            if !transfer.is_active() || transfer.destination.is_some() {
-                continue;
-            }
-            let mut ends = all.iter().flat_map(ends_of);
-            let end = ends.find(|end| source.is(*end));
-            if let Some(found) = end.and_then(|end| pairing::find_destination(all, end)) {
-                self.transfers[index].destination = Some(self.claim_destination(found));
+            if self.transfers.iter().any(is_wanted)
+                && let Some(found) = pairing::find_destination(all, end)
+            {
+                let destination = self.claim_destination(found);
+                if let Some(transfer) = self.transfers.iter_mut().find(|it| is_wanted(it)) {
+                    transfer.destination = Some(destination);
+                }
             }
         }
-        self.transfers.retain(|transfer| !transfer.is_orphan());
     }
 
     /// Starts tracking a transfer; the previous sample is its first observation.
@@ -270,7 +242,6 @@ impl TransferTracker {
             return;
         };
         let destination = found.destination.map(|end| self.claim_destination(end));
-        self.transfers.retain(|transfer| !transfer.is_orphan());
         let source = found.source.map(TransferFile::new);
         let process = leader.process.process;
         let mut transfer = Transfer::new(process, source, destination, found.basis);
@@ -279,14 +250,12 @@ impl TransferTracker {
         self.transfers.push(transfer);
     }
 
-    /// Removes a destination from the transfer that had no source for it.
+    /// The file is no longer a destination without a source.
     fn claim_destination(&mut self, end: End<'_>) -> TransferFile {
-        for transfer in &mut self.transfers {
+        self.transfers.retain(|transfer| {
             let file = transfer.destination.as_ref();
-            if transfer.source.is_none() && file.is_some_and(|file| file.is(end)) {
-                transfer.destination = None;
-            }
-        }
+            transfer.source.is_some() || !file.is_some_and(|file| file.is(end))
+        });
         TransferFile::new(end)
     }
 
@@ -308,37 +277,4 @@ impl TransferTracker {
         let mut files = active.flat_map(|it| [&it.source, &it.destination].into_iter().flatten());
         files.any(is_wanted)
     }
-}
-
-/// View of a transfer with what its devices tell.
-fn view_of(transfer: &mut Transfer, context: &TransferContext<'_>) -> TransferView {
-    let mut view = transfer.view(context.sample.boot_time);
-    let device = |end: &Option<TransferFile>| context.device_at(end.as_ref()?.location);
-    let process = |end: Option<&TransferFile>| end?.find_process(context.sample);
-    let (source, destination) = (&transfer.source, &transfer.destination);
-    let leader = source.as_ref().or(destination.as_ref());
-    let is_other = |end: &&TransferFile| leader.is_some_and(|leader| leader.process != end.process);
-    let participants = Participants {
-        reader: process(leader),
-        writer: process(destination.as_ref().filter(is_other)),
-        devices: TransferDevices {
-            source: device(source),
-            destination: device(destination),
-        },
-    };
-    let to = participants.devices.destination;
-    transfer.pages.add_to(&mut view, to, context);
-    let is_device = |end: &TransferFile| matches!(end.location, FileLocation::Device(_));
-    if destination.as_ref().is_some_and(is_device) {
-        view.not_on_disk_unknown = Some(PagesUnknown::BlockDevice);
-    }
-    let write_speed = to.and_then(|device| context.writeback.write_speed(device));
-    transfer.add_flush(&mut view, write_speed);
-    if !view.state.is_over() {
-        view.throttle = transfer.is_rate_limited.then_some(Throttle::OwnLimit);
-        transfer
-            .bottleneck
-            .add_to(&mut view, &participants, context);
-    }
-    view
 }

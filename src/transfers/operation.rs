@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use super::bottleneck::BUSY;
-use super::context::{TransferContext, TransferDevice};
-use super::estimate::{Eta, RateEstimator};
-use super::kind::kind_of_operation;
-use super::transfer::FINISHED_DISPLAY_TIME;
-use super::view::{
-    Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferState, TransferView,
-    WorkProgress,
-};
+use super::bottleneck::Participants;
+use super::context::{TransferContext, TransferDevice, TransferDevices};
+use super::estimate::STALLED_AFTER;
+use super::progress::Progress;
+use super::view::{Throttle, TransferKind, TransferState, TransferView, WorkProgress};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
+use crate::probe::operations::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use crate::stats::sorting::SortList as _;
 
 /// A hundredth of a percent of a large pool takes a minute.
@@ -28,11 +24,10 @@ pub(super) struct FollowedOperations(Vec<FollowedOperation>);
 #[derive(Debug)]
 struct FollowedOperation {
     latest: OperationSample,
-    command: Option<SafeText>,
     /// The first value of a counter.
     first: u64,
-    estimator: RateEstimator,
-    end: Option<Duration>,
+    /// Its estimator follows the units that are done.
+    progress: Progress,
 }
 
 impl FollowedOperations {
@@ -44,15 +39,14 @@ impl FollowedOperations {
         };
         // An operation that begins again replaces the one that has ended.
         self.0.retain(|followed| {
-            followed.end.is_none_or(|end| {
-                let time = now.boot_time.saturating_sub(end);
-                time < FINISHED_DISPLAY_TIME && running(followed).is_none()
-            })
+            let begins_again = followed.progress.ended_at.is_some() && running(followed).is_some();
+            !begins_again && !followed.progress.is_gone(now.boot_time)
         });
         for followed in &mut self.0 {
             match running(followed) {
-                Some(operation) => followed.observe(operation, now),
-                None => followed.end = followed.end.or(Some(now.boot_time)),
+                Some(operation) => followed.observe(operation, now.boot_time),
+                None if followed.progress.ended_at.is_none() => followed.end(now.boot_time),
+                None => {}
             }
         }
         for operation in &now.operations {
@@ -68,8 +62,8 @@ impl FollowedOperations {
     }
 
     /// The views, running ones first.
-    pub(super) fn transfer_views(&self, context: &TransferContext<'_>) -> Vec<TransferView> {
-        let mut views: Vec<TransferView> = self.0.iter().map(|it| it.view(context)).collect();
+    pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
+        let mut views: Vec<TransferView> = self.0.iter_mut().map(|it| it.view(context)).collect();
         views.sort_list_by_key(|view| view.state.is_over());
         views
     }
@@ -78,17 +72,25 @@ impl FollowedOperations {
 impl FollowedOperation {
     fn new(operation: &OperationSample, now: &SystemSample) -> Self {
         let process = operation.pid.and_then(|pid| now.process(pid));
+        let command = process.map(|it| SafeText::from_bytes(&it.identity.name));
+        let subject = SafeText::from_bytes(&operation.subject);
         let mut followed = Self {
             latest: operation.clone(),
-            command: process.map(|it| SafeText::from_bytes(&it.identity.name)),
             first: match operation.progress {
                 OperationProgress::Counter { bytes, .. } => bytes,
                 OperationProgress::Done { .. } | OperationProgress::Waiting => 0,
             },
-            estimator: RateEstimator::default(),
-            end: None,
+            progress: Progress::default(),
         };
-        followed.observe(operation, now);
+        followed.progress.shown = TransferView {
+            pid: operation.pid,
+            kind: kind_of(operation.kind),
+            // The kernel works on its own behalf: its device stands for a program.
+            source: command.is_some().then(|| subject.clone()),
+            command: command.unwrap_or(subject),
+            ..TransferView::default()
+        };
+        followed.observe(operation, now.boot_time);
         followed
     }
 
@@ -98,129 +100,89 @@ impl FollowedOperation {
             == (operation.kind, &operation.subject, operation.pid)
     }
 
-    fn observe(&mut self, operation: &OperationSample, now: &SystemSample) {
+    /// Records what is done, and in total where that is known; nothing while it waits.
+    fn observe(&mut self, operation: &OperationSample, at: Duration) {
         self.latest = operation.clone();
-        if let Some((done, _, _)) = self.work() {
-            self.estimator.observe(now.boot_time, done);
-        }
-    }
-
-    /// What is done, and in total where that is known; `None` while it waits.
-    fn work(&self) -> Option<(u64, Option<u64>, WorkUnit)> {
-        match self.latest.progress {
-            OperationProgress::Done { done, total, unit } => Some((done, Some(total), unit)),
+        let (done, total, unit) = match operation.progress {
+            OperationProgress::Done { done, total, unit } => (Some(done), Some(total), unit),
             OperationProgress::Counter { bytes, at_most } => {
-                Some((bytes.saturating_sub(self.first), at_most, WorkUnit::Bytes))
+                let done = bytes.saturating_sub(self.first);
+                (Some(done), at_most, WorkUnit::Bytes)
             }
-            OperationProgress::Waiting => None,
-        }
-    }
-
-    fn state(&self, at: Duration) -> TransferState {
-        let work = self.work();
-        if self.end.is_some() {
-            let is_nearly_done = work
-                .and_then(|(done, total, _)| Some(done >= total? - total? / 100))
-                .unwrap_or(false);
-            return if is_nearly_done {
-                TransferState::Finished
-            } else {
-                TransferState::Closed
-            };
-        }
-        // It does not move for as long as a step of its unit takes.
-        let is_stalled = match work {
-            None => true,
-            Some((_, _, WorkUnit::BasisPoints)) => {
-                self.estimator.time_without_movement(at) >= COARSE_STALLED_AFTER
-            }
-            Some(_) => self.estimator.is_stalled(at),
+            OperationProgress::Waiting => (None, None, WorkUnit::Bytes),
         };
-        if is_stalled {
+        let progress = &mut self.progress;
+        if let Some(done) = done {
+            progress.estimator.observe(at, done);
+        }
+        progress.total = total;
+        let is_bytes = unit == WorkUnit::Bytes;
+        progress.shown.position_bytes = done.filter(|_| is_bytes);
+        progress.shown.size_bytes = total.filter(|_| is_bytes);
+        progress.shown.work = done
+            .zip(total)
+            .filter(|_| !is_bytes)
+            .map(|(done, total)| WorkProgress { done, total, unit });
+        // It does not move for as long as a step of its unit takes.
+        let stalled_after = if unit == WorkUnit::BasisPoints {
+            COARSE_STALLED_AFTER
+        } else {
+            STALLED_AFTER
+        };
+        let idle = progress.estimator.time_without_movement(at);
+        progress.shown.state = if done.is_none() || idle >= stalled_after {
             TransferState::Stalled
         } else {
             TransferState::Moving
-        }
+        };
     }
 
-    fn view(&self, context: &TransferContext<'_>) -> TransferView {
-        let at = context.sample.boot_time;
-        let state = self.state(at);
-        let (done, total, unit) = match self.work() {
-            Some((done, total, unit)) => (Some(done), total, unit),
-            None => (None, None, WorkUnit::Bytes),
+    fn end(&mut self, at: Duration) {
+        let done = self.progress.estimator.last_value();
+        let is_nearly_done = done
+            .zip(self.progress.total)
+            .is_some_and(|(done, total)| done >= total - total / 100);
+        let state = if is_nearly_done {
+            TransferState::Finished
+        } else {
+            TransferState::Closed
         };
-        let is_bytes = unit == WorkUnit::Bytes;
-        let work = done
-            .zip(total)
-            .map(|(done, total)| WorkProgress { done, total, unit });
-        let eta = match (state, total) {
-            (TransferState::Moving, Some(total)) => self.estimator.eta(at, total),
-            _ => Eta::default(),
-        };
-        let rate = self.estimator.displayed_rate(state);
-        let subject = SafeText::from_bytes(&self.latest.subject);
-        let mut view = TransferView {
-            pid: self.latest.pid,
-            kind: kind_of_operation(self.latest.kind),
-            // The kernel works on its own behalf: its device stands for a program.
-            source: self.command.is_some().then(|| subject.clone()),
-            command: self.command.clone().unwrap_or(subject),
-            position_bytes: done.filter(|_| is_bytes),
-            size_bytes: total.filter(|_| is_bytes),
-            work: work.filter(|_| !is_bytes),
-            rate_bytes_per_s: rate.filter(|_| is_bytes),
-            interval_rate_bytes_per_s: self.estimator.interval_rate(state).filter(|_| is_bytes),
-            state,
-            ..TransferView::default()
-        };
-        eta.show_in(&mut view);
-        if !state.is_over() {
-            self.add_bottleneck(&mut view, context);
-        }
-        view
+        self.progress.end(at, state);
     }
 
-    /// Its own limit, otherwise the busiest of the devices below, if it is busy.
-    fn add_bottleneck(&self, view: &mut TransferView, context: &TransferContext<'_>) {
-        let limit = self.latest.limit_bytes_per_s;
-        if let (Some(rate), Some(limit)) = (view.rate_bytes_per_s, limit)
+    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+        // Of the devices, only the one that it mostly reads or writes is known.
+        let busiest = self.busiest_device(context);
+        let writes =
+            |it: &&TransferDevice<'_>| it.load.write_bytes_per_s > it.load.read_bytes_per_s;
+        let devices = TransferDevices {
+            source: busiest.filter(|it| !writes(it)),
+            destination: busiest.filter(writes),
+        };
+        let participants = Participants {
+            devices,
+            ..Participants::default()
+        };
+        let mut view = self.progress.view(&participants, context);
+        if let (Some(rate), Some(limit)) = (view.rate_bytes_per_s, self.latest.limit_bytes_per_s)
             && rate >= limit as f64 * NEAR_LIMIT
+            && !view.state.is_over()
         {
             view.throttle = Some(Throttle::OwnLimit);
         }
-        let Some(device) = self.busiest_device(context) else {
-            return;
-        };
-        let load = device.load;
-        let writes = load.write_bytes_per_s > load.read_bytes_per_s;
-        let (bottleneck, operation, await_ns) = if writes {
-            (
-                Bottleneck::Destination,
-                TransferOperation::Write,
-                load.write_await_ns,
-            )
-        } else {
-            (
-                Bottleneck::Source,
-                TransferOperation::Read,
-                load.read_await_ns,
-            )
-        };
-        view.bottleneck = Some(bottleneck);
-        view.bottleneck_reason = Some(BottleneckReason::Device {
-            device: device.name.clone(),
-            operation,
-            await_ns,
-            busy: load.busy,
-        });
+        if view.work.is_some() {
+            // Units per second are no bytes per second.
+            view.rate_bytes_per_s = None;
+            view.interval_rate_bytes_per_s = None;
+        }
+        view
     }
 
     /// The device itself, or one of those that it is on: an array has no utilization of its own for what
     /// the kernel does inside.
     fn busiest_device<'a>(&self, context: &TransferContext<'a>) -> Option<&'a TransferDevice<'a>> {
         let number = self.latest.device?;
-        let mut disks = context.sample.disks.iter();
+        let mut disks = context.sample().disks.iter();
         let disk = disks.find(|disk| disk.device_number == number)?;
         let own = context.device_named(&disk.name)?;
         let devices = context.devices.iter();
@@ -228,18 +190,32 @@ impl FollowedOperation {
         let busy = |device: &&TransferDevice<'_>| device.load.busy.unwrap_or(0.0);
         below
             .chain([own])
-            .filter(|device| busy(device) >= BUSY)
             .max_by(|a, b| busy(a).total_cmp(&busy(b)))
+    }
+}
+
+fn kind_of(kind: OperationKind) -> TransferKind {
+    match kind {
+        OperationKind::Resync => TransferKind::Resync,
+        OperationKind::Rebuild => TransferKind::Rebuild,
+        OperationKind::Check => TransferKind::Check,
+        OperationKind::Repair => TransferKind::Repair,
+        OperationKind::Reshape => TransferKind::Reshape,
+        OperationKind::Scrub => TransferKind::Scrub,
+        OperationKind::Balance => TransferKind::Balance,
+        OperationKind::Pvmove => TransferKind::Pvmove,
+        OperationKind::Discard => TransferKind::Discard,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::interval::SampleInterval;
     use crate::probe::operations::OperationKind;
     use crate::probe::sample::DiskCounters;
-    use crate::transfers::context::NoSpeeds;
-    use crate::transfers::view::TransferKind;
+    use crate::transfers::context::fixtures;
+    use crate::transfers::view::{Bottleneck, BottleneckReason};
     use crate::transfers::waits::DeviceLoad;
 
     fn operation(kind: OperationKind, progress: OperationProgress) -> OperationSample {
@@ -264,6 +240,7 @@ mod tests {
     fn views_after(steps: &[Option<OperationSample>]) -> Vec<TransferView> {
         let mut followed = FollowedOperations::default();
         let mut views = Vec::new();
+        let mut before: Option<SystemSample> = None;
         for (second, step) in (0..).zip(steps) {
             let sample = SystemSample {
                 boot_time: Duration::from_secs(second),
@@ -276,18 +253,14 @@ mod tests {
                 ..SystemSample::default()
             };
             let names: [SafeText; 3] = ["sda".into(), "sdb".into(), "md0".into()];
-            let device = |index: usize, busy, underlying| TransferDevice {
-                name: &names[index],
-                parent: None,
-                underlying,
-                load: DeviceLoad {
+            let device = |index: usize, busy, underlying| {
+                let load = DeviceLoad {
                     busy: Some(busy),
                     read_bytes_per_s: Some(1e8),
                     read_await_ns: Some(9e6),
                     ..DeviceLoad::default()
-                },
-                unwritten_bytes: None,
-                time_to_flush: None,
+                };
+                fixtures::device(&names[index], underlying, load)
             };
             let devices = [
                 device(0, 0.85, &[]),
@@ -295,14 +268,9 @@ mod tests {
                 device(2, 0.0, &names[..2]),
             ];
             followed.update(&sample);
-            views = followed.transfer_views(&TransferContext {
-                sample: &sample,
-                previous: None,
-                devices: &devices,
-                is_dirty_limit_reached: false,
-                unwritten_bytes: None,
-                writeback: &NoSpeeds,
-            });
+            let interval = SampleInterval::new(before.as_ref(), &sample);
+            views = followed.transfer_views(&fixtures::context(&interval, &devices));
+            before = Some(sample);
         }
         views
     }

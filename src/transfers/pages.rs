@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::context::{TransferContext, TransferDevice};
+use super::estimate::{RateEstimator, time_to_transfer};
 use super::view::TransferView;
 use crate::probe::SystemSample;
 use crate::probe::sample::{PagesUnknown, UnwrittenBytes};
@@ -11,13 +12,16 @@ use crate::probe::sample::{PagesUnknown, UnwrittenBytes};
 const MAX_FOLLOW_TIME: Duration = Duration::from_secs(600);
 
 /// Follows the destination of one transfer.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct DestinationPages {
     latest: Option<Result<UnwrittenBytes, PagesUnknown>>,
     /// Last time at which it had unwritten pages.
     unwritten_at: Option<Duration>,
     /// The bytes that were shown last, and the position then.
     shown: Option<(u64, u64)>,
+    /// Follows the bytes that are on the device, on a clock that runs while any are written.
+    written: RateEstimator,
+    writing_time: Duration,
 }
 
 impl DestinationPages {
@@ -54,6 +58,8 @@ impl DestinationPages {
             Some(Ok(bytes)) => {
                 view.not_on_disk_bytes = Some(bytes.total);
                 view.not_on_disk_exact = true;
+                let position = view.position_bytes.unwrap_or(0);
+                self.follow_written(position.saturating_sub(bytes.total), context);
                 let device = device.filter(|_| bytes.total > 0);
                 view.time_to_flush =
                     device.and_then(|device| context.writeback.flush_time(device, bytes));
@@ -68,6 +74,24 @@ impl DestinationPages {
             }
         }
         self.limit_after_end(view);
+    }
+
+    fn follow_written(&mut self, bytes: u64, context: &TransferContext<'_>) {
+        if self
+            .written
+            .last_value()
+            .is_some_and(|before| before < bytes)
+        {
+            self.writing_time += Duration::from_secs_f64(context.interval.seconds().unwrap_or(0.0));
+        }
+        self.written.observe(self.writing_time, bytes);
+    }
+
+    /// Time to write these bytes at the rate at which its pages were written, or at this one where none
+    /// were.
+    pub(super) fn time_to_write(&self, bytes: u64, write_speed: Option<f64>) -> Option<Duration> {
+        let rate = self.written.smoothed_rate().filter(|rate| *rate > 0.0);
+        time_to_transfer(bytes, rate.or(write_speed)?)
     }
 
     /// After the end nothing is added but what was written since the last look: what others write
@@ -88,7 +112,8 @@ impl DestinationPages {
 mod tests {
     use super::*;
     use crate::files::safe_text::SafeText;
-    use crate::transfers::context::NoSpeeds;
+    use crate::probe::interval::SampleInterval;
+    use crate::transfers::context::fixtures;
     use crate::transfers::view::TransferState;
     use crate::transfers::waits::DeviceLoad;
 
@@ -97,20 +122,14 @@ mod tests {
     fn add(pages: &mut DestinationPages, state: TransferState, written: u64) -> Option<u64> {
         let name = SafeText::from("sda");
         let device = TransferDevice {
-            name: &name,
-            parent: None,
-            underlying: &[],
-            load: DeviceLoad::default(),
             unwritten_bytes: Some(271_000_000),
-            time_to_flush: None,
+            ..fixtures::device(&name, &[], DeviceLoad::default())
         };
+        let sample = SystemSample::default();
+        let interval = SampleInterval::new(None, &sample);
         let context = TransferContext {
-            sample: &SystemSample::default(),
-            previous: None,
-            devices: &[],
-            is_dirty_limit_reached: false,
             unwritten_bytes: Some(900_000_000),
-            writeback: &NoSpeeds,
+            ..fixtures::context(&interval, &[])
         };
         let mut view = TransferView {
             position_bytes: Some(written),
@@ -148,13 +167,11 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_a_pipe() {
+        let sample = SystemSample::default();
+        let interval = SampleInterval::new(None, &sample);
         let context = TransferContext {
-            sample: &SystemSample::default(),
-            previous: None,
-            devices: &[],
-            is_dirty_limit_reached: false,
             unwritten_bytes: Some(866_000_000),
-            writeback: &NoSpeeds,
+            ..fixtures::context(&interval, &[])
         };
         let mut view = TransferView {
             position_bytes: Some(900_000_000),

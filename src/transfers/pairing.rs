@@ -62,36 +62,6 @@ pub(super) fn find_unmoved_source<'f>(destination: End<'f>, min_bytes: u64) -> O
     })
 }
 
-/// The only large file that a process can only read and the only one that it can write, where the offset
-/// of neither moves.
-pub(super) fn find_unmoved_pair<'f>(
-    process: &'f ProcessFlows<'f>,
-    min_bytes: u64,
-) -> Option<(End<'f>, End<'f>)> {
-    let source = only_end(process, |flow| {
-        flow.is_large(min_bytes) && flow.file.readable && !flow.file.writable
-    })?;
-    let destination = only_end(process, |flow| {
-        flow.is_large(min_bytes) && flow.file.writable
-    })?;
-    let is_unmoved = |end: End<'_>| end.flow.was_open && end.flow.advanced == 0;
-    let differ = source.flow.file.inode != destination.flow.file.inode;
-    (differ && is_unmoved(source) && is_unmoved(destination)).then_some((source, destination))
-}
-
-/// The only large file that a process reads without moving its offset.
-pub(super) fn find_unpositioned<'f>(
-    process: &'f ProcessFlows<'f>,
-    min_bytes: u64,
-) -> Option<End<'f>> {
-    let source = only_end(process, |flow| flow.can_be_source(min_bytes))?;
-    let file = source.flow.file;
-    // At its end and not moving: it was read before, and the current reads are of something else. Open
-    // for writing too: a database or a disk image.
-    let is_read = source.flow.was_open && Some(file.position) < file.size && !file.writable;
-    is_read.then_some(source)
-}
-
 /// Whether a file receives what is read from a source.
 fn receives(flow: &FileFlow<'_>, source: &FileFlow<'_>) -> bool {
     let received = flow.received();

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::context::NoSpeeds;
+use super::context::fixtures;
 use super::view::{TransferKind, TransferState};
 use super::*;
 use crate::probe::sample::{
-    Availability, ClosedFile, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+    Availability, ClosedFile, FilePages, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+    UnwrittenBytes,
 };
 
 const MIB: u64 = 1 << 20;
@@ -88,6 +89,8 @@ struct TrackerScenario {
     tracker: TransferTracker,
     /// Files that are closed before the next sample.
     closed: Vec<ClosedFile>,
+    /// Pages of the destination in the next samples.
+    pages: Option<FilePages>,
     before: Option<SystemSample>,
     second: u64,
 }
@@ -97,6 +100,7 @@ impl TrackerScenario {
         Self {
             tracker: TransferTracker::new(8 * MIB),
             closed: Vec::new(),
+            pages: None,
             before: None,
             second: 0,
         }
@@ -108,20 +112,13 @@ impl TrackerScenario {
             boot_time: Duration::from_secs(self.second),
             processes,
             closed_files: std::mem::take(&mut self.closed),
+            file_pages: self.pages.into_iter().collect(),
             ..SystemSample::default()
         };
-        self.tracker.update(
-            &SampleInterval::new(self.before.as_ref(), &now),
-            &JobCounts::default(),
-        );
-        let views = self.tracker.transfer_views(&TransferContext {
-            sample: &now,
-            previous: self.before.as_ref(),
-            devices: &[],
-            is_dirty_limit_reached: false,
-            unwritten_bytes: None,
-            writeback: &NoSpeeds,
-        });
+        let interval = SampleInterval::new(self.before.as_ref(), &now);
+        self.tracker.update(&interval, &JobCounts::default());
+        let context = fixtures::context(&interval, &[]);
+        let views = self.tracker.transfer_views(&context);
         self.before = Some(now);
         views
     }
@@ -352,20 +349,6 @@ fn log_and_small_file_are_not_transfers() {
 }
 
 #[test]
-fn pread_transfer_has_unknown_position() {
-    let mut story = TrackerScenario::new();
-    let reader = |read: u64| {
-        let files = [open_fixture(3, "/big", 1).open_for_reading(0, 500 * MIB)];
-        vec![process(7, "scan", "", read * MIB, &files)]
-    };
-    story.next_sample(reader(1));
-    let view = only_view(story.next_sample(reader(21)));
-    assert_eq!(view.state, TransferState::UnknownPosition);
-    assert_eq!((view.position_bytes, view.eta), (None, None));
-    assert_eq!(view.rate_bytes_per_s, Some((20 * MIB) as f64));
-}
-
-#[test]
 fn stalled_transfer_resumes() {
     let mut story = TrackerScenario::new();
     let reader = |done: u64| {
@@ -423,40 +406,29 @@ fn reader(name: &str, position: u64, size: u64, called: u64) -> Vec<ProcessSampl
 }
 
 #[test]
-fn random_reads_have_no_position_and_the_rate_of_the_calls() {
+fn process_that_reads_here_and_there_is_no_transfer() {
     let mut story = TrackerScenario::new();
-    let mut last = None;
-    for (index, position) in [0, 9000, 1200, 7700, 400, 9900, 3100]
+    for (index, position) in [0, 40, 1200, 7700, 400, 9900, 3100, 3140]
         .into_iter()
         .enumerate()
     {
         let views = story.next_sample(reader("scan", position, 10_000, 40 * index as u64));
-        last = views.into_iter().next();
+        assert_eq!(
+            views.len(),
+            usize::from((1..=2).contains(&index)),
+            "{index}"
+        );
     }
-    let view = last.expect("a process that reads a large file");
-    assert_eq!(view.state, TransferState::UnknownPosition);
-    assert_eq!((view.position_bytes, view.eta), (None, None));
-    let rate = view.rate_bytes_per_s.unwrap();
-    assert!((rate / (40 * MIB) as f64 - 1.0).abs() < 1e-9, "{rate}");
 }
 
 #[test]
-fn position_is_not_trusted_after_a_jump_until_it_advances_again() {
+fn rate_after_a_jump_is_that_of_what_was_read() {
     let mut story = TrackerScenario::new();
-    story.next_sample(reader("scan", 0, 10_000, 0));
-    assert!(
-        only_view(story.next_sample(reader("scan", 40, 10_000, 40)))
-            .eta
-            .is_some()
-    );
-    let view = only_view(story.next_sample(reader("scan", 6000, 10_000, 80)));
-    assert_eq!((view.position_bytes, view.eta), (None, None));
-    for step in 3..6 {
-        let position = 6000 + 40 * (step - 2);
-        story.next_sample(reader("scan", position, 10_000, 40 * step));
+    for (index, position) in [0, 40, 6000, 6040].into_iter().enumerate() {
+        story.next_sample(reader("scan", position, 10_000, 40 * index as u64));
     }
-    let view = only_view(story.next_sample(reader("scan", 6160, 10_000, 240)));
-    assert_eq!(view.position_bytes, Some(6160 * MIB));
+    let view = only_view(story.next_sample(reader("scan", 6080, 10_000, 160)));
+    assert_eq!(view.position_bytes, Some(6080 * MIB));
     assert_eq!(view.rate_bytes_per_s, Some((40 * MIB) as f64));
 }
 
@@ -486,41 +458,6 @@ fn image_conversion_after_seek_to_the_end_is_measured_by_its_destination() {
     assert!(view.eta > Some(Duration::from_secs(10)), "{view:?}");
     assert_eq!(view.source.as_deref(), Some("/a"));
     assert_eq!(view.destination.as_deref(), Some("/b"));
-}
-
-/// qemu-img with these totals of bytes read and written, from a file at its end into a larger one.
-fn image_rewritten(read: u64, written: u64) -> Vec<ProcessSample> {
-    let files = [
-        open_fixture(9, "/a.raw", 1).open_for_reading(100 * MIB, 100 * MIB),
-        open_fixture(10, "/b.raw", 2)
-            .open_for_reading(0, 500 * MIB)
-            .open_for_writing(0, 500 * MIB),
-    ];
-    let mut qemu = process(7, "qemu-img", "qemu-img convert -n", read, &files);
-    qemu.io = Availability::Available(ProcessIo {
-        rchar: read,
-        wchar: written,
-        ..ProcessIo::default()
-    });
-    vec![qemu]
-}
-
-#[test]
-fn image_that_is_written_into_an_existing_one_has_a_rate_and_no_position() {
-    let mut story = TrackerScenario::new();
-    story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
-    story.next_sample(image_rewritten(50 * MIB, 48 * MIB));
-    let view = only_view(story.next_sample(image_rewritten(90 * MIB, 88 * MIB)));
-    assert_eq!(view.state, TransferState::UnknownPosition);
-    assert_eq!(view.destination.as_deref(), Some("/b.raw"));
-    assert_eq!((view.position_bytes, view.eta), (None, None));
-    assert!((view.rate_bytes_per_s.unwrap() - 40.0 * MIB as f64).abs() < MIB as f64);
-    // One that only reads, or writes much less than it reads, rewrites nothing.
-    for written in [9 * MIB, 20 * MIB] {
-        let mut story = TrackerScenario::new();
-        story.next_sample(image_rewritten(10 * MIB, 9 * MIB));
-        assert_eq!(story.next_sample(image_rewritten(50 * MIB, written)), []);
-    }
 }
 
 fn pair(done: u64) -> Vec<ProcessSample> {
@@ -701,34 +638,38 @@ fn what_a_file_system_allocates_in_advance_is_not_copied_yet() {
 
 #[test]
 fn flush_at_the_end_of_dd_belongs_to_its_time_left() {
-    for (conversion, expected) in [("conv=fsync", 18), ("conv=noerror", 8)] {
+    for (conversion, flushes) in [("conv=fsync", true), ("conv=noerror", false)] {
         let mut story = TrackerScenario::new();
         let line = format!("dd if=/a of=/b bs=1M {conversion} ");
-        let dd = |done: u64| {
+        let mut last = None;
+        for second in 1..=12 {
+            // It copies twice as fast as the device writes.
+            let (done, written) = (100.min(second * 10), second * 5);
+            story.pages = Some(FilePages {
+                id: ((8, 1), 2),
+                unwritten: Ok(UnwrittenBytes {
+                    total: (done - written) * MIB,
+                    writeback: MIB,
+                }),
+            });
             let files = [
                 open_fixture(0, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
                 open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
             ];
-            vec![process(7, "dd", &line, 0, &files)]
-        };
-        story.next_sample(dd(10));
-        let mut view = only_view(story.next_sample(dd(20)));
-        view.not_on_disk_bytes = Some(100 * MIB);
-        let speed = Some(10.0 * MIB as f64);
-        story.tracker.transfers[0].add_flush(&mut view, speed);
+            let views = story.next_sample(vec![process(7, "dd", &line, 0, &files)]);
+            let left = views.first().and_then(|view| view.eta);
+            if second == 6 {
+                let expected = if flushes { 14 } else { 4 };
+                assert_eq!(left, Some(Duration::from_secs(expected)), "{conversion}");
+            }
+            last = left;
+        }
+        // Everything is copied.
+        let expected = flushes.then_some(Duration::from_secs(8));
         assert_eq!(
-            view.eta,
-            Some(Duration::from_secs(expected)),
+            last.filter(|left| !left.is_zero()),
+            expected,
             "{conversion}"
         );
-        // At its end everything is in memory.
-        for done in [100, 100, 100, 100] {
-            view = only_view(story.next_sample(dd(done)));
-        }
-        assert_eq!(view.eta, None);
-        view.not_on_disk_bytes = Some(70 * MIB);
-        story.tracker.transfers[0].add_flush(&mut view, speed);
-        let flush = (conversion == "conv=fsync").then_some(Duration::from_secs(7));
-        assert_eq!(view.eta, flush, "{conversion}");
     }
 }

@@ -4,38 +4,36 @@ mod destination;
 
 use std::time::Duration;
 
-use super::bottleneck::BottleneckTracker;
+use super::bottleneck::Participants;
+use super::context::{TransferContext, TransferDevices};
 use super::dd::DdArguments;
-use super::estimate::{Eta, RateEstimator, time_to_transfer};
-use super::flow::{Movement, counted_bytes, has_pipe, movement, read_bytes, written_bytes};
-use super::kind::{is_rate_limited, kind_of_program, transforms};
-use super::pages::DestinationPages;
+use super::estimate::RateEstimator;
+use super::flow::{MAX_COUNTED_OF_SPLICE, Movement, counted_bytes, has_pipe, movement, read_bytes};
+use super::kind::{kind_of_program, transforms};
+use super::progress::Progress;
 use super::transfer_file::{TransferFile, holds_about};
 use super::view::{TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
+use crate::probe::file_locations::FileLocation;
 use crate::probe::interval::io_difference;
 use crate::probe::process::closed_files::final_path;
-use crate::probe::sample::{ClosedFile, FileKind, OpenFile, ProcessIo, ProcessSample};
+use crate::probe::sample::{
+    ClosedFile, FileKind, OpenFile, PagesUnknown, ProcessIo, ProcessSample,
+};
 
-/// A finished transfer is shown for this long.
-pub(super) const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);
-/// Idle at its end for this long, it is finished although the file stays open.
-const IDLE_AT_END_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
-/// Nor is a process that reads without a position and then stops.
-const IDLE_TIMEOUT_WITHOUT_POSITION: Duration = Duration::from_secs(5);
 /// Nor is a single file: one that is left open in the middle, such as a pager's.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Intervals of sequential transfer after which the offset is trusted again, and before which a
-/// restart shows a program that moves back and forth.
-const TRUSTED_INTERVALS: u32 = 3;
-/// A writer without a source that seeks this often writes in place.
-const MAX_SEEKS_OF_WRITER: u32 = 2;
+/// Intervals in a row that forgive earlier seeks.
+const SEQUENTIAL_INTERVALS: u32 = 3;
+/// With this many seeks, a process reads or writes here and there instead of through the file.
+const MAX_SEEKS: u32 = 2;
 /// An advance beyond what was read, by this many bytes and a quarter, contains holes: counters and
 /// offsets are not read at the same moment.
 const HOLE_SLACK: u64 = 1 << 20;
+
 /// What the progress is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgressBasis {
@@ -44,8 +42,6 @@ pub(super) enum ProgressBasis {
     /// The length of the destination: the kernel moves no offset while copy_file_range(2) copies up
     /// to 2 GiB in one call.
     DestinationGrowth,
-    /// Only the process's I/O counters.
-    IoCounters,
 }
 
 /// One transfer.
@@ -53,19 +49,11 @@ pub(super) enum ProgressBasis {
 pub(super) struct Transfer {
     pub(super) source: Option<TransferFile>,
     pub(super) destination: Option<TransferFile>,
-    /// Whether its own arguments limit its rate.
-    pub(super) is_rate_limited: bool,
-    pub(super) bottleneck: BottleneckTracker,
-    pub(super) pages: DestinationPages,
-    pid: u32,
-    command: SafeText,
-    dd: Option<DdArguments>,
+    /// Its position and its size are those in its file; its estimator follows the bytes that are really
+    /// transferred: without the holes that are skipped.
+    pub(super) progress: Progress,
+    dd: DdArguments,
     basis: ProgressBasis,
-    /// Where it is in its file, and where it ends.
-    position: Option<u64>,
-    size: Option<u64>,
-    /// Follows the bytes that are really transferred: without the holes that are skipped.
-    estimator: RateEstimator,
     /// Bytes of holes that were skipped so far.
     skipped: u64,
     /// Bytes that the source holds, without holes.
@@ -75,9 +63,6 @@ pub(super) struct Transfer {
     seeks: u32,
     /// Whether the destination has its full length before its data.
     is_preallocated: bool,
-    /// Whether the destination held about as many bytes as were read; `None` until both were seen.
-    is_plain_copy: Option<bool>,
-    end: Option<(Duration, TransferState)>,
 }
 
 impl Transfer {
@@ -89,39 +74,38 @@ impl Transfer {
         basis: ProgressBasis,
     ) -> Self {
         let (name, arguments) = process.identity.program();
+        let kind = kind_of_program(name, source.is_some(), destination.is_some());
+        let dd = if name == b"dd" {
+            DdArguments::parse(arguments)
+        } else {
+            DdArguments::default()
+        };
+        let mut progress = Progress::of_process(process, kind);
+        progress.flushes_at_end = dd.flushes_at_end;
         Self {
             source,
             destination,
-            is_rate_limited: is_rate_limited(name, arguments),
-            bottleneck: BottleneckTracker::default(),
-            pages: DestinationPages::default(),
-            pid: process.identity.pid,
-            command: SafeText::from_bytes(name),
-            is_plain_copy: transforms(kind_of_program(name, true, true)).then_some(false),
-            dd: (name == b"dd").then(|| DdArguments::parse(arguments)),
+            progress,
+            dd,
             basis,
-            position: None,
-            size: None,
-            estimator: RateEstimator::default(),
             skipped: 0,
             source_data: None,
             last_look: None,
             sequential_intervals: 0,
             seeks: 0,
             is_preallocated: false,
-            end: None,
         }
     }
 
     /// Records its position in the sample before its detection; it may not have begun then.
     pub(super) fn observe_first(&mut self, sample: &SystemSample) {
         self.observe(sample);
-        self.end = None;
+        self.progress.ended_at = None;
     }
 
     /// Records its position in a sample.
     pub(super) fn observe(&mut self, sample: &SystemSample) {
-        if self.end.is_some() {
+        if !self.is_active() {
             return;
         }
         let open = |end: &Option<TransferFile>| end.as_ref()?.find_open(sample);
@@ -137,7 +121,7 @@ impl Transfer {
             }
             return;
         };
-        self.size = self.end_position(leading);
+        self.progress.shown.size_bytes = self.end_position(leading);
         if self.source.is_some() && leading.kind == FileKind::Regular {
             self.source_data = Some(leading.allocated_bytes).filter(|bytes| *bytes > 0);
         }
@@ -146,16 +130,7 @@ impl Transfer {
         }
         self.follow_movement(leading, sample);
         self.switch_basis(leading, destination);
-        self.record_position(leading, destination, sample);
-        if let Some(destination) = destination {
-            self.recognise_copy(destination, leading.position);
-        }
-        // A file that stays open at its end is finished after a while.
-        let is_at_end = self.size.is_some_and(|size| leading.position >= size);
-        let idle = self.estimator.time_without_movement(sample.boot_time);
-        if is_at_end && self.basis == ProgressBasis::Position && idle >= IDLE_AT_END_TIMEOUT {
-            self.end = Some((sample.boot_time, TransferState::Finished));
-        }
+        self.record_position(leading, destination, sample.boot_time);
     }
 
     /// Where it is now, and the bytes that it took to come there.
@@ -163,25 +138,33 @@ impl Transfer {
         &mut self,
         leading: &OpenFile,
         destination: Option<&OpenFile>,
-        sample: &SystemSample,
+        at: Duration,
     ) {
         let (position, bytes) = match self.basis {
             ProgressBasis::Position => {
                 let position = leading.position;
-                (Some(position), Some(position.saturating_sub(self.skipped)))
+                (position, position.saturating_sub(self.skipped))
             }
             ProgressBasis::DestinationGrowth => {
                 let grown = destination.unwrap_or(leading);
-                let length = grown.size.unwrap_or(0);
-                let (position, bytes) = self.grown_position(length, grown.allocated_bytes);
-                (Some(position), Some(bytes))
+                self.grown_position(grown.size.unwrap_or(0), grown.allocated_bytes)
             }
-            ProgressBasis::IoCounters => (None, self.counter_bytes(sample)),
         };
-        self.position = position;
-        if let Some(bytes) = bytes {
-            self.estimator.observe(sample.boot_time, bytes);
-        }
+        let total = self.total_bytes();
+        let progress = &mut self.progress;
+        progress.total = total;
+        progress.estimator.observe(at, bytes);
+        progress.shown.position_bytes = Some(position);
+        // Its last bytes are in flight: no progress is normal.
+        let is_complete = progress
+            .shown
+            .size_bytes
+            .is_some_and(|size| position >= size);
+        progress.shown.state = if !is_complete && progress.estimator.is_stalled(at) {
+            TransferState::Stalled
+        } else {
+            TransferState::Moving
+        };
     }
 
     /// Whether one process reads and another one writes.
@@ -207,90 +190,52 @@ impl Transfer {
             .and_then(|(last, io)| io_difference(&last, &io));
         let is_piped = process.is_some_and(has_pipe);
         let advance = leading.position.saturating_sub(before);
-        match movement(
-            before,
-            leading,
-            delta.map(|io| counted_bytes(&io)),
-            is_piped,
-        ) {
+        let counted = delta.map(|io| counted_bytes(&io));
+        let read = delta.map(|io| read_bytes(&io));
+        match movement(before, leading, counted, is_piped) {
             Movement::Unmoved => {}
             Movement::Sequential(_) => {
                 self.sequential_intervals += 1;
-                if let Some(read) = delta.map(|io| read_bytes(&io))
-                    && self.source.is_some()
-                    && !is_piped
+                if self.sequential_intervals >= SEQUENTIAL_INTERVALS {
+                    self.seeks = 0;
+                }
+                let is_spliced = is_piped && counted <= Some(MAX_COUNTED_OF_SPLICE);
+                if let Some(read) = read.filter(|_| self.source.is_some() && !is_spliced)
                     && advance > read + read / 4 + HOLE_SLACK
                 {
                     self.skipped += advance - read;
                 }
             }
-            Movement::Restarted => {
-                if self.sequential_intervals < TRUSTED_INTERVALS {
-                    self.distrust_position();
-                }
-                self.sequential_intervals = 0;
-            }
             Movement::Jumped if is_hole(before, leading) => {
-                let read = delta.map_or(0, |io| read_bytes(&io));
-                self.skipped += advance.saturating_sub(read);
+                self.skipped += advance.saturating_sub(read.unwrap_or(0));
             }
-            Movement::Jumped => {
+            Movement::Restarted | Movement::Jumped => {
                 self.seeks += 1;
                 self.sequential_intervals = 0;
-                self.distrust_position();
+                if self.basis == ProgressBasis::Position {
+                    self.progress.estimator = RateEstimator::default();
+                }
             }
         }
     }
 
-    /// Uses the process's counters instead of an offset that is no progress.
-    fn distrust_position(&mut self) {
-        if self.basis == ProgressBasis::Position {
-            self.basis = ProgressBasis::IoCounters;
-            self.estimator = RateEstimator::default();
-        }
-    }
-
-    /// An offset that moves after all is better than its substitute.
+    /// An offset that moves after all is better than the length of the destination.
     fn switch_basis(&mut self, leading: &OpenFile, destination: Option<&OpenFile>) {
         let is_lagging = destination.is_some_and(|file| Some(file.position) < file.size);
-        let is_better = match self.basis {
-            ProgressBasis::Position => false,
-            ProgressBasis::IoCounters => self.sequential_intervals >= TRUSTED_INTERVALS,
-            ProgressBasis::DestinationGrowth => {
-                leading.position > 0 && self.sequential_intervals > 0 && !is_lagging
-            }
-        };
-        if is_better {
-            if self.basis == ProgressBasis::IoCounters {
-                self.estimator = RateEstimator::default();
-            }
+        if leading.position > 0 && self.sequential_intervals > 0 && !is_lagging {
             self.basis = ProgressBasis::Position;
         }
     }
 
-    /// Bytes that its process has read, or written where no source is known.
-    fn counter_bytes(&self, sample: &SystemSample) -> Option<u64> {
-        let io = self.leader()?.find_process(sample)?.io.value()?;
-        Some(if self.source.is_some() {
-            read_bytes(&io)
-        } else {
-            written_bytes(&io)
-        })
-    }
-
     /// End position: the source's end, unless dd stops before.
     fn end_position(&self, leading: &OpenFile) -> Option<u64> {
-        let limits = self.dd.and_then(|dd| dd.limits);
-        match (&self.source, limits) {
-            (Some(_), Some(dd)) => {
-                Some(leading.size.map_or(dd.input_end, |it| it.min(dd.input_end)))
-            }
-            (Some(_), None) => leading.size,
-            (None, Some(dd)) => Some(dd.output_end),
-            // A device has an end; a file grows as long as it is written.
-            (None, None) if matches!(leading.kind, FileKind::Block(_)) => leading.size,
-            (None, None) => None,
+        if self.source.is_some() {
+            let ends = [leading.size, self.dd.input_end];
+            return ends.into_iter().flatten().min();
         }
+        // A device has an end; a file grows as long as it is written.
+        let is_device = matches!(leading.kind, FileKind::Block(_));
+        self.dd.output_end.or(leading.size.filter(|_| is_device))
     }
 
     /// Records the end, with a last look at the destination.
@@ -298,158 +243,96 @@ impl Transfer {
         let at = sample.boot_time;
         let destination = self.destination.as_ref();
         let closed = destination.and_then(|end| end.find_closed(sample));
-        self.end = Some((at, self.final_state(closed, at)));
-    }
-
-    fn final_state(&mut self, closed: Option<ClosedFile>, at: Duration) -> TransferState {
-        let reached = closed.and_then(|closed| closed.changed_at(at));
-        let Some(size) = self.size else {
-            if let Some(closed) = closed.filter(|_| self.source.is_none()) {
-                self.set_final((closed.size, closed.size), at, reached);
-            }
-            return TransferState::Closed;
-        };
-        let is_copy = |closed: &ClosedFile| {
-            let is_plain = || {
-                let position = self.position;
-                position.is_some_and(|position| holds_about(closed.size, position))
-            };
-            closed.size == size || self.is_plain_copy.unwrap_or_else(is_plain)
-        };
-        if let Some(closed) = closed.filter(is_copy) {
-            let position = self.grown_position(closed.size, closed.allocated_bytes);
-            self.set_final(position, at, reached);
-            return if position.0 >= size {
-                TransferState::Finished
-            } else {
-                TransferState::Ended
-            };
+        let is_exact = closed.is_some_and(|closed| self.is_copied_to(&closed));
+        if let Some(closed) = closed.filter(|_| is_exact) {
+            let (position, bytes) = self.grown_position(closed.size, closed.allocated_bytes);
+            let reached = closed.changed_at(at);
+            self.progress.shown.position_bytes = Some(position);
+            self.progress.estimator.set_final(at, bytes, reached);
         }
-        let total = self.total_bytes();
-        if self.position >= Some(size) {
-            TransferState::Finished
-        } else if total.is_none_or(|total| self.estimator.can_have_reached(at, total)) {
+        let shown = &self.progress.shown;
+        let state = if shown.size_bytes.is_none() {
             TransferState::Closed
+        } else if shown.position_bytes >= shown.size_bytes {
+            TransferState::Finished
         } else {
-            TransferState::Ended
-        }
+            self.progress.final_state(at, is_exact)
+        };
+        self.progress.end(at, state);
     }
 
-    fn set_final(
-        &mut self,
-        (position, bytes): (u64, u64),
-        at: Duration,
-        reached: Option<Duration>,
-    ) {
-        self.position = Some(position);
-        self.estimator.set_final(at, bytes, reached);
+    /// Whether a closed destination holds what was transferred, instead of something else such as a
+    /// compressed archive.
+    fn is_copied_to(&self, closed: &ClosedFile) -> bool {
+        let shown = &self.progress.shown;
+        let is_near = shown
+            .position_bytes
+            .is_some_and(|position| holds_about(closed.size, position));
+        self.source.is_none()
+            || Some(closed.size) == shown.size_bytes
+            || (is_near && !transforms(shown.kind))
     }
 
     /// Whether it is active.
     pub(super) fn is_active(&self) -> bool {
-        self.end.is_none()
+        self.progress.ended_at.is_none()
     }
 
-    /// Whether it is shown at this time: while it moves, and for a while afterwards.
-    pub(super) fn is_shown(&self, at: Duration) -> bool {
-        if let Some((end, _)) = self.end {
-            return at.saturating_sub(self.pages.settled_at(end)) < FINISHED_DISPLAY_TIME;
-        }
-        let timeout = if self.basis == ProgressBasis::IoCounters {
-            IDLE_TIMEOUT_WITHOUT_POSITION
-        } else if self.source.is_some() && self.destination.is_some() {
+    /// Whether it is followed at this time: while it moves, and for a while afterwards.
+    pub(super) fn is_followed(&self, at: Duration) -> bool {
+        let is_pair = self.source.is_some() && self.destination.is_some();
+        let is_flushing = self.progress.flushes_at_end;
+        let timeout = if is_flushing || (is_pair && self.remaining_bytes() > 0) {
             IDLE_TIMEOUT_OF_PAIR
         } else {
             IDLE_TIMEOUT
         };
-        let writes_in_place = self.source.is_none() && self.seeks >= MAX_SEEKS_OF_WRITER;
-        self.estimator.time_without_movement(at) < timeout && !writes_in_place
+        let idle = self.progress.estimator.time_without_movement(at);
+        !self.progress.is_gone(at) && (!self.is_active() || idle < timeout)
     }
 
-    /// Whether it has no file any more.
-    pub(super) fn is_orphan(&self) -> bool {
-        self.leader().is_none()
+    /// Whether it goes through its file from the beginning to the end.
+    pub(super) fn is_sequential(&self) -> bool {
+        self.seeks < MAX_SEEKS || self.basis == ProgressBasis::DestinationGrowth
     }
 
     /// Remaining bytes, for sorting.
     pub(super) fn remaining_bytes(&self) -> u64 {
-        let remaining = self.size.zip(self.position);
+        let shown = &self.progress.shown;
+        let remaining = shown.size_bytes.zip(shown.position_bytes);
         remaining.map_or(0, |(size, position)| size.saturating_sub(position))
     }
 
-    fn state(&self, at: Duration) -> TransferState {
-        if let Some((_, state)) = self.end {
-            return state;
-        }
-        // Its last bytes are in flight: no progress is normal.
-        let is_complete = self.size.is_some() && self.position >= self.size;
-        if is_complete {
-            TransferState::Moving
-        } else if self.estimator.is_stalled(at) {
-            TransferState::Stalled
-        } else if self.basis == ProgressBasis::IoCounters {
-            TransferState::UnknownPosition
-        } else {
-            TransferState::Moving
-        }
-    }
-
-    /// What is shown of it, without what its devices tell.
-    pub(super) fn view(&self, at: Duration) -> TransferView {
-        let state = self.state(at);
-        let reads = self.source.is_some();
-        let mut view = TransferView {
-            pid: Some(self.pid),
-            kind: kind_of_program(self.command.as_bytes(), reads, self.destination.is_some()),
-            command: self.command.clone(),
-            source: self
-                .source
-                .as_ref()
-                .map(|it| SafeText::from_bytes(&it.path)),
-            destination: self
-                .destination
-                .as_ref()
-                .map(|it| SafeText::from_bytes(&final_path(&it.path))),
-            position_bytes: self.position,
-            size_bytes: self.size,
-            rate_bytes_per_s: self.estimator.displayed_rate(state),
-            interval_rate_bytes_per_s: self.estimator.interval_rate(state),
-            state,
-            ..TransferView::default()
+    /// What is shown of it.
+    pub(super) fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+        let (source, destination) = (self.source.as_ref(), self.destination.as_ref());
+        let shown = &mut self.progress.shown;
+        shown.kind = kind_of_program(
+            shown.command.as_bytes(),
+            source.is_some(),
+            destination.is_some(),
+        );
+        shown.source = source.map(|it| SafeText::from_bytes(&it.path));
+        shown.destination = destination.map(|it| SafeText::from_bytes(&final_path(&it.path)));
+        let device = |end: Option<&TransferFile>| context.device_at(end?.location);
+        let reader = source.or(destination).map(|file| file.process);
+        let writer = destination.map(|file| file.process);
+        let participants = Participants {
+            reader: reader.and_then(|key| context.process(key)),
+            writer: writer
+                .filter(|_| writer != reader)
+                .and_then(|key| context.process(key)),
+            devices: TransferDevices {
+                source: device(source),
+                destination: device(destination),
+            },
         };
-        if let (TransferState::Moving, Some(total)) = (state, self.total_bytes()) {
-            self.estimator.eta(at, total).show_in(&mut view);
+        let mut view = self.progress.view(&participants, context);
+        let is_device = |end: &TransferFile| matches!(end.location, FileLocation::Device(_));
+        if self.destination.as_ref().is_some_and(is_device) {
+            view.not_on_disk_unknown = Some(PagesUnknown::BlockDevice);
         }
         view
-    }
-
-    /// Adds the flush that dd waits for at its end (`conv=fsync`) to the time left: what is in memory and
-    /// what is still to be copied is written at the speed of the device.
-    pub(super) fn add_flush(&self, view: &mut TransferView, write_speed: Option<f64>) {
-        let (Some(held), Some(total), Some(speed)) =
-            (view.not_on_disk_bytes, self.total_bytes(), write_speed)
-        else {
-            return;
-        };
-        if view.state != TransferState::Moving || !self.dd.is_some_and(|dd| dd.flushes_at_end) {
-            return;
-        }
-        let copied = self.estimator.last_value().unwrap_or(0);
-        let unwritten = held.saturating_add(total.saturating_sub(copied));
-        let Some(flush) = time_to_transfer(unwritten, speed) else {
-            return;
-        };
-        let eta = match view.eta {
-            Some(_) => Eta {
-                likely: view.eta,
-                low: view.eta_low,
-                high: view.eta_high,
-            },
-            // Everything is copied, and the flush runs.
-            None if view.position_bytes >= view.size_bytes => Eta::exactly(flush),
-            None => return,
-        };
-        eta.at_least(flush).show_in(view);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::app::sessions::OpenedSession;
 use crate::app::{Effect, Message, SavedRun, Seek, TargetChoice, TargetGroup};
 use crate::bench::BenchmarkSpec;
 use crate::drive::{Target, TargetKind};
-use crate::recording::RecordingCursor;
+use crate::recording::Recording;
 use crate::session::document::TargetRecord;
 
 /// The services of the demo.
@@ -31,7 +31,7 @@ impl DemoServices {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
-        cursor: RecordingCursor,
+        cursor: Recording,
         sessions: DemoSessions,
         senders: FeedSenders,
     ) -> std::io::Result<Self> {

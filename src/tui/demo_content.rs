@@ -10,7 +10,7 @@ use flate2::bufread::GzDecoder;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::app::result::ResultState;
-use crate::recording::{Recording, RecordingCursor, RecordingReadError};
+use crate::recording::{Recording, RecordingReadError};
 use crate::session::document::Session;
 use crate::session::store::{SessionFormatError, parse_session};
 
@@ -66,7 +66,7 @@ pub enum DemoError {
 #[derive(Debug)]
 pub struct DemoContent {
     /// The recording, at its first view with rates.
-    pub cursor: RecordingCursor,
+    pub cursor: Recording,
     /// The sessions.
     pub sessions: DemoSessions,
 }
@@ -82,8 +82,7 @@ impl DemoContent {
         let mut file = File::from(descriptor.map_err(io::Error::from)?);
         file.write_all(RECORDING)?;
         file.rewind()?;
-        let mut cursor =
-            RecordingCursor::new(Recording::from_file(Path::new(RECORDING_NAME), file)?);
+        let mut cursor = Recording::from_file(Path::new(RECORDING_NAME), file)?;
         cursor.seek_first_rates();
         Ok(Self {
             cursor,
@@ -146,13 +145,13 @@ mod tests {
     #[test]
     fn content_is_complete_small_and_names_no_other_machine() {
         let mut content = DemoContent::load().unwrap();
-        let recording = content.cursor.recording();
+        let recording = content.cursor;
         assert!(recording.damage().is_none() && recording.ended_cleanly());
         assert!(recording.view_count() >= 50 && recording.has_requests());
         let sessions: usize = SESSIONS.iter().map(|(_, bytes)| bytes.len()).sum();
         let size = RECORDING.len() + sessions;
         assert!(size < 350_000, "{size} bytes");
-        for view in 0..content.cursor.recording().view_count() {
+        for view in 0..content.cursor.view_count() {
             content.cursor.seek(view);
             let view = content.cursor.read_view().unwrap().unwrap();
             assert_eq!(view.host.name.as_deref(), Some(STAGED_HOST));

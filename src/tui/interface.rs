@@ -9,8 +9,8 @@ use ratatui::Terminal;
 use tokio::sync::{mpsc, watch};
 
 use super::answer_filter::AnswerFilter;
+use super::backend::ScreenBackend;
 use super::background::{BACKGROUND_QUERY, can_be_asked, from_colorfgbg};
-use super::compact_backend::CompactBackend;
 use super::demo::DemoServices;
 use super::demo_content;
 use super::demo_content::DemoContent;
@@ -26,7 +26,7 @@ use super::terminal_kind::TerminalKind;
 use crate::app::AppState;
 use crate::app::preferences::Preferences;
 use crate::files::supervisor;
-use crate::recording::RecordingCursor;
+use crate::recording::Recording;
 use crate::roots::SysPaths;
 use crate::tui::terminal_output::TerminalOutput;
 use crate::tui::theme::{Background, ColourDepth, Palette, ThemeName};
@@ -90,7 +90,7 @@ pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
 pub fn replay(
     options: &InterfaceOptions,
     path: &Path,
-    mut cursor: RecordingCursor,
+    mut cursor: Recording,
 ) -> Result<LoopEnd, InterfaceError> {
     let timeline = player::timeline(path, &mut cursor);
     let mut state = AppState::for_replay(timeline, options.interval);
@@ -159,7 +159,7 @@ pub fn run_with<S: AppServices>(
         };
         // One write for each frame.
         let writer = BufWriter::with_capacity(FRAME_CAPACITY, output);
-        let mut terminal = Terminal::new(CompactBackend::new(writer))?;
+        let mut terminal = Terminal::new(ScreenBackend::new(writer))?;
         let end = event_loop::run_loop(&mut terminal, &mut context, &mut state).await;
         if let Ok(LoopEnd::Quit) = end {
             context.input.wait_for_answer().await;

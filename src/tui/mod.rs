@@ -1,9 +1,9 @@
 //! The terminal interface: event loop, input, terminal, and the threads that serve it.
 
 mod answer_filter;
+mod backend;
 mod background;
 pub mod benchmark_thread;
-mod compact_backend;
 pub mod demo;
 pub mod demo_content;
 mod diagnosis_watch;

@@ -15,7 +15,7 @@ use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find
 use crate::app::{Effect, Message, Seek};
 use crate::files::output;
 use crate::files::safe_text::SafeText;
-use crate::recording::{RecordingCursor, RecordingReadError, SampleMark, TriggerMark};
+use crate::recording::{Recording, RecordingReadError, SampleMark, TriggerMark};
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::trace::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::why::{EvidenceWindow, WINDOW, diagnose};
@@ -48,11 +48,12 @@ pub struct RecordingPlayer(CommandThread<PlayerCommand>);
 
 /// The time line of a recording. Without readable times the screens show none.
 #[must_use]
-pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
+pub fn timeline(path: &Path, cursor: &mut Recording) -> ReplayTimeline {
     let times = cursor.times();
-    let recording = cursor.recording();
+    let recording = &*cursor;
     let rates = recording
         .view_marks()
+        .iter()
         .map(|mark| mark.bytes_per_s)
         .collect();
     let name = SafeText::from_path(path);
@@ -61,7 +62,11 @@ pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
         None => (!recording.ended_cleanly()).then(|| "the recording was cut off".into()),
     };
     let marks: Vec<TriggerMark> = recording.trigger_marks().collect();
-    let frame_times_ms: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
+    let frame_times_ms: Vec<u64> = recording
+        .view_marks()
+        .iter()
+        .map(|mark| mark.time_ms)
+        .collect();
     let timeline = ReplayTimeline {
         has_requests: recording.has_requests(),
         times,
@@ -76,10 +81,7 @@ pub fn timeline(path: &Path, cursor: &mut RecordingCursor) -> ReplayTimeline {
 }
 
 /// The triggers that can be read.
-fn timeline_triggers(
-    cursor: &mut RecordingCursor,
-    marks: &[TriggerMark],
-) -> Arc<[TimelineTrigger]> {
+fn timeline_triggers(cursor: &mut Recording, marks: &[TriggerMark]) -> Arc<[TimelineTrigger]> {
     let mut triggers = Vec::new();
     for (index, mark) in marks.iter().enumerate() {
         if let Ok(Some(record)) = cursor.read_trigger(index) {
@@ -98,7 +100,7 @@ impl RecordingPlayer {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(cursor: RecordingCursor, senders: FeedSenders) -> std::io::Result<Self> {
+    pub fn start(cursor: Recording, senders: FeedSenders) -> std::io::Result<Self> {
         let state = PlayerState {
             cursor,
             history: SampleHistory::default(),
@@ -158,7 +160,7 @@ fn find_in_snapshot(snapshot: &Snapshot, text: &str) -> Option<FoundItem> {
 
 /// State of the thread.
 struct PlayerState {
-    cursor: RecordingCursor,
+    cursor: Recording,
     history: SampleHistory,
     /// The snapshots of the last seconds up to the current view, for the diagnosis.
     recent: Vec<Arc<Snapshot>>,
@@ -245,7 +247,7 @@ impl PlayerState {
         forward: bool,
         inbox: &Receiver<PlayerCommand>,
     ) -> SearchEnd {
-        let after = start + 1..self.cursor.recording().view_count();
+        let after = start + 1..self.cursor.view_count();
         let views: Vec<usize> = match forward {
             true => after.collect(),
             false => (0..start).rev().collect(),
@@ -256,7 +258,7 @@ impl PlayerState {
             }
             self.cursor.seek(view);
             // What is damaged is passed over.
-            let snapshot = self.cursor.read_view().ok().flatten();
+            let snapshot = self.cursor.read_current().ok().flatten();
             if let Some(found) = snapshot.and_then(|it| find_in_snapshot(&it, text)) {
                 return SearchEnd::Found(view, found);
             }
@@ -278,7 +280,7 @@ impl PlayerState {
 
     /// The view of the Requests screen at that time; `None` without requests.
     fn requests_view(&mut self) -> Result<Option<RequestsView>, RecordingReadError> {
-        if !self.cursor.recording().has_requests() {
+        if !self.cursor.has_requests() {
             return Ok(None);
         }
         // A trigger keeps the requests of all drives: the one with the most is shown.
@@ -313,10 +315,10 @@ impl PlayerState {
     fn for_each_request(
         &mut self,
         take: &mut dyn FnMut(&RequestLine<'_>),
-    ) -> Result<(), RecordingReadError> {
+    ) -> Result<bool, RecordingReadError> {
         let mut left = MAX_REQUESTS;
         self.cursor
-            .for_each_request_since(REQUEST_WINDOW_MS, &mut |text| {
+            .for_each_request(REQUEST_WINDOW_MS, &mut |text| {
                 if let Ok(line) = serde_json::from_str(text) {
                     take(&line);
                 }
@@ -327,7 +329,7 @@ impl PlayerState {
 
     /// The current view with its history; `before` is the position before the seek.
     fn frame_after(&mut self, before: Option<usize>) -> Result<Frame, ReplayError> {
-        let snapshot = self.cursor.read_view()?.ok_or(ReplayError::NoFrame)?;
+        let snapshot = self.cursor.read_current()?.ok_or(ReplayError::NoFrame)?;
         let position = self.cursor.position();
         match before {
             Some(before) if before == position => {}
@@ -351,7 +353,7 @@ impl PlayerState {
 
     /// Writes the current view as a new JSON file in the working directory.
     fn export_frame(&mut self) -> Result<PathBuf, ArchiveError> {
-        let snapshot = self.cursor.read_view().map_err(ReplayError::from)?;
+        let snapshot = self.cursor.read_current().map_err(ReplayError::from)?;
         let snapshot = snapshot.ok_or(ReplayError::NoFrame)?;
         let text = serde_json::to_vec_pretty(&snapshot)
             .map_err(|error| ArchiveError::Serialize(error.into()))?;

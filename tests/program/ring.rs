@@ -64,7 +64,11 @@ fn ring_of_killed_recorder_is_whole_and_is_continued() {
     let mut recording = Recording::open(&file).unwrap();
     assert!(recording.ended_cleanly());
     assert!(recording.view_count() > counts[3], "{counts:?}");
-    let times: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
+    let times: Vec<u64> = recording
+        .view_marks()
+        .iter()
+        .map(|mark| mark.time_ms)
+        .collect();
     assert!(times.is_sorted(), "{times:?}");
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
@@ -130,12 +134,14 @@ fn ring_deletes_its_oldest_samples_and_keeps_triggers_longest() {
     assert!(other.to_string().contains("another recorder"), "{other}");
     let trigger = |time_ms| {
         let mut trigger = TriggerRecord::default();
-        trigger.first.time_ms = time_ms;
+        let time = jiff::Timestamp::from_millisecond(time_ms).unwrap();
+        trigger.first.time = time.to_string().into();
         trigger.first.condition = "await(sda)>50ms".into();
         trigger
     };
     let request = "{\"time_ns\":1,\"sector\":2}\n";
-    ring.append_trigger(trigger(7), request.as_bytes()).unwrap();
+    ring.append_trigger(&trigger(7), request.as_bytes())
+        .unwrap();
     for index in 0..300 {
         let appended = ring.append_snapshot(&large_snapshot(index)).unwrap();
         assert_eq!(appended, AppendResult::Written);
@@ -171,7 +177,7 @@ fn ring_deletes_its_oldest_samples_and_keeps_triggers_longest() {
         })
         .collect();
     for time_ms in 0..30 {
-        ring.append_trigger(trigger(time_ms), lines.as_bytes())
+        ring.append_trigger(&trigger(time_ms), lines.as_bytes())
             .unwrap();
         assert!(bytes_of(&path) <= SIZE);
     }
@@ -252,10 +258,10 @@ fn trigger_keeps_requests_from_before_it() {
     let mut attempt = 0;
     // The kernel keeps a limited number of requests, of other tests too: their load may have
     // overwritten those from before the trigger.
-    let (file, mut recording, trigger) = loop {
+    let (file, recording, trigger) = loop {
         attempt += 1;
         let file = directory.path().join(format!("day{attempt}.ring"));
-        let (mut recording, until_condition) = record_trigger(&device, &file, &condition);
+        let (recording, until_condition) = record_trigger(&device, &file, &condition);
         let trigger = recording.read_trigger(0).unwrap().unwrap();
         let reach = trigger.requests.reach_ns.map(Duration::from_nanos);
         let is_overwritten = reach.is_some_and(|reach| reach < until_condition);
@@ -267,8 +273,8 @@ fn trigger_keeps_requests_from_before_it() {
         skip(Requirement::Tracing, reason);
         return;
     }
-    assert_eq!(trigger.first.subject.as_deref(), Some(name.as_str()));
-    assert!(trigger.first.value.unwrap() > 1e6, "{trigger:?}");
+    assert_eq!(trigger.first.subject.as_str(), name);
+    assert!(trigger.first.value > 1e6, "{trigger:?}");
     let mut kept = Vec::new();
     recording
         .for_each_trigger_request(0, &mut |line| {

@@ -12,8 +12,8 @@ use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
@@ -64,36 +64,35 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/srv",
     summary: "writes of random, zero and repeated data: compression and deduplication",
-    explanation: "\
-Writes the same amount to the same window with random bytes, with zeros and with one random block \
-repeated, each in four rounds in random order (--seed). A drive or a storage system that compresses is \
-faster with zeros; one that deduplicates is faster with the repeated block.
-
-The ratios compare throughputs round by round. Ratios near 1 mean that throughput does not depend on the \
-data. If every phase with zeros or with the repeated block is faster than every phase with random bytes, \
-by more than 15 %, results measured with such data are too high. The write benchmarks write random bytes \
-unless --data says otherwise.
-
-It overwrites the window: 1 GiB in total unless --bytes says otherwise.",
+    explanation: include_str!("compression.md").trim_ascii_end(),
     may_write: true,
-    checks: &[DRIVE_COMPRESSES, NO_COMPRESSION, DATA_GENERATION_TOO_SLOW, RATE_CHANGED],
+    checks: &[
+        DRIVE_COMPRESSES,
+        NO_COMPRESSION,
+        DATA_GENERATION_TOO_SLOW,
+        RATE_CHANGED,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::CompressionRatio, MetricKind::DeduplicationRatio]), MetricFamily::Variants {
-        variants: &[
-            VariantFamily::One(RANDOM),
-            VariantFamily::Rounds(RANDOM),
-            VariantFamily::One(ZERO),
-            VariantFamily::Rounds(ZERO),
-            VariantFamily::One(REPEAT),
-            VariantFamily::Rounds(REPEAT),
-        ],
-        metrics: VARIANT_METRICS,
-    }],
+    metrics: &[
+        MetricFamily::Own(&[MetricKind::CompressionRatio, MetricKind::DeduplicationRatio]),
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::One(RANDOM),
+                VariantFamily::Rounds(RANDOM),
+                VariantFamily::One(ZERO),
+                VariantFamily::Rounds(ZERO),
+                VariantFamily::One(REPEAT),
+                VariantFamily::Rounds(REPEAT),
+            ],
+            metrics: VARIANT_METRICS,
+        },
+    ],
     parameters: &[
         &framework::BLOCK_SIZE.with_default(|_| 1 << 20),
         &framework::DEPTH.with_default(|_| 16),
         &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
-        &framework::BYTES.with_default(|target| Some((1 << 30).min(target.size_bytes.saturating_mul(4)))),
+        &framework::BYTES
+            .with_default(|target| Some((1 << 30).min(target.size_bytes.saturating_mul(4)))),
         &framework::REQUESTS,
         &framework::WINDOW_BEGIN,
         &framework::WINDOW_END,
@@ -104,7 +103,11 @@ It overwrites the window: 1 GiB in total unless --bytes says otherwise.",
     charts: &[ChartSpec::new(
         "Throughput of each data pattern by round",
         ChartShape::Bars,
-        &[SeriesId::THROUGHPUT_RANDOM, SeriesId::THROUGHPUT_ZERO, SeriesId::THROUGHPUT_REPEAT],
+        &[
+            SeriesId::THROUGHPUT_RANDOM,
+            SeriesId::THROUGHPUT_ZERO,
+            SeriesId::THROUGHPUT_REPEAT,
+        ],
     )],
     headline_metrics: &[MetricId::COMPRESSION_RATIO, MetricId::DEDUPLICATION_RATIO],
 };
@@ -202,10 +205,6 @@ impl Benchmark for CompressionBenchmark {
         )?;
         set_results(bench, base_plan.seed);
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -75,28 +75,27 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Sweeps,
     example: "/srv",
     summary: "sequential reads through the page cache with a read-ahead of 4 KiB to 8 MiB (root)",
-    explanation: "\
-Reads sequentially through the page cache in requests of 16 KiB, as many programs do, with the device's \
-read_ahead_kb set to 4, 8, 16 ... 8192. The page cache is dropped before each measurement. Each setting \
-is measured in four rounds, in random order (--seed).
-
-The chart shows throughput against read_ahead_kb. Throughput rises until the kernel reads far enough \
-ahead to keep the drive busy. Beyond that, a larger setting only uses memory and makes random readers \
-read unneeded data. Use the smallest setting on the plateau. It is reported only if it reaches at least \
-95 % of the highest throughput and all smaller settings are significantly slower (95 %, compared round by \
-round); otherwise a check names the settings without a significant difference.
-
-It only reads, but it changes a system setting before each measurement, and needs root for that. The \
-kernel copies the value into a file when the file is opened, so the previous value is restored as soon as the \
-benchmark has opened the target, before it reads; if the program is killed in that moment, at its next start. Another \
-program that opens a file on the device in that moment, a few milliseconds long, keeps the value until it closes the file.",
+    explanation: include_str!("read-ahead.md").trim_ascii_end(),
     may_write: false,
-    checks: &[SETTING_NOT_CHANGEABLE, SETTING_NOT_RESTORED, BEST_READ_AHEAD.check],
+    checks: &[
+        SETTING_NOT_CHANGEABLE,
+        SETTING_NOT_RESTORED,
+        BEST_READ_AHEAD.check,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::BestReadAheadSize, MetricKind::BestReadAheadThroughput, MetricKind::PresentReadAheadSize, MetricKind::PresentReadAheadThroughput, MetricKind::ReadAheadGain]), MetricFamily::Variants {
-        variants: &[VariantFamily::Kibibytes(READ_AHEAD)],
-        metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
-    }],
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::BestReadAheadSize,
+            MetricKind::BestReadAheadThroughput,
+            MetricKind::PresentReadAheadSize,
+            MetricKind::PresentReadAheadThroughput,
+            MetricKind::ReadAheadGain,
+        ]),
+        MetricFamily::Variants {
+            variants: &[VariantFamily::Kibibytes(READ_AHEAD)],
+            metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
+        },
+    ],
     parameters: &[
         &STEP_BYTES,
         &framework::BLOCK_SIZE.with_default(|_| 16 << 10),
@@ -106,15 +105,16 @@ program that opens a file on the device in that moment, a few milliseconds long,
         &framework::WINDOW_END,
         &SEED,
     ],
-    charts: &[
-        ChartSpec::new(
-            "Throughput against read-ahead",
-            ChartShape::Line,
-            &[SeriesId::THROUGHPUT_AGAINST_READ_AHEAD],
-        )
-        .log_x()
-        .with_marks(&[MetricId::BEST_READ_AHEAD_SIZE, MetricId::PRESENT_READ_AHEAD_SIZE]),
-    ],
+    charts: &[ChartSpec::new(
+        "Throughput against read-ahead",
+        ChartShape::Line,
+        &[SeriesId::THROUGHPUT_AGAINST_READ_AHEAD],
+    )
+    .log_x()
+    .with_marks(&[
+        MetricId::BEST_READ_AHEAD_SIZE,
+        MetricId::PRESENT_READ_AHEAD_SIZE,
+    ])],
     headline_metrics: &[
         MetricId::BEST_READ_AHEAD_SIZE,
         MetricId::BEST_READ_AHEAD_THROUGHPUT,

@@ -14,8 +14,8 @@ use crate::bench::framework::variants::{
     LATENCY_COLUMNS, PassHook, VARIANT_METRICS, Variant, VariantTotal,
 };
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast,
+    ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{
@@ -63,31 +63,22 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/srv",
     summary: "penalty of 4000-byte against 4096-byte writes, and of 512 bytes on 4096-byte sectors",
-    explanation: "\
-Writes records at random offsets in two pairs. Through the page cache, fsync included: records of 4000 \
-bytes, which never fill a page, so that the kernel must read each page before it changes it, against \
-records of 4096 bytes, which need no read. With O_DIRECT: 512 bytes against 4096 on a drive with 512-byte \
-logical and 4096-byte physical sectors (512e), which must itself read the sector and wait a revolution \
-before it writes it.
-
-Each variant runs in four rounds, in random order (--seed). The penalty is the ratio of the rate of \
-full-block writes to that of partial-block writes, compared round by round; a check reports when there \
-may be no penalty. If it is far above 1, align records to 4096 bytes, and partitions to 1 MiB. The table \
-shows both pairs.
-
-It overwrites the window, at most 20,000 records in each phase.",
+    explanation: include_str!("read-modify-write.md").trim_ascii_end(),
     may_write: true,
     checks: &[NO_PAGE_CACHE, NOT_512E, NO_SIGNIFICANT_PENALTY],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::PenaltyBuffered, MetricKind::PenaltyDirect]), MetricFamily::Variants {
-        variants: &[
-            VariantFamily::One(BUFFERED_4096),
-            VariantFamily::One(BUFFERED_4000),
-            VariantFamily::One(DIRECT_4096),
-            VariantFamily::One(DIRECT_512),
-        ],
-        metrics: VARIANT_METRICS,
-    }],
+    metrics: &[
+        MetricFamily::Own(&[MetricKind::PenaltyBuffered, MetricKind::PenaltyDirect]),
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::One(BUFFERED_4096),
+                VariantFamily::One(BUFFERED_4000),
+                VariantFamily::One(DIRECT_4096),
+                VariantFamily::One(DIRECT_512),
+            ],
+            metrics: VARIANT_METRICS,
+        },
+    ],
     parameters: &[
         &framework::DURATION.with_default(|_| Some(Duration::from_secs(20))),
         &framework::BYTES,
@@ -226,10 +217,6 @@ impl Benchmark for ReadModifyWriteCost {
             set_penalty(bench, &rounds, &variants, metric, [full, partial]);
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

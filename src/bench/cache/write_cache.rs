@@ -9,8 +9,7 @@ use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, NoHook, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, ParameterSet,
-    RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
@@ -30,22 +29,7 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Durability,
     example: "/dev/sdX --overwrite /dev/sdX",
     summary: "plain writes, O_DSYNC writes, and writes with a flush after each: what durability costs",
-    explanation: "\
-Writes 4 KiB blocks at random offsets in three variants: plain, with O_DSYNC, and with a flush \
-(fdatasync) after each write. Each variant runs in four rounds, in random order (--seed).
-
-The table shows IOPS and latency of the three variants. A plain write completes when the drive has it in its \
-cache, and a power failure may lose it. An O_DSYNC write completes when it is durable: the kernel writes it \
-with force unit access (FUA), or flushes the drive's cache afterwards where the drive has none. A flush makes \
-everything durable that the cache holds; its latency includes the write. \
-sync_penalty is the ratio of the rate of plain writes to that of O_DSYNC writes, flush_penalty the ratio to \
-that of writes with a flush. Both are compared round by round; a check reports when sync_penalty may be 1.
-
-If durable writes are as fast as plain ones, the cache is off, the drive protects it against power failures, or \
-the drive ignores flushes; a hard disk completes at most one durable write per revolution (120 per second at \
-7200 rpm).
-
-No setting of the drive is changed. It overwrites the window, at most 1 GiB.",
+    explanation: include_str!("write-cache.md").trim_ascii_end(),
     may_write: true,
     checks: &[NO_SIGNIFICANT_PENALTY],
     workload: Workload::VARYING,
@@ -146,10 +130,6 @@ impl Benchmark for WriteCacheBenchmark {
             }
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -23,8 +23,8 @@ use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
+    ParameterSet, RunContext,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
@@ -52,33 +52,33 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Durability,
     example: "/srv --file-bytes 64MiB",
     summary: "writes with records of 4 KiB to 16 MiB, fsync and close: time of each step",
-    explanation: "\
-Writes the same amount with records of 4 KiB to 16 MiB, through the page cache and with O_DIRECT, then \
-calls fsync and close, and measures the time of each step. This is the time that a program needs to save \
-a file. Everything runs in four rounds in random order (--seed); the times are means of the rounds. If a \
-limit truncates a file, only its throughput is reported, and a check says so.
-
-The first chart stacks the three times of buffered writes: writing to the page cache is fast on any \
-drive, the latency is in fsync; small records cost system calls. The second chart compares the throughput \
-until all data is durable, buffered and direct: with small records, direct writes pay the latency of the \
-drive for each record; with large records, they avoid the copy.
-
-The table compares the sync methods, each with and without O_DIRECT: fsync and fdatasync once at the end, \
-sync_file_range (which does not flush the drive's cache, and so does not guarantee durability after a \
-power failure), O_DSYNC and O_SYNC with every record.
-
-It overwrites the window: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each of \
-10 methods. The forecast states the bytes.",
+    explanation: include_str!("write-sync-close.md").trim_ascii_end(),
     may_write: true,
     checks: &[NO_DIRECT, FILE_TRUNCATED],
     workload: Workload::DURABLE_WRITES,
-    metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime]), MetricFamily::Variants {
-        variants: &[VariantFamily::Kibibytes(BUFFERED), VariantFamily::Kibibytes(DIRECT)],
-        metrics: &[MetricFamily::Own(&[MetricKind::WriteTime, MetricKind::SyncTime, MetricKind::CloseTime, MetricKind::Throughput])],
-    }, MetricFamily::Variants {
-        variants: METHOD_VARIANTS,
-        metrics: VARIANT_METRICS,
-    }],
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::WriteTime,
+            MetricKind::SyncTime,
+            MetricKind::CloseTime,
+        ]),
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::Kibibytes(BUFFERED),
+                VariantFamily::Kibibytes(DIRECT),
+            ],
+            metrics: &[MetricFamily::Own(&[
+                MetricKind::WriteTime,
+                MetricKind::SyncTime,
+                MetricKind::CloseTime,
+                MetricKind::Throughput,
+            ])],
+        },
+        MetricFamily::Variants {
+            variants: METHOD_VARIANTS,
+            metrics: VARIANT_METRICS,
+        },
+    ],
     parameters: &[
         &FILE_BYTES,
         &METHOD_BYTES,
@@ -108,7 +108,11 @@ It overwrites the window: in each round up to 256 MiB for each of 14 combination
         )
         .log_x(),
     ],
-    headline_metrics: &[MetricId::WRITE_TIME, MetricId::SYNC_TIME, MetricId::CLOSE_TIME],
+    headline_metrics: &[
+        MetricId::WRITE_TIME,
+        MetricId::SYNC_TIME,
+        MetricId::CLOSE_TIME,
+    ],
 };
 
 impl Benchmark for WriteSyncCloseBenchmark {
@@ -166,10 +170,6 @@ impl Benchmark for WriteSyncCloseBenchmark {
             bench.set_check(files_truncated_by_limit(&cut));
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

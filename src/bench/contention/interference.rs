@@ -92,21 +92,25 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/srv --class best-effort",
     summary: "random reads with a sequential background job in an I/O scheduling class",
-    explanation: "\
-Issues random reads during the whole run, as the foreground load. After a third of the time, a background \
-job starts that reads large blocks sequentially, as a backup, a scrub or a virus scanner does, in the \
-selected I/O scheduling class (see ionice); it stops after two thirds.
-
-The chart shows the IOPS of both loads over time. A job in the class idle should not slow the foreground \
-load. If the IOPS drop in the middle third nevertheless, either the I/O scheduler does not support \
-classes (only bfq does, and mq-deadline since Linux 5.14), or the drive's own queue reorders the job's \
-requests ahead. The remaining IOPS show when maintenance can run.
-
-It only reads.",
+    explanation: include_str!("interference.md").trim_ascii_end(),
     may_write: false,
-    checks: &[USERS_ARE_DISTURBED, BACKGROUND_LOAD_NOT_STARTED, SCHEDULER_IGNORES_CLASSES],
+    checks: &[
+        USERS_ARE_DISTURBED,
+        BACKGROUND_LOAD_NOT_STARTED,
+        SCHEDULER_IGNORES_CLASSES,
+    ],
     workload: Workload::VARYING,
-    metrics: &[MetricFamily::Own(&[MetricKind::Iops, MetricKind::Throughput, MetricKind::IopsAlone, MetricKind::IopsDisturbed, MetricKind::Interference, MetricKind::JobThroughput]), MetricFamily::Latency],
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::Iops,
+            MetricKind::Throughput,
+            MetricKind::IopsAlone,
+            MetricKind::IopsDisturbed,
+            MetricKind::Interference,
+            MetricKind::JobThroughput,
+        ]),
+        MetricFamily::Latency,
+    ],
     parameters: &[
         &BACKGROUND_CLASS,
         &BACKGROUND_DEPTH,
@@ -123,7 +127,12 @@ It only reads.",
         ChartShape::Line,
         &[SeriesId::IOPS_OVER_TIME, SeriesId::JOB_IOPS_OVER_TIME],
     )],
-    headline_metrics: &[MetricId::IOPS_ALONE, MetricId::IOPS_DISTURBED, MetricId::INTERFERENCE, MetricId::JOB_THROUGHPUT],
+    headline_metrics: &[
+        MetricId::IOPS_ALONE,
+        MetricId::IOPS_DISTURBED,
+        MetricId::INTERFERENCE,
+        MetricId::JOB_THROUGHPUT,
+    ],
 };
 
 fn foreground_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {

@@ -71,24 +71,17 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda --reads-each 500",
     summary: "random reads sorted in batches of 1 to 1024: gain of reordering",
-    explanation: "\
-Issues 1000 random reads for each size of a reorder buffer. The buffer is filled, sorted by address and \
-issued one request at a time; the next buffer goes in the opposite direction (elevator algorithm). I/O \
-schedulers, drives with command queueing and bitmap scans of databases work this way. Each size issues a \
-quarter of its reads in each of four rounds, in random order (--seed).
-
-The chart shows IOPS against the size of the buffer. On a hard disk, IOPS rise steadily, because seeks \
-are shorter: sorting a thousand requests can triple the rate. On an SSD the line is level: there is no \
-seek time to save, and sorting only costs CPU time. The seek distance depends on the window: a narrow \
-window leaves less to gain. The gain is the ratio of the largest buffer to no buffer, compared round by \
-round. The best buffer is the smallest that reaches at least 95 % of the highest IOPS; it is reported \
-only if all smaller ones are significantly slower.
-
-It only reads.",
+    explanation: include_str!("reorder.md").trim_ascii_end(),
     may_write: false,
     checks: &[BEST_BATCH.check, NO_REORDER_GAIN, UNSORTED_READS_CHANGED],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::ReorderGain, MetricKind::UnorderedIops, MetricKind::OrderedIops, MetricKind::BestBatchIops, MetricKind::BestBatch])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::ReorderGain,
+        MetricKind::UnorderedIops,
+        MetricKind::OrderedIops,
+        MetricKind::BestBatchIops,
+        MetricKind::BestBatch,
+    ])],
     parameters: &[
         &READS_PER_SIZE,
         &framework::BLOCK_SIZE,
@@ -100,12 +93,19 @@ It only reads.",
         &framework::SEED,
         &framework::CACHE,
     ],
-    charts: &[
-        ChartSpec::new("IOPS against reorder buffer size", ChartShape::Line, &[SeriesId::IOPS_AGAINST_BATCH])
-            .log_x()
-            .with_marks(&[MetricId::BEST_BATCH]),
+    charts: &[ChartSpec::new(
+        "IOPS against reorder buffer size",
+        ChartShape::Line,
+        &[SeriesId::IOPS_AGAINST_BATCH],
+    )
+    .log_x()
+    .with_marks(&[MetricId::BEST_BATCH])],
+    headline_metrics: &[
+        MetricId::REORDER_GAIN,
+        MetricId::UNORDERED_IOPS,
+        MetricId::ORDERED_IOPS,
+        MetricId::BEST_BATCH,
     ],
-    headline_metrics: &[MetricId::REORDER_GAIN, MetricId::UNORDERED_IOPS, MetricId::ORDERED_IOPS, MetricId::BEST_BATCH],
 };
 
 fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {

@@ -40,7 +40,10 @@ pub trait Benchmark: Sync + Send {
     ///
     /// # Errors
     /// Why fio cannot run an equivalent job.
-    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap>;
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        let _ = (target, parameters);
+        Err(FioGap::SeveralPoints)
+    }
 }
 
 /// The groups in which lists show the benchmarks, in listing order.

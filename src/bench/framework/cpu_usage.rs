@@ -76,8 +76,6 @@ mod tests {
             elapsed: Duration::from_millis(elapsed_ms),
             stats,
             request_log: Vec::new(),
-            pauses: Vec::new(),
-            possible_pause_time: Duration::ZERO,
             cpu_time: CpuTime {
                 user_time: Duration::from_millis(cpu_ms),
                 system_time: Duration::ZERO,

@@ -1,13 +1,9 @@
 //! Why a benchmark could not run, with the command-line options that correct it.
 
-use super::options::{
-    ALIGN, BLOCK_SIZE, CACHE, DATA, DEPTH, RATE, READ_FRACTION, WINDOW_BEGIN, WINDOW_END, WORKERS,
-    ZIPF,
-};
 use super::parameter::ParameterError;
 use super::parameter_conflict::ParameterConflict;
 use crate::drive::QUOTA_ADVICE;
-use crate::engine::{EngineError, OpenError, PlanError, PlanField, PlanProblem};
+use crate::engine::{EngineError, OpenError};
 use crate::text;
 
 /// Why a benchmark could not run.
@@ -32,7 +28,7 @@ pub enum BenchError {
     #[error(transparent)]
     ParameterSyntax(#[from] ParameterError),
     /// The engine failed.
-    #[error("{}", describe_engine_error(.0))]
+    #[error(transparent)]
     Engine(#[from] EngineError),
     /// Another process changes the setting under test, which would invalidate the measurement.
     #[error(transparent)]
@@ -54,49 +50,11 @@ impl BenchError {
     }
 }
 
-/// Name of the command-line option that sets a field of a plan; the field in plain words if there
-/// is none.
-fn option_of_field(field: PlanField) -> String {
-    let name = match field {
-        PlanField::ReadFraction => READ_FRACTION.name,
-        PlanField::ZipfTheta => ZIPF.name,
-        PlanField::BlockSize => BLOCK_SIZE.name,
-        PlanField::Alignment => ALIGN.name,
-        PlanField::WindowBegin => WINDOW_BEGIN.name,
-        PlanField::WindowEnd => WINDOW_END.name,
-        PlanField::Depth => DEPTH.name,
-        PlanField::Workers => WORKERS.name,
-        PlanField::CacheMode => CACHE.name,
-        PlanField::ArrivalRate => RATE.name,
-        PlanField::DataKind => DATA.name,
-        PlanField::Operation | PlanField::Zones | PlanField::Addresses => return field.to_string(),
-    };
-    format!("--{name}")
-}
-
-fn describe_engine_error(error: &EngineError) -> String {
-    match error {
-        EngineError::InvalidPlan(error) => error.describe(&option_of_field),
-        error => error.to_string(),
-    }
-}
-
-fn plan_advice(error: &PlanError) -> &'static str {
-    match error.problem {
-        PlanProblem::DirectIoUnsupported { .. } => "use --cache drop or --cache keep",
-        PlanProblem::NotBlockMultiple { .. } => {
-            "use a multiple of the block size, or the page cache (--cache keep)"
-        }
-        PlanProblem::NoWritePermit { .. } => "consent with --overwrite",
-        _ => "change the parameter that the message names",
-    }
-}
-
 /// A remedy for an engine error, as one sentence.
 fn engine_advice(error: &EngineError) -> String {
     let text = match error {
         EngineError::NothingMeasured => "raise --bytes or --requests, or make --ramp shorter",
-        EngineError::InvalidPlan(error) => plan_advice(error),
+        EngineError::InvalidPlan(error) => error.advice,
         EngineError::EngineStart { source, .. }
             if source.kind() == std::io::ErrorKind::PermissionDenied =>
         {

@@ -211,7 +211,7 @@ impl PassRounds {
         }
     }
 
-    /// Adds an outcome; returns whether it has any data, and a time that is known.
+    /// Adds an outcome; returns whether it has any data.
     fn add(
         &mut self,
         SweepTurn { point, round, .. }: SweepTurn,
@@ -219,7 +219,7 @@ impl PassRounds {
     ) -> bool {
         let seconds = total_time(outcome).as_secs_f64();
         let requests = outcome.stats.requests();
-        if requests == 0 || seconds <= 0.0 || !outcome.is_time_known() {
+        if requests == 0 || seconds <= 0.0 {
             return false;
         }
         self.throughputs

@@ -37,26 +37,35 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda",
     summary: "full-stroke seek time of a hard disk",
-    explanation: "\
-Reads single blocks alternately at the first and the last sectors of the drive. Each read takes the \
-command overhead, the full-stroke seek and a rotational delay between zero and one revolution, uniformly \
-distributed.
-
-The latencies are therefore uniformly distributed over exactly one revolution, and the lower edge of that \
-band is the seek time. The benchmark first measures the revolution (see `rotation`), then finds the \
-position where a band of that width contains the most reads, so that the estimate uses all reads and not \
-only the fastest one. The command overhead, measured on reads from the drive's cache, is subtracted.
-
-The first chart shows the band. The second shows the distribution of the reads within it: a rotating disk \
-yields bars of equal height; otherwise the result is marked as doubtful. Typical: 12 to 25 ms.",
+    explanation: include_str!("full-stroke.md").trim_ascii_end(),
     may_write: false,
-    checks: &[TOO_FEW_PROBES, DOES_NOT_ROTATE, ROTATION_UNDETERMINED, ROTATION_DOUBTFUL, COMMAND_OVERHEAD_UNKNOWN, SEEK_DOUBTFUL],
+    checks: &[
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::FullStrokeSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::FullStrokeSeek,
+        MetricKind::RotationSpeed,
+        MetricKind::RevolutionTime,
+        MetricKind::RotationCoherence,
+    ])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Latency of full-stroke reads", ChartShape::Scatter, &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE]),
-        ChartSpec::new("Rotational delay", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
+        ChartSpec::new(
+            "Latency of full-stroke reads",
+            ChartShape::Scatter,
+            &[SeriesId::STROKE_RESPONSES, SeriesId::STROKE_EDGE],
+        ),
+        ChartSpec::new(
+            "Rotational delay",
+            ChartShape::Bars,
+            &[SeriesId::ROTATIONAL_PART],
+        ),
     ],
     headline_metrics: &[MetricId::FULL_STROKE_SEEK, MetricId::REVOLUTION_TIME],
 };

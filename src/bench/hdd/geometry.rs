@@ -64,32 +64,51 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda",
     summary: "sectors per track, zones, skew and surfaces",
-    explanation: "\
-Once the revolution is known (see `rotation`), the completion time of a read gives the angle of its \
-sector. Along a track the angle rises linearly, by one revolution per track. At the end of a track it \
-jumps by the skew, which gives the drive time to switch to the next head or cylinder before the next \
-sector arrives.
-
-The first chart shows sectors per track against address: steps are zones. Outer tracks are longer and \
-hold more sectors, which is why a hard disk is fastest at its beginning. The second shows the angles of \
-adjacent sectors: slanted lines are tracks, the breaks between them are the skew. The third is the \
-platter from above: each ring is a sample of a few tracks with its own zero angle; the spirals are the \
-beginnings of tracks, offset by the skew.
-
-If one skew in every few differs from the others, the drive seeks there, and that number of tracks is a \
-cylinder: one track per surface. On drives that switch heads only after a band of many tracks, the number \
-of surfaces cannot be measured this way; the benchmark then says so.",
+    explanation: include_str!("geometry.md").trim_ascii_end(),
     may_write: false,
-    checks: &[TOO_FEW_PROBES, DOES_NOT_ROTATE, ROTATION_UNDETERMINED, ROTATION_DOUBTFUL, COMMAND_OVERHEAD_UNKNOWN, TRACKS_UNDETERMINED, SURFACES_UNDETERMINED, ZONES_UNDETERMINED],
+    checks: &[
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        TRACKS_UNDETERMINED,
+        SURFACES_UNDETERMINED,
+        ZONES_UNDETERMINED,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::SectorsPerTrackOuter, MetricKind::SectorsPerTrackInner, MetricKind::Surfaces, MetricKind::HeadSkew, MetricKind::CylinderSkew, MetricKind::TrackSkew, MetricKind::Zones, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::SectorsPerTrackOuter,
+        MetricKind::SectorsPerTrackInner,
+        MetricKind::Surfaces,
+        MetricKind::HeadSkew,
+        MetricKind::CylinderSkew,
+        MetricKind::TrackSkew,
+        MetricKind::Zones,
+        MetricKind::RotationSpeed,
+        MetricKind::RevolutionTime,
+        MetricKind::RotationCoherence,
+    ])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Sectors per track", ChartShape::Steps, &[SeriesId::SECTORS_PER_TRACK]),
-        ChartSpec::new("Angles of adjacent sectors", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
+        ChartSpec::new(
+            "Sectors per track",
+            ChartShape::Steps,
+            &[SeriesId::SECTORS_PER_TRACK],
+        ),
+        ChartSpec::new(
+            "Angles of adjacent sectors",
+            ChartShape::Scatter,
+            &[SeriesId::ANGLE_OVER_ADDRESS],
+        ),
         ChartSpec::new("Sector positions", ChartShape::Polar, &[SeriesId::PLATTER]),
     ],
-    headline_metrics: &[MetricId::SECTORS_PER_TRACK_OUTER, MetricId::SECTORS_PER_TRACK_INNER, MetricId::ZONES, MetricId::SURFACES],
+    headline_metrics: &[
+        MetricId::SECTORS_PER_TRACK_OUTER,
+        MetricId::SECTORS_PER_TRACK_INNER,
+        MetricId::ZONES,
+        MetricId::SURFACES,
+    ],
 };
 
 /// Four tracks at each offset, and at four more around each zone boundary; the remaining limits

@@ -63,33 +63,43 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda",
     summary: "rotational speed to 0.01 %, or evidence that nothing rotates",
-    explanation: "\
-Reads 128 sectors distributed over the drive, then the same sectors again in another order. The platter \
-rotates independently of the host, so that two reads of the same sector complete an integer number of \
-revolutions apart, be it 41 or 187. The benchmark searches for the one speed at which all these intervals \
-are integers.
-
-The first chart shows how well each speed fits (coherence): 1 means that all intervals are integer \
-numbers of revolutions. A single dominant peak is the rotational speed; lower peaks to its right, at two \
-and three times the speed, are its harmonics. Noise without a peak means that nothing rotates: an SSD, a \
-virtual disk, a RAID. The second chart is the platter from above: each dot is a sector at its measured \
-angle, with the beginning of the drive on the outside. The third shows the same angles against the \
-address. On a rotating disk the dots cover all angles; if they were all on one side, a timer would have \
-determined the completion times.
-
-The speed class (5400, 7200 ...) is reported only if the 95 % CI contains just one. It only reads, about \
-256 blocks in each of up to three rounds.",
+    explanation: include_str!("rotation.md").trim_ascii_end(),
     may_write: false,
-    checks: &[TOO_FEW_PROBES, DOES_NOT_ROTATE, ROTATION_UNDETERMINED, ROTATION_DOUBTFUL, ROTATION_CLASS, ROTATION_AS_REPORTED, ROTATION_DIFFERS, ROTATIONAL_FLAG_WRONG],
+    checks: &[
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        ROTATION_CLASS,
+        ROTATION_AS_REPORTED,
+        ROTATION_DIFFERS,
+        ROTATIONAL_FLAG_WRONG,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::RotationSpeed,
+        MetricKind::RevolutionTime,
+        MetricKind::RotationCoherence,
+    ])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Coherence against speed", ChartShape::Line, &[SeriesId::COHERENCE_SPECTRUM]),
+        ChartSpec::new(
+            "Coherence against speed",
+            ChartShape::Line,
+            &[SeriesId::COHERENCE_SPECTRUM],
+        ),
         ChartSpec::new("Sector positions", ChartShape::Polar, &[SeriesId::PLATTER]),
-        ChartSpec::new("Angle against address", ChartShape::Scatter, &[SeriesId::ANGLE_OVER_ADDRESS]),
+        ChartSpec::new(
+            "Angle against address",
+            ChartShape::Scatter,
+            &[SeriesId::ANGLE_OVER_ADDRESS],
+        ),
     ],
-    headline_metrics: &[MetricId::ROTATION_SPEED, MetricId::REVOLUTION_TIME, MetricId::ROTATION_COHERENCE],
+    headline_metrics: &[
+        MetricId::ROTATION_SPEED,
+        MetricId::REVOLUTION_TIME,
+        MetricId::ROTATION_COHERENCE,
+    ],
 };
 
 /// Each round passes once over the drive and back, with short seeks.

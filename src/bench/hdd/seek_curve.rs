@@ -49,27 +49,40 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda",
     summary: "seek time against distance, and average seek time of a hard disk",
-    explanation: "\
-Reads single blocks at distances from a few tracks to the full stroke, short ones as often as long ones. \
-Each latency is the sum of command overhead, seek time and rotational delay.
-
-Each dot of the chart is one read. The dots fill a band that is exactly one revolution high: its lower \
-edge is the seek time, the distance above it is the rotational delay. At short distances the rotational \
-delay dominates, and faster seeks would help little. At long distances the seek time dominates. The line \
-is a fit to the edge: the square root of the distance while the actuator accelerates and decelerates, a \
-straight line at longer distances, where it coasts at full speed (Ruemmler and Wilkes 1994).
-
-Distances are fractions of the stroke: outer tracks hold more bytes, and the benchmark measures how many. \
-The average seek time is that over a third of the stroke, the mean distance between two random tracks. \
-Typical: 4 to 9 ms.",
+    explanation: include_str!("seek-curve.md").trim_ascii_end(),
     may_write: false,
-    checks: &[TOO_FEW_PROBES, DOES_NOT_ROTATE, ROTATION_UNDETERMINED, ROTATION_DOUBTFUL, COMMAND_OVERHEAD_UNKNOWN, SEEK_DOUBTFUL],
+    checks: &[
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::AverageSeek, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::AverageSeek,
+        MetricKind::RotationSpeed,
+        MetricKind::RevolutionTime,
+        MetricKind::RotationCoherence,
+    ])],
     parameters: &analysis::probing_parameters(&DURATION),
     charts: &[
-        ChartSpec::new("Latency against distance", ChartShape::Scatter, &[SeriesId::SEEK_RESPONSES, SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]),
-        ChartSpec::new("Seek time against distance, short distances enlarged", ChartShape::Line, &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE]).log_x(),
+        ChartSpec::new(
+            "Latency against distance",
+            ChartShape::Scatter,
+            &[
+                SeriesId::SEEK_RESPONSES,
+                SeriesId::SEEK_ENVELOPE,
+                SeriesId::SEEK_CURVE,
+            ],
+        ),
+        ChartSpec::new(
+            "Seek time against distance, short distances enlarged",
+            ChartShape::Line,
+            &[SeriesId::SEEK_ENVELOPE, SeriesId::SEEK_CURVE],
+        )
+        .log_x(),
     ],
     headline_metrics: &[MetricId::AVERAGE_SEEK, MetricId::REVOLUTION_TIME],
 };

@@ -60,25 +60,28 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::HardDisks,
     example: "/dev/sda",
     summary: "track-to-track seek time of a hard disk",
-    explanation: "\
-First measures the length of a cylinder: reads adjacent sectors, whose angles rise linearly along a track \
-and jump at the beginning of the next one. The jump is the skew that hides the head switch. One jump in \
-every few differs, because there the drive seeks: that number of tracks is a cylinder. It is the shortest \
-distance that always needs a seek.
-
-Then reads across the drive in steps of one cylinder, plus or minus up to half a track. As in \
-`full-stroke`, the latencies are uniformly distributed over one revolution, and the lower edge of the \
-band is the seek time. Around that edge, a block is just reached or just missed; the second half of the \
-steps targets this range.
-
-The first chart shows latency against the exact length of the step: the slanted line is the rotation of \
-the platter; at the break, the block was missed and arrives one revolution later. Typical: 0.2 to 2 ms. \
-With --span the steps have another length; if it is less than a cylinder, some steps need no seek, and \
-the benchmark says so instead of reporting a value.",
+    explanation: include_str!("track-to-track.md").trim_ascii_end(),
     may_write: false,
-    checks: &[TOO_FEW_PROBES, DOES_NOT_ROTATE, ROTATION_UNDETERMINED, ROTATION_DOUBTFUL, COMMAND_OVERHEAD_UNKNOWN, SEEK_DOUBTFUL, SEEK_UNCERTAIN, SPAN_BELOW_CYLINDER, TRACKS_UNDETERMINED, CYLINDER_UNDETERMINED],
+    checks: &[
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
+        SEEK_UNCERTAIN,
+        SPAN_BELOW_CYLINDER,
+        TRACKS_UNDETERMINED,
+        CYLINDER_UNDETERMINED,
+    ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize, MetricKind::RotationSpeed, MetricKind::RevolutionTime, MetricKind::RotationCoherence])],
+    metrics: &[MetricFamily::Own(&[
+        MetricKind::TrackToTrackSeek,
+        MetricKind::CylinderSize,
+        MetricKind::RotationSpeed,
+        MetricKind::RevolutionTime,
+        MetricKind::RotationCoherence,
+    ])],
     parameters: &[
         &SPAN,
         &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
@@ -90,10 +93,22 @@ the benchmark says so instead of reporting a value.",
         &framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new("Latency against seek length", ChartShape::Scatter, &[SeriesId::JUMP_RESPONSES]),
-        ChartSpec::new("Rotational delay", ChartShape::Bars, &[SeriesId::ROTATIONAL_PART]),
+        ChartSpec::new(
+            "Latency against seek length",
+            ChartShape::Scatter,
+            &[SeriesId::JUMP_RESPONSES],
+        ),
+        ChartSpec::new(
+            "Rotational delay",
+            ChartShape::Bars,
+            &[SeriesId::ROTATIONAL_PART],
+        ),
     ],
-    headline_metrics: &[MetricId::TRACK_TO_TRACK_SEEK, MetricId::CYLINDER_SIZE, MetricId::REVOLUTION_TIME],
+    headline_metrics: &[
+        MetricId::TRACK_TO_TRACK_SEEK,
+        MetricId::CYLINDER_SIZE,
+        MetricId::REVOLUTION_TIME,
+    ],
 };
 
 /// Single reads at short distances until the limits.

@@ -11,8 +11,8 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, FioGap, FioJob, Forecast, Keyword,
-    Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
+    ParameterKind, ParameterSet, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
@@ -57,16 +57,7 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Quick,
     example: "/srv --scratch-size 4GiB",
     summary: "SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1: the usual comparison",
-    explanation: "\
-Four short measurements, reads first, then writes: 1 MiB sequential with a queue depth of 8 and of 1, 4 \
-KiB random with a queue depth of 32 and of 1. Reviews and vendors publish these results.
-
-The table shows MB/s, IOPS and mean latency of each. SEQ1M Q8 is the throughput of copies of large files, \
-RND4K Q1 the latency that an interactive program sees, RND4K Q32 the rate of a busy server. The writes of \
-a short benchmark may all fit in the drive's cache: steady-state measures the rate beyond it.
-
-On a scratch file it also writes; on a drive or file only with --writes yes, which overwrites the window, \
-at most 1 GiB in each measurement.",
+    explanation: include_str!("quartet.md").trim_ascii_end(),
     may_write: true,
     checks: &[NOTHING_WRITTEN, SEQUENTIAL_LINES_DIFFER],
     workload: Workload::CONSTANT,
@@ -273,10 +264,6 @@ impl Benchmark for QuartetSuite {
             bench.set_check(verdict);
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description,
-    FioGap, FioJob, Forecast, ParameterSet, RunContext, RunTime,
+    Forecast, ParameterSet, RunContext, RunTime,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
@@ -179,18 +179,16 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Quick,
     example: "/srv",
     summary: "all read-only benchmarks that apply to the drive, and one page of advice",
-    explanation: "\
-Runs the read-only benchmarks that apply to this drive with short durations: sequential, random, \
-concurrency, block size and interference; on possibly rotational disks also reordering, rotation and \
-seeks. The forecast states the run time; --duration scales the total.
-
-The summary lists the metrics that characterize the drive, and the advice that follows from them: queue \
-depth, block size, position of a fast partition, time of a full copy. The complete metrics and curves of \
-each benchmark are in the document, prefixed with its name.
-
-It only reads.",
+    explanation: include_str!("survey.md").trim_ascii_end(),
     may_write: false,
-    checks: &[SKIPPED, MECHANICS_SKIPPED, THROUGHPUT_ABOVE_MEDIUM, ADVICE_QUEUE_DEPTH, ADVICE_BLOCK_SIZE, ADVICE_FULL_COPY],
+    checks: &[
+        SKIPPED,
+        MECHANICS_SKIPPED,
+        THROUGHPUT_ABOVE_MEDIUM,
+        ADVICE_QUEUE_DEPTH,
+        ADVICE_BLOCK_SIZE,
+        ADVICE_FULL_COPY,
+    ],
     workload: Workload::CONSTANT,
     metrics: &[
         nested_metrics!(SEQUENTIAL_READ),
@@ -537,10 +535,6 @@ impl Benchmark for SurveySuite {
             ));
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

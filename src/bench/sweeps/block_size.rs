@@ -14,9 +14,7 @@ use crate::bench::framework::operation::Operation;
 use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::sweep::SweepSchedule;
-use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
-};
+use crate::bench::{BenchError, Benchmark, Description, Forecast, ParameterSet, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, Plan, PlanLimits};
 use crate::units;
@@ -96,10 +94,6 @@ impl Benchmark for BlockSizeBenchmark {
         measured.set_model_metrics(bench);
         bench.phase_finished();
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

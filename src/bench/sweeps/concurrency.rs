@@ -13,9 +13,7 @@ use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::operation::Operation;
 use crate::bench::framework::rounds::DEFAULT_ROUNDS;
 use crate::bench::framework::sweep::SweepSchedule;
-use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
-};
+use crate::bench::{BenchError, Benchmark, Description, Forecast, ParameterSet, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, Plan, PlanLimits};
 
@@ -92,10 +90,6 @@ impl Benchmark for ConcurrencyBenchmark {
         sweep.set_results(bench);
         bench.phase_finished();
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SeveralPoints)
     }
 }
 

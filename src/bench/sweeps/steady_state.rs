@@ -37,23 +37,20 @@ static DESCRIPTION: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/dev/sdX --overwrite /dev/sdX",
     summary: "writes until steady state (SNIA): steady-state IOPS, size of the write cache",
-    explanation: "\
-A new or trimmed SSD is fast until its spare blocks and its write cache are used up. The benchmark \
-preconditions the drive (two sequential writes of the whole window), then runs the workload in rounds \
-until five consecutive rounds are in steady state: the range of their IOPS is at most 20 % of the mean, \
-and their linear fit changes by at most 10 % (SNIA Solid State Storage Performance Test Specification). \
-The mean of these rounds is the steady-state IOPS.
-
-The first chart shows IOPS by round, with the 20 % window around the last five rounds and their linear fit. \
-The second shows throughput against bytes written: at a steep drop the write cache is full, and the bytes \
-written until then are its size.
-
-It overwrites the window several times; the forecast states the bytes and their share of the drive. On a \
-large drive it takes hours, and it wears an SSD a little.",
+    explanation: include_str!("steady-state.md").trim_ascii_end(),
     may_write: true,
     checks: &[NOT_STEADY, WRITE_CLIFF],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[MetricKind::SteadyStateIops, MetricKind::SteadyStateRound, MetricKind::SteadyStateRange, MetricKind::SteadyStateSlope, MetricKind::CacheBytes]), MetricFamily::Latency],
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::SteadyStateIops,
+            MetricKind::SteadyStateRound,
+            MetricKind::SteadyStateRange,
+            MetricKind::SteadyStateSlope,
+            MetricKind::CacheBytes,
+        ]),
+        MetricFamily::Latency,
+    ],
     parameters: &[
         &READ_FRACTION,
         &PRECONDITION_PASSES,
@@ -65,9 +62,8 @@ large drive it takes hours, and it wears an SSD a little.",
         &framework::PATTERN,
         &framework::ZIPF,
         &framework::DURATION.with_default(|_| None),
-        &framework::BYTES.with_default(|target| {
-            Some(target.size_bytes.saturating_mul(4).max(16 << 30))
-        }),
+        &framework::BYTES
+            .with_default(|target| Some(target.size_bytes.saturating_mul(4).max(16 << 30))),
         &framework::WINDOW_BEGIN,
         &framework::WINDOW_END,
         &framework::SYNC,
@@ -79,7 +75,12 @@ large drive it takes hours, and it wears an SSD a little.",
         ChartSpec::new(
             "IOPS by round, window and fit of the last five",
             ChartShape::Line,
-            &[SeriesId::IOPS_BY_ROUND, SeriesId::CORRIDOR_HIGH, SeriesId::CORRIDOR_LOW, SeriesId::CORRIDOR_SLOPE],
+            &[
+                SeriesId::IOPS_BY_ROUND,
+                SeriesId::CORRIDOR_HIGH,
+                SeriesId::CORRIDOR_LOW,
+                SeriesId::CORRIDOR_SLOPE,
+            ],
         )
         .with_marks(&[MetricId::STEADY_STATE_ROUND]),
         ChartSpec::new(

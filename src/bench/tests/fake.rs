@@ -146,8 +146,6 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
             elapsed: Duration::ZERO,
             stats: IoStats::default(),
             request_log: Vec::new(),
-            pauses: Vec::new(),
-            possible_pause_time: Duration::ZERO,
             cpu_time: CpuTime::default(),
             run_delay: None,
             finish_times: plan.end_fsync.map(|_| FinishTimes {

@@ -7,8 +7,9 @@ use crate::alerts::ConditionSet;
 use crate::cli::output::print_status_line;
 use crate::cli::pace;
 use crate::engine::CancellationToken;
-use crate::flight_recorder::{FlightRecorder, KeptTrigger, TRIGGER_SAMPLE_INTERVAL};
-use crate::recording::{AFTER_TRIGGER, LONGEST_AFTER_TRIGGER};
+use crate::recording::{
+    AFTER_TRIGGER, FlightRecorder, LONGEST_AFTER_TRIGGER, TRIGGER_SAMPLE_INTERVAL, TriggerRecord,
+};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::why::recorder::SCAN_INTERVAL;
@@ -84,7 +85,7 @@ impl TriggerWatch {
     }
 
     /// Ends the time after the pending trigger, if there is one.
-    pub(super) fn finish(&mut self) -> Option<KeptTrigger> {
+    pub(super) fn finish(&mut self) -> Option<(TriggerRecord, Vec<u8>)> {
         self.pending = None;
         self.recorder.finish_pending()
     }

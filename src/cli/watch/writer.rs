@@ -1,17 +1,15 @@
 //! Writes samples, triggers or expositions in one format.
 
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rustix::termios::tcgetwinsize;
 
 use super::alerts::Alerts;
 use crate::alerts::{Trigger, trigger_text};
 use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
 use crate::cli::format::OutputFormat;
-use crate::cli::output::{converted, growing_destination, whole_destination};
+use crate::cli::output::{converted, growing_destination, terminal_width, whole_destination};
 use crate::columns::program_totals::ProgramTotals;
 use crate::files::output::NewFileAccess;
 use crate::probe::SystemSample;
@@ -183,14 +181,4 @@ impl ExpositionWriter {
         let text = self.metrics.exposition(sample, live, firing);
         Ok(output.write(&text)?)
     }
-}
-
-/// Columns of the terminal; no limit in a pipe or a file.
-fn terminal_width(output: &Destination) -> Option<usize> {
-    let stdout = io::stdout();
-    if !output.is_stdout() || !stdout.is_terminal() {
-        return None;
-    }
-    let size = tcgetwinsize(stdout).ok()?;
-    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }

@@ -12,7 +12,6 @@ pub const SIMULATED_KINDS: &[SimulatedKind] = &[
     drives::CLIFF,
     drives::FADING,
     drives::FAILING,
-    drives::ZONES,
     hdd_model::HDD,
     ssd_model::SSD,
 ];

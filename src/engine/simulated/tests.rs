@@ -180,24 +180,6 @@ fn simulated_cliff_drive_write_throughput_drops() {
 }
 
 #[test]
-fn simulated_zoned_drive_slows_towards_end() {
-    let engine = simulated_engine(
-        "sim:zones,size=10GB,outer=200MB/s,inner=100MB/s,zones=2,latency=0ms,block=1",
-    );
-    let at = |address: u64| {
-        let list: Arc<[u64]> = [address].into();
-        let plan = Plan::single_depth_reads(
-            AccessPattern::AddressList(list),
-            1_000_000,
-            0..10_000_000_000,
-        );
-        execute(&engine, &plan).elapsed
-    };
-    assert_eq!(at(0), Duration::from_millis(5));
-    assert_eq!(at(9_000_000_000), Duration::from_millis(10));
-}
-
-#[test]
 fn simulated_bimodal_drive_has_slow_fraction() {
     let outcome = execute(
         &simulated_engine("sim:bimodal,percent=20,slow=10ms"),

@@ -256,8 +256,6 @@ impl<'a> SimExecution<'a> {
             end_reason: end,
             stats,
             request_log: log,
-            pauses: Vec::new(),
-            possible_pause_time: Duration::ZERO,
             cpu_time: cpu,
             run_delay: None,
             finish_times: end_fsync::simulated_finish_times(self.plan),

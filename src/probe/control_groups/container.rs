@@ -39,26 +39,23 @@ pub(super) fn container_id(component: &[u8]) -> Option<&str> {
 
 /// The name of a container; `None` where no runtime tells it to this user.
 pub(super) fn read_container_name(roots: &SysPaths, id: &str) -> Option<String> {
-    let libraries = roots.var.join("lib");
-    let docker = libraries
-        .join("docker/containers")
-        .join(id)
-        .join("config.v2.json");
-    let containerd = roots
-        .run
-        .join("containerd/io.containerd.runtime.v2.task/k8s.io");
-    let crio = roots.run.join("containers/storage/overlay-containers");
-    let podman = libraries.join("containers/storage/overlay-containers/containers.json");
+    let docker = roots
+        .var
+        .join(format!("lib/docker/containers/{id}/config.v2.json"));
+    let podman = "lib/containers/storage/overlay-containers/containers.json";
+    let kubernetes = [
+        format!("containerd/io.containerd.runtime.v2.task/k8s.io/{id}/config.json"),
+        format!("containers/storage/overlay-containers/{id}/userdata/config.json"),
+    ];
+    let mut kubernetes = kubernetes
+        .iter()
+        .filter_map(|path| read_state(&roots.run.join(path)));
     let name = read_state(&docker)
         .and_then(|state| Some(state["Name"].as_str()?.trim_start_matches('/').to_owned()))
-        .or_else(|| kubernetes_name(&read_state(&containerd.join(id).join("config.json"))?))
-        .or_else(|| kubernetes_name(&read_state(&crio.join(id).join("userdata/config.json"))?))
+        .or_else(|| kubernetes.find_map(|state| kubernetes_name(&state)))
         .or_else(|| {
-            let list = read_state(&podman)?;
-            let own = list
-                .as_array()?
-                .iter()
-                .find(|container| container["id"] == id)?;
+            let list = read_state(&roots.var.join(podman))?;
+            let own = list.as_array()?.iter().find(|it| it["id"] == id)?;
             Some(own["names"][0].as_str()?.to_owned())
         });
     name.filter(|name| !name.is_empty())

@@ -39,6 +39,25 @@ pub struct IoLimit {
     pub write_ios_per_s: Option<u64>,
 }
 
+impl IoLimit {
+    /// From the limits on bytes read and written, reads and writes.
+    fn new(device: (u32, u32), limits: [Option<u64>; 4]) -> Self {
+        let [
+            read_bytes_per_s,
+            write_bytes_per_s,
+            read_ios_per_s,
+            write_ios_per_s,
+        ] = limits;
+        Self {
+            device,
+            read_bytes_per_s,
+            write_bytes_per_s,
+            read_ios_per_s,
+            write_ios_per_s,
+        }
+    }
+}
+
 /// The counters of the group in a directory; `None` where the kernel does not count for it: the
 /// controller is not enabled for the group.
 pub(super) fn read_counters(directory: &Path, hierarchy: Hierarchy) -> Option<Vec<DeviceIo>> {
@@ -60,27 +79,13 @@ pub(super) fn read_limits(directory: &Path, hierarchy: Hierarchy) -> Vec<IoLimit
         return parse_io_max(&read("io.max"));
     }
     let mut limits = Vec::new();
-    for (device, value) in device_lines(&read("blkio.throttle.read_bps_device")) {
-        let read_bytes_per_s = parse_number(value);
-        add_limit(
-            &mut limits,
-            &IoLimit {
-                device,
-                read_bytes_per_s,
-                ..IoLimit::default()
-            },
-        );
+    for (device, bytes) in device_lines(&read("blkio.throttle.read_bps_device")) {
+        let read = [parse_number(bytes), None, None, None];
+        add_limit(&mut limits, &IoLimit::new(device, read));
     }
-    for (device, value) in device_lines(&read("blkio.throttle.write_bps_device")) {
-        let write_bytes_per_s = parse_number(value);
-        add_limit(
-            &mut limits,
-            &IoLimit {
-                device,
-                write_bytes_per_s,
-                ..IoLimit::default()
-            },
-        );
+    for (device, bytes) in device_lines(&read("blkio.throttle.write_bps_device")) {
+        let write = [None, parse_number(bytes), None, None];
+        add_limit(&mut limits, &IoLimit::new(device, write));
     }
     limits
 }
@@ -101,21 +106,20 @@ pub(super) fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
 /// `io.stat`: `8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0`.
 #[must_use]
 pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
-    let line = |(device, values)| {
-        let mut io = DeviceIo {
+    let line = |(device, values): ((u32, u32), &[u8])| {
+        let counters = keyed_numbers(values, ["rbytes", "wbytes", "rios", "wios"]);
+        // A device that the group has not used yet may stand there alone.
+        let is_damaged = !values.is_empty() && counters.contains(&None);
+        let [read_bytes, written_bytes, read_ios, write_ios] =
+            counters.map(Option::unwrap_or_default);
+        let io = DeviceIo {
             device,
-            ..DeviceIo::default()
+            read_bytes,
+            written_bytes,
+            read_ios,
+            write_ios,
         };
-        for (key, value) in keyed_values(values) {
-            match key {
-                b"rbytes" => io.read_bytes = value?,
-                b"wbytes" => io.written_bytes = value?,
-                b"rios" => io.read_ios = value?,
-                b"wios" => io.write_ios = value?,
-                _ => {}
-            }
-        }
-        Some(io)
+        (!is_damaged).then_some(io)
     };
     device_lines(text).filter_map(line).collect()
 }
@@ -123,23 +127,10 @@ pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
 /// `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
 #[must_use]
 pub fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
-    let line = |(device, values)| {
-        let mut limit = IoLimit {
-            device,
-            ..IoLimit::default()
-        };
-        for (key, value) in keyed_values(values) {
-            match key {
-                b"rbps" => limit.read_bytes_per_s = value,
-                b"wbps" => limit.write_bytes_per_s = value,
-                b"riops" => limit.read_ios_per_s = value,
-                b"wiops" => limit.write_ios_per_s = value,
-                _ => {}
-            }
-        }
-        limit
-    };
-    device_lines(text).map(line).collect()
+    let names = ["rbps", "wbps", "riops", "wiops"];
+    device_lines(text)
+        .map(|(device, values)| IoLimit::new(device, keyed_numbers(values, names)))
+        .collect()
 }
 
 /// Counters of the throttling policy of version 1: `8:16 Read 1459200`, a line per direction.
@@ -167,19 +158,16 @@ pub fn parse_throttle_counters(bytes: &[u8], requests: &[u8]) -> Vec<DeviceIo> {
 /// The lines of a file that begin with a device number, and what follows it in each.
 fn device_lines(text: &[u8]) -> impl Iterator<Item = ((u32, u32), &[u8])> {
     nonempty_lines(text).filter_map(|line| {
-        let end = line
-            .iter()
-            .position(|byte| *byte == b' ')
-            .unwrap_or(line.len());
-        let device = parse_device_number(&line[..end])?;
-        Some((device, line[end..].trim_ascii()))
+        let mut parts = line.splitn(2, |byte| *byte == b' ');
+        let device = parse_device_number(parts.next()?)?;
+        Some((device, parts.next().unwrap_or_default().trim_ascii()))
     })
 }
 
-/// The words `KEY=VALUE` of a line. The value of `max` is `None`.
-fn keyed_values(line: &[u8]) -> impl Iterator<Item = (&[u8], Option<u64>)> {
-    split_fields(line).filter_map(|word| {
-        let at = word.iter().position(|byte| *byte == b'=')?;
-        Some((&word[..at], parse_number(&word[at + 1..])))
+/// The numbers of the words `KEY=VALUE` of a line; `None` where the value is `max`.
+fn keyed_numbers(line: &[u8], keys: [&str; 4]) -> [Option<u64>; 4] {
+    keys.map(|key| {
+        let value = split_fields(line).find_map(|word| word.strip_prefix(key.as_bytes()));
+        parse_number(value?.strip_prefix(b"=")?)
     })
 }

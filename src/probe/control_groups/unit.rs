@@ -90,14 +90,10 @@ fn identify_unit(roots: &SysPaths, group: &Path) -> Option<Unit> {
         });
     }
     let is_top = relative.parent() == Some(Path::new(""));
-    let name = if is_top {
-        text(relative)
-    } else {
-        absolute(relative)
-    };
+    let path = absolute(relative);
     relative.file_name().map(|_| Unit {
-        path: absolute(relative),
-        name,
+        name: if is_top { text(relative) } else { path.clone() },
+        path,
         kind: UnitKind::Group,
     })
 }

@@ -4,7 +4,6 @@
 //! requests that wait for the servers of FUSE (kernel Documentation/filesystems/fuse.rst, "Control filesystem").
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::drive::identity::sysfs::directory_entries;
 use crate::mountinfo::unescape;
@@ -24,27 +23,25 @@ pub struct MountCounters {
     pub written_bytes: Option<u64>,
     /// Requests to the server, or read() and write() calls on a ZFS dataset.
     pub requests: Option<u64>,
-    /// Each operation of NFS that was used.
-    pub operations: Vec<NfsOperation>,
+    /// What NFS counts of its requests beside that.
+    pub rpc: Option<RpcCounters>,
 }
 
-/// Counters of one operation. Times are sums over all requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NfsOperation {
-    /// Its name, such as `READ`.
-    pub name: Vec<u8>,
+/// Sums over all operations of an NFS mount (NULL, READ, GETATTR, ...) and all of their requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RpcCounters {
     /// Requests.
     pub requests: u64,
     /// Transmissions: more than the requests when some were repeated.
     pub transmissions: u64,
     /// Major timeouts.
     pub timeouts: u64,
-    /// Time in the queue before transmission.
-    pub queue_time: Duration,
-    /// Time from transmission to the answer of the server.
-    pub round_trip_time: Duration,
-    /// Time from the request to its end, with the other two.
-    pub execution_time: Duration,
+    /// Milliseconds in the queue before transmission.
+    pub queue_ms: u64,
+    /// Milliseconds from transmission to the answer of the server.
+    pub round_trip_ms: u64,
+    /// Milliseconds from the request to its end, with the other two.
+    pub execution_ms: u64,
 }
 
 /// A file system with its counters.
@@ -66,85 +63,51 @@ pub fn parse_mountstats(text: &[u8]) -> Vec<CountedFileSystem> {
     let mut is_nfs = false;
     for line in nonempty_lines(text) {
         let words: Vec<&[u8]> = split_fields(line.trim_ascii()).collect();
-        let mount = match (words.as_slice(), mounts.last_mut()) {
-            (
-                [
-                    b"device",
-                    _,
-                    b"mounted",
-                    b"on",
-                    point,
-                    b"with",
-                    b"fstype",
-                    kind,
-                    ..,
-                ],
-                _,
-            ) => {
-                is_nfs = kind.starts_with(b"nfs");
-                mounts.extend(is_nfs.then(|| CountedFileSystem {
-                    name: unescape(point),
-                    ..CountedFileSystem::default()
-                }));
-                continue;
-            }
-            (_, Some(mount)) if is_nfs => mount,
-            _ => continue,
-        };
-        match words.as_slice() {
-            [b"opts:", options] => {
-                let mut options = options.split(|byte| *byte == b',');
-                let version = options.find_map(|option| option.strip_prefix(b"vers="));
-                mount.version = version.map(<[u8]>::to_vec);
-            }
-            // Normal and direct reads and writes of programs, then those of the server, then pages.
-            [b"bytes:", _, _, _, _, read, written, ..] => {
-                mount.counters.read_bytes = parse_number(read);
-                mount.counters.written_bytes = parse_number(written);
-            }
-            [b"per-op", b"statistics"] => mount.counters.requests = Some(0),
-            _ => add_operation(&mut mount.counters, &words),
+        // `device SERVER:PATH mounted on POINT with fstype TYPE ...`
+        if let (true, Some(point), Some(kind)) = (words[0] == b"device", words.get(4), words.get(7))
+        {
+            is_nfs = kind.starts_with(b"nfs");
+            mounts.extend(is_nfs.then(|| CountedFileSystem {
+                name: unescape(point),
+                ..CountedFileSystem::default()
+            }));
+        } else if let Some(mount) = mounts.last_mut().filter(|_| is_nfs) {
+            add_statistics(mount, &words);
         }
     }
     mounts
 }
 
-/// `NAME: REQUESTS TRANSMISSIONS TIMEOUTS SENT RECEIVED QUEUE RTT EXECUTE [ERRORS]` behind the heading of
-/// the operations, times in ms.
-fn add_operation(counters: &mut MountCounters, words: &[&[u8]]) {
-    let Some((total, (name, values))) = counters.requests.as_mut().zip(words.split_first()) else {
-        return;
-    };
-    let values: Option<Vec<u64>> = values.iter().map(|word| parse_number(word)).collect();
-    let Some(
-        [
-            requests,
-            transmissions,
-            timeouts,
-            _,
-            _,
-            queue,
-            round_trip,
-            execution,
-            ..,
-        ],
-    ) = values.as_deref()
-    else {
-        return;
-    };
-    if *requests == 0 {
-        return;
+/// Adds a line of the statistics of an NFS mount.
+fn add_statistics(mount: &mut CountedFileSystem, words: &[&[u8]]) {
+    let counters = &mut mount.counters;
+    match words {
+        [b"opts:", options] => {
+            let mut options = options.split(|byte| *byte == b',');
+            let version = options.find_map(|option| option.strip_prefix(b"vers="));
+            mount.version = version.map(<[u8]>::to_vec);
+        }
+        // Normal and direct reads and writes of programs, then those of the server, then pages.
+        [b"bytes:", _, _, _, _, read, written, ..] => {
+            counters.read_bytes = parse_number(read);
+            counters.written_bytes = parse_number(written);
+        }
+        [b"per-op", b"statistics"] => counters.rpc = Some(RpcCounters::default()),
+        [_operation, values @ ..] => {
+            let values: Vec<u64> = values.iter().map_while(|it| parse_number(it)).collect();
+            // Requests, transmissions, timeouts, bytes sent and received, times.
+            if let Some(rpc) = counters.rpc.as_mut().filter(|_| values.len() >= 8) {
+                rpc.requests = rpc.requests.saturating_add(values[0]);
+                rpc.transmissions = rpc.transmissions.saturating_add(values[1]);
+                rpc.timeouts = rpc.timeouts.saturating_add(values[2]);
+                rpc.queue_ms = rpc.queue_ms.saturating_add(values[5]);
+                rpc.round_trip_ms = rpc.round_trip_ms.saturating_add(values[6]);
+                rpc.execution_ms = rpc.execution_ms.saturating_add(values[7]);
+            }
+        }
+        [] => {}
     }
-    *total = total.saturating_add(*requests);
-    counters.operations.push(NfsOperation {
-        name: name.strip_suffix(b":").unwrap_or(name).to_vec(),
-        requests: *requests,
-        transmissions: *transmissions,
-        timeouts: *timeouts,
-        queue_time: Duration::from_millis(*queue),
-        round_trip_time: Duration::from_millis(*round_trip),
-        execution_time: Duration::from_millis(*execution),
-    });
+    counters.requests = counters.rpc.map(|rpc| rpc.requests);
 }
 
 /// The shares of `/proc/fs/cifs/Stats`, each behind its heading `1) \\server\share`.
@@ -154,7 +117,7 @@ pub fn parse_cifs_stats(text: &[u8]) -> Vec<CountedFileSystem> {
     for line in nonempty_lines(text) {
         let words: Vec<&[u8]> = split_fields(line).collect();
         match (words.as_slice(), shares.last_mut()) {
-            ([number, share, ..], _) if is_heading(number, share) => {
+            ([number, share, ..], _) if number.ends_with(b")") && share.starts_with(br"\\") => {
                 shares.push(CountedFileSystem {
                     name: share_name(share),
                     ..CountedFileSystem::default()
@@ -173,21 +136,12 @@ pub fn parse_cifs_stats(text: &[u8]) -> Vec<CountedFileSystem> {
     shares
 }
 
-fn is_heading(number: &[u8], share: &[u8]) -> bool {
-    let number = number.strip_suffix(b")").and_then(parse_number);
-    number.is_some() && share.starts_with(br"\\")
-}
-
 /// A share or a mount source as both can be compared: the case is that of the user who named it.
 pub(super) fn share_name(name: &[u8]) -> Vec<u8> {
-    let plain = |byte: &u8| {
-        if *byte == b'\\' {
-            b'/'
-        } else {
-            byte.to_ascii_lowercase()
-        }
-    };
-    name.iter().map(plain).collect()
+    let plain = name
+        .iter()
+        .map(|byte| if *byte == b'\\' { b'/' } else { *byte });
+    plain.map(|byte| byte.to_ascii_lowercase()).collect()
 }
 
 /// The ZFS dataset of a file; `None` where a counter is missing.
@@ -209,7 +163,7 @@ pub fn parse_objset(text: &[u8]) -> Option<CountedFileSystem> {
             read_bytes: Some(counter(b"nread")?),
             written_bytes: Some(counter(b"nwritten")?),
             requests: Some(calls),
-            operations: Vec::new(),
+            rpc: None,
         },
     })
 }

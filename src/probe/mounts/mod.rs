@@ -4,6 +4,7 @@
 
 pub mod counters;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, read_dir};
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +16,7 @@ use self::counters::{
     share_name, waiting_requests,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 
 use crate::foreign_tree::ForeignTree;
 use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
@@ -23,15 +25,12 @@ use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::text::{parse_device_number, read_file};
 use crate::roots::SysPaths;
 
-pub use self::counters::{MountCounters, NfsOperation};
+pub use self::counters::{MountCounters, RpcCounters};
 
 /// The error counters of btrfs devices are read once in this time: they need the mount to be open.
 const ERRORS_INTERVAL: Duration = Duration::from_secs(10);
 /// More mounts are not listed.
 const MAX_MOUNTS: usize = 1000;
-
-/// Device paths of a file system and their error counters.
-pub type DeviceErrors = Vec<(Vec<u8>, BtrfsErrors)>;
 
 /// A mounted file system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,14 +51,15 @@ pub struct MountSample {
     pub counters: MountCounters,
     /// Requests that wait for the FUSE process; `None` for other file systems and without permission.
     pub waiting: Option<u64>,
-    /// Device paths of a btrfs and their error counters.
-    pub errors: DeviceErrors,
+    /// Error counters of the devices of a btrfs.
+    pub errors: Vec<BtrfsErrors>,
     /// Why there are no counters.
     pub no_counters: Option<NoMountCounters>,
 }
 
-/// Why a mount has no counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a mount has no counters of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NoMountCounters {
     /// The kernel keeps them for the block device only.
     BlockDevice,
@@ -75,7 +75,7 @@ pub enum NoMountCounters {
 #[derive(Debug, Default)]
 pub(super) struct MountReader {
     /// By mount point.
-    errors: Vec<(Vec<u8>, DeviceErrors)>,
+    errors: HashMap<Vec<u8>, Vec<BtrfsErrors>>,
     errors_read_at: Option<Duration>,
 }
 
@@ -92,17 +92,14 @@ impl MountReader {
         let mut found: Vec<MountSample> = Vec::new();
         let mut seen: Vec<&[u8]> = Vec::new();
         for line in mountinfo_lines(&table) {
-            let Some(family) = family_of(&line, file_systems) else {
-                continue;
-            };
-            if found.len() < MAX_MOUNTS && !seen.contains(&line.device_number) {
+            let is_storage = is_storage(&line, file_systems);
+            if is_storage && found.len() < MAX_MOUNTS && !seen.contains(&line.device_number) {
                 seen.push(line.device_number);
                 let mut sample = plain_sample(&line, file_systems);
-                if family == Family::Overlay {
+                if line.file_system == b"overlay" {
                     sample.device = upper_device(&line, &table);
                 }
-                let known = statistics.add_counters(&mut sample, family, roots);
-                sample.no_counters = known.err();
+                sample.no_counters = statistics.add_counters(&mut sample, roots).err();
                 found.push(sample);
             }
         }
@@ -112,67 +109,51 @@ impl MountReader {
 
     fn add_errors(&mut self, found: &mut [MountSample], at: Duration) {
         let last = self.errors_read_at;
-        if last.is_none_or(|read| at.saturating_sub(read) >= ERRORS_INTERVAL) {
-            self.errors_read_at = Some(at);
-            let btrfs = found.iter().filter(|sample| sample.file_system == b"btrfs");
-            self.errors = btrfs
-                .map(|sample| {
-                    (
-                        sample.mount_point.clone(),
-                        device_errors(&sample.mount_point),
-                    )
-                })
-                .collect();
-        }
-        for sample in found {
-            let known = self.errors.iter().find(|(at, _)| *at == sample.mount_point);
-            sample.errors = known.map_or_else(Vec::new, |(_, errors)| errors.clone());
+        let is_due = last.is_none_or(|read| at.saturating_sub(read) >= ERRORS_INTERVAL);
+        self.errors_read_at = if is_due { Some(at) } else { last };
+        for sample in found.iter_mut().filter(|it| it.file_system == b"btrfs") {
+            if is_due {
+                let errors = device_errors(&sample.mount_point);
+                self.errors.insert(sample.mount_point.clone(), errors);
+            }
+            let known = self.errors.get(&sample.mount_point);
+            sample.errors = known.cloned().unwrap_or_default();
         }
     }
 }
 
-fn device_errors(mount_point: &[u8]) -> DeviceErrors {
+fn device_errors(mount_point: &[u8]) -> Vec<BtrfsErrors> {
     let found = ForeignTree::own().find(Path::new(OsStr::from_bytes(mount_point)));
-    let Ok(directory) = found.and_then(|found| found.open_directory()) else {
-        return Vec::new();
-    };
-    let directory = File::from(directory);
-    let devices = btrfs::devices(&directory).unwrap_or_default().into_iter();
-    devices
-        .filter_map(|it| Some((it.path, btrfs::device_errors(&directory, it.id).ok()?)))
-        .collect()
+    let directory = found.and_then(|found| found.open_directory());
+    directory.map_or_else(|_| Vec::new(), |it| btrfs::device_errors(&File::from(it)))
 }
 
-/// Where the counters of a file system are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
-    Nfs,
-    Cifs,
-    Fuse,
-    Overlay,
-    Zfs,
-    BlockDevice,
-    OtherNetwork,
-}
+/// File systems without a block device that are storage. Neither are proc, sysfs, tmpfs, control groups.
+const WITHOUT_DEVICE: [&[u8]; 13] = [
+    b"nfs",
+    b"nfs4",
+    b"cifs",
+    b"smb3",
+    b"overlay",
+    b"zfs",
+    b"9p",
+    b"afs",
+    b"beegfs",
+    b"ceph",
+    b"gfs2",
+    b"lustre",
+    b"virtiofs",
+];
 
-/// `None` for what is no storage: proc, sysfs, tmpfs, control groups.
-fn family_of(line: &MountinfoLine<'_>, file_systems: &[MountedFileSystem]) -> Option<Family> {
-    Some(match line.file_system {
-        b"nfs" | b"nfs4" => Family::Nfs,
-        b"cifs" | b"smb3" => Family::Cifs,
-        b"overlay" => Family::Overlay,
-        b"zfs" => Family::Zfs,
-        b"9p" | b"afs" | b"beegfs" | b"ceph" | b"gfs2" | b"lustre" | b"virtiofs" => {
-            Family::OtherNetwork
-        }
-        b"fusectl" => return None,
-        name if name.starts_with(b"fuse") => Family::Fuse,
-        _ => {
-            let number = parse_device_number(line.device_number)?;
-            let known = file_systems.iter().any(|it| it.device_id == number);
-            (known || number.0 != 0).then_some(Family::BlockDevice)?
-        }
-    })
+fn is_storage(line: &MountinfoLine<'_>, file_systems: &[MountedFileSystem]) -> bool {
+    let kind = line.file_system;
+    let number = parse_device_number(line.device_number);
+    let has_device = number.is_some_and(|number| {
+        number.0 != 0 || file_systems.iter().any(|it| it.device_id == number)
+    });
+    has_device
+        || WITHOUT_DEVICE.contains(&kind)
+        || (kind.starts_with(b"fuse") && kind != b"fusectl")
 }
 
 fn plain_sample(line: &MountinfoLine<'_>, file_systems: &[MountedFileSystem]) -> MountSample {
@@ -201,26 +182,29 @@ impl Statistics {
     fn add_counters(
         &mut self,
         sample: &mut MountSample,
-        family: Family,
         roots: &SysPaths,
     ) -> Result<(), NoMountCounters> {
         let read = |name: &str| read_file(&roots.proc.join(name)).unwrap_or_default();
-        let (listed, name) = match family {
-            Family::Nfs => (
-                self.nfs
-                    .get_or_insert_with(|| parse_mountstats(&read("self/mountstats"))),
-                sample.mount_point.clone(),
-            ),
-            Family::Cifs => (
-                self.cifs
-                    .get_or_insert_with(|| parse_cifs_stats(&read("fs/cifs/Stats"))),
-                share_name(&sample.source),
-            ),
-            Family::Zfs => (
-                self.zfs.get_or_insert_with(|| read_datasets(roots)),
-                sample.source.clone(),
-            ),
-            Family::Fuse => {
+        let (listed, name) = match sample.file_system.as_slice() {
+            b"nfs" | b"nfs4" => {
+                let parsed = || parse_mountstats(&read("self/mountstats"));
+                (
+                    self.nfs.get_or_insert_with(parsed),
+                    sample.mount_point.clone(),
+                )
+            }
+            b"cifs" | b"smb3" => {
+                let parsed = || parse_cifs_stats(&read("fs/cifs/Stats"));
+                (
+                    self.cifs.get_or_insert_with(parsed),
+                    share_name(&sample.source),
+                )
+            }
+            b"zfs" => {
+                let read = || read_datasets(roots);
+                (self.zfs.get_or_insert_with(read), sample.source.clone())
+            }
+            kind if kind.starts_with(b"fuse") => {
                 sample.waiting = waiting_requests(roots, sample.device_id);
                 return match sample.waiting {
                     Some(_) => Ok(()),
@@ -228,8 +212,9 @@ impl Statistics {
                     None => Err(NoMountCounters::NoFusectl),
                 };
             }
-            Family::Overlay | Family::BlockDevice => return Err(NoMountCounters::BlockDevice),
-            Family::OtherNetwork => return Err(NoMountCounters::FileSystem),
+            b"overlay" => return Err(NoMountCounters::BlockDevice),
+            _ if sample.device.is_some() => return Err(NoMountCounters::BlockDevice),
+            _ => return Err(NoMountCounters::FileSystem),
         };
         let counted = listed.iter().find(|it| it.name == name);
         let counted = counted.ok_or(NoMountCounters::Unreadable)?;
@@ -259,15 +244,11 @@ fn upper_device(line: &MountinfoLine<'_>, table: &[u8]) -> Option<(u32, u32)> {
     };
     let lower = || option(b"lowerdir=")?.split(|byte| *byte == b':').next();
     let directory = option(b"upperdir=").or_else(lower)?;
+    let directory = Path::new(OsStr::from_bytes(directory));
     let holding = mountinfo_lines(table)
-        .filter(|mount| is_below(directory, mount.mount_point))
+        .filter(|mount| directory.starts_with(OsStr::from_bytes(mount.mount_point)))
         .max_by_key(|mount| mount.mount_point.len())?;
     parse_device_number(holding.device_number).filter(|number| number.0 != 0)
-}
-
-fn is_below(path: &[u8], directory: &[u8]) -> bool {
-    let rest = path.strip_prefix(directory);
-    directory == b"/" || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 /// Watches the mount table without reading it: a container host has thousands of mounts.

@@ -111,22 +111,22 @@ const MOUNTSTATS: &str = "device rootfs mounted on / with fstype rootfs\n\
     device proc mounted on /proc with fstype proc\n";
 
 #[test]
-fn operations_of_nfs_have_their_requests_and_times() {
+fn requests_of_nfs_are_summed_up_with_their_times() {
     let mounts = parse_mountstats(MOUNTSTATS.as_bytes());
     let [mount] = mounts.as_slice() else {
         panic!("{mounts:?}")
     };
     assert_eq!(mount.version.as_deref(), Some(&b"4.2"[..]));
     assert_eq!(mount.counters.requests, Some(165));
-    let names = mount.counters.operations.iter().map(|it| &it.name[..]);
-    assert_eq!(names.collect::<Vec<_>>(), [b"NULL", &b"READ"[..], b"WRITE"]);
-    let read = &mount.counters.operations[1];
-    assert_eq!(
-        (read.requests, read.transmissions, read.timeouts),
-        (100, 102, 1)
-    );
-    assert_eq!(read.round_trip_time, Duration::from_millis(900));
-    assert_eq!(read.execution_time, Duration::from_secs(1));
+    let expected = RpcCounters {
+        requests: 165,
+        transmissions: 167,
+        timeouts: 1,
+        queue_ms: 153,
+        round_trip_ms: 1801,
+        execution_ms: 2004,
+    };
+    assert_eq!(mount.counters.rpc, Some(expected));
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn damaged_statistics_have_what_is_readable() {
     }
     let text = b"device a:/ mounted on /a with fstype nfs\n\tbytes:\t1 2 3\n\tper-op statistics\n\t READ: 1 x\n";
     let counters = &parse_mountstats(text)[0].counters;
-    assert_eq!((counters.read_bytes, counters.operations.len()), (None, 0));
-    assert_eq!(parse_cifs_stats(b"1)\n) \\\\x\nx) \\\\y\nSMBs: 3\n"), []);
+    assert_eq!((counters.read_bytes, counters.requests), (None, Some(0)));
+    assert_eq!(parse_cifs_stats(b"1)\nSMBs: 3\n"), []);
     for text in [
         &b""[..],
         b"dataset_name 7 x\nreads 4 1\n",

@@ -2,98 +2,71 @@
 
 use std::fs::File;
 
-use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
-use super::sources::OperationSources;
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, WorkUnit,
+};
 use crate::probe::btrfs;
 use crate::probe::file_systems::MountedFileSystem;
 
-/// One of these runs during a scrub or a balance: the program, or the kernel's thread that resumes a
-/// balance.
-const PROCESSES: [&[u8]; 2] = [b"btrfs", b"btrfs-balance"];
+/// Names of the processes that scrub and balance: a scrub runs in the program that started it, a
+/// balance that goes on after a mount in a thread of the kernel.
+const PROCESSES: [&str; 2] = ["btrfs", "btrfs-balance"];
 
-/// The operations of all mounted file systems.
+/// The scrubs and balances of all mounted btrfs.
 pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {
-    let Some(process) = sources.processes_named(&PROCESSES).next() else {
+    let Some(process) = sources.processes_named(PROCESSES).next() else {
         return Vec::new();
     };
-    let pid = process.identity.pid;
-    let systems = sources.file_systems.iter();
-    systems
-        .filter(|system| system.kind == "btrfs")
-        .filter_map(|system| Some((system, File::open(system.path.as_ref()?).ok()?)))
-        .flat_map(|(system, directory)| {
-            let mut found = scrubs(system, &directory, pid);
-            found.extend(balance(system, &directory, pid));
-            found
-        })
-        .collect()
+    let mut found = Vec::new();
+    for system in sources.file_systems.iter().filter(|it| it.kind == "btrfs") {
+        let directory = system.path.as_ref().map(File::open);
+        if let Some(Ok(directory)) = directory {
+            let operations = scrubs(system, &directory)
+                .into_iter()
+                .chain(balance(system, &directory));
+            found.extend(operations.map(|operation| OperationSample {
+                pid: Some(process.identity.pid),
+                device: Some(system.block_device),
+                ..operation
+            }));
+        }
+    }
+    found
 }
 
-/// The scrub of each device.
-fn scrubs(system: &MountedFileSystem, directory: &File, pid: u32) -> Vec<OperationSample> {
+/// A scrub runs on each device by itself.
+fn scrubs(system: &MountedFileSystem, directory: &File) -> Vec<OperationSample> {
     let devices = btrfs::devices(directory).unwrap_or_default();
     let occupied = btrfs::occupied_bytes(directory).unwrap_or(0);
     let allocated = devices.iter().map(|device| device.used_bytes);
     let allocated = allocated.fold(0, u64::saturating_add);
-    devices
-        .into_iter()
-        .filter_map(|device| {
-            let done = btrfs::scrubbed_bytes(directory, device.id).ok()??;
-            let subject = [system.mount_point.as_bytes(), b" ", &device.path].concat();
-            let progress = OperationProgress::Done {
-                done,
-                total: device_share(occupied, device.used_bytes, allocated).max(done),
-                unit: WorkUnit::Bytes,
-            };
-            Some(operation(
-                OperationKind::Scrub,
-                subject,
-                pid,
-                system,
-                progress,
-            ))
-        })
-        .collect()
+    let scrub = |device: btrfs::BtrfsDevice| {
+        let done = btrfs::scrubbed_bytes(directory, device.id).ok()?;
+        let subject = [system.mount_point.as_bytes(), b" ", &device.path].concat();
+        let total = device_share(occupied, device.used_bytes, allocated).max(done);
+        let progress = OperationProgress::bytes(done, total);
+        let scrub = OperationSample::new(OperationKind::Scrub, &subject, progress);
+        Some(scrub)
+    };
+    devices.into_iter().filter_map(scrub).collect()
 }
 
-/// The part of the occupied bytes that lies on a device, as its part of the allocated bytes.
+/// The occupied bytes on a device, if they are spread like its allocated ones.
 fn device_share(occupied: u64, of_device: u64, allocated: u64) -> u64 {
     let share = u128::from(occupied) * u128::from(of_device) / u128::from(allocated.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-fn balance(system: &MountedFileSystem, directory: &File, pid: u32) -> Option<OperationSample> {
-    let found = btrfs::balance_progress(directory).ok()??;
-    let subject = system.mount_point.clone().into_bytes();
-    let progress = OperationProgress::Done {
-        done: found.completed,
-        total: found.expected,
-        unit: WorkUnit::Chunks,
-    };
-    Some(operation(
+fn balance(system: &MountedFileSystem, directory: &File) -> Option<OperationSample> {
+    let (done, total) = btrfs::balanced_chunks(directory).ok()?;
+    let unit = WorkUnit::Chunks;
+    let progress = OperationProgress::Done { done, total, unit };
+    let subject = system.mount_point.as_bytes();
+    Some(OperationSample::new(
         OperationKind::Balance,
         subject,
-        pid,
-        system,
         progress,
     ))
-}
-
-fn operation(
-    kind: OperationKind,
-    subject: Vec<u8>,
-    pid: u32,
-    system: &MountedFileSystem,
-    progress: OperationProgress,
-) -> OperationSample {
-    OperationSample {
-        kind,
-        subject,
-        pid: Some(pid),
-        device: Some(system.block_device),
-        progress,
-        limit_bytes_per_s: None,
-    }
 }
 
 #[cfg(test)]

@@ -4,55 +4,49 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::operation::{OperationKind, OperationProgress, OperationSample};
-use super::sources::OperationSources;
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, SECTOR,
+};
 use crate::drive::mounts::device_number;
 use crate::probe::sample::ProcessSample;
-use crate::probe::text::read_word;
+use crate::probe::text::{read_start, read_word};
 
-/// Bytes of a sector in `/proc/diskstats` and `size`.
-const SECTOR: u64 = 512;
+/// Arguments of a process that are read at most.
+const MAX_ARGUMENT_BYTES: u64 = 64 << 10;
 
-/// The operations of all processes.
+/// The discards that programs wait for.
 pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {
-    let processes = sources.processes_named(&[b"fstrim", b"blkdiscard"]);
+    let processes = sources.processes_named(["fstrim", "blkdiscard"]);
     processes.filter_map(|it| operation(sources, it)).collect()
 }
 
-/// The device or the mount point is named last.
 fn operation(sources: &OperationSources<'_>, process: &ProcessSample) -> Option<OperationSample> {
-    let arguments = sources.arguments(process);
-    let subject = arguments.last()?.clone();
-    let (device, at_most) = match process.identity.name.as_slice() {
-        b"fstrim" => {
-            let mut systems = sources.file_systems.iter();
-            let system = systems.find(|system| system.is_at(&subject))?;
-            (
-                system.block_device,
-                system.usage.map(|usage| usage.free_bytes),
-            )
-        }
-        _ => {
-            let path = Path::new(OsStr::from_bytes(&subject));
-            let device = device_number(sources.roots, path)?;
-            let is_part = arguments
-                .iter()
-                .any(|it| it.starts_with(b"-o") || it.starts_with(b"-l") || it.starts_with(b"--"));
-            let size = format!("dev/block/{}:{}/size", device.0, device.1);
-            let sectors = read_word(&sources.roots.sys.join(size));
-            let bytes = sectors.and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
-            (device, bytes.filter(|_| !is_part))
-        }
+    // Those of a process that is idle so far are not in its sample.
+    let path = format!("{}/cmdline", process.identity.pid);
+    let text = read_start(&sources.roots.proc.join(path), MAX_ARGUMENT_BYTES)?;
+    let arguments: Vec<&[u8]> = text.split(|byte| *byte == 0).skip(1).collect();
+    let subject = arguments.iter().rfind(|argument| !argument.is_empty())?;
+    let (device, at_most) = if process.identity.name == b"fstrim" {
+        let mut systems = sources.file_systems.iter();
+        let system = systems.find(|system| system.is_at(subject))?;
+        let free = system.usage.map(|usage| usage.free_bytes);
+        (system.block_device, free)
+    } else {
+        let device = device_number(sources.roots, Path::new(OsStr::from_bytes(subject)))?;
+        let size = format!("dev/block/{}:{}/size", device.0, device.1);
+        let sectors = read_word(&sources.roots.sys.join(size));
+        let bytes = sectors.and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
+        // An option may name a part of the device.
+        let has_options = arguments.iter().any(|it| it.starts_with(b"-"));
+        (device, bytes.filter(|_| !has_options))
     };
     let mut disks = sources.disks.iter();
     let disk = disks.find(|disk| disk.device_number == device)?;
     let bytes = disk.discards?.sectors.saturating_mul(SECTOR);
+    let progress = OperationProgress::Counter { bytes, at_most };
     Some(OperationSample {
-        kind: OperationKind::Discard,
-        subject,
         pid: Some(process.identity.pid),
         device: Some(device),
-        progress: OperationProgress::Counter { bytes, at_most },
-        limit_bytes_per_s: None,
+        ..OperationSample::new(OperationKind::Discard, subject, progress)
     })
 }

@@ -1,13 +1,10 @@
 //! Resync, check and reshape of Linux software RAID (kernel Documentation/admin-guide/md.rst,
 //! `sync_action`, `sync_completed`).
 
-use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use super::operation::{OperationKind, OperationProgress, OperationSample, SECTOR};
 use crate::probe::sample::DiskCounters;
 use crate::probe::text::{parse_number, read_word};
 use crate::roots::SysPaths;
-
-/// Bytes of a sector in sysfs.
-const SECTOR: u64 = 512;
 
 /// The arrays that are being synchronised.
 pub(super) fn operations(roots: &SysPaths, disks: &[DiskCounters]) -> Vec<OperationSample> {
@@ -18,13 +15,11 @@ pub(super) fn operations(roots: &SysPaths, disks: &[DiskCounters]) -> Vec<Operat
             let kind = parse_action(&read_word(&directory.join("sync_action"))?)?;
             let completed = read_word(&directory.join("sync_completed"));
             let limit = read_word(&directory.join("sync_speed_max"));
+            let progress = parse_completed(completed.as_deref()?)?;
             Some(OperationSample {
-                kind,
-                subject: disk.name.clone().into_bytes(),
-                pid: None,
                 device: Some(disk.device_number),
-                progress: parse_completed(completed.as_deref()?)?,
                 limit_bytes_per_s: limit.as_deref().and_then(parse_speed_limit),
+                ..OperationSample::new(kind, disk.name.as_bytes(), progress)
             })
         })
         .collect()
@@ -51,11 +46,8 @@ pub fn parse_completed(text: &str) -> Option<OperationProgress> {
         return Some(OperationProgress::Waiting);
     }
     let (done, total) = text.split_once(" / ")?;
-    Some(OperationProgress::Done {
-        done: parse_number(done.as_bytes())?.checked_mul(SECTOR)?,
-        total: parse_number(total.as_bytes())?.checked_mul(SECTOR)?,
-        unit: WorkUnit::Bytes,
-    })
+    let bytes = |sectors: &str| parse_number(sectors.as_bytes())?.checked_mul(SECTOR);
+    Some(OperationProgress::bytes(bytes(done)?, bytes(total)?))
 }
 
 /// `sync_speed_max` in bytes per second, such as `200000 (system)` KiB.
@@ -101,7 +93,7 @@ mod tests {
             progress: OperationProgress::Done {
                 done: 5632 * 512,
                 total: 1_046_528 * 512,
-                unit: WorkUnit::Bytes,
+                unit: crate::probe::operations::WorkUnit::Bytes,
             },
             limit_bytes_per_s: Some(204_800_000),
         };

@@ -2,6 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::sample::{DiskCounters, ProcessSample};
+use crate::roots::SysPaths;
+
+/// Bytes of a sector in sysfs and of the counters of devices.
+pub(super) const SECTOR: u64 = 512;
+
+/// What a sample has read before its operations.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::probe) struct OperationSources<'a> {
+    pub(in crate::probe) roots: &'a SysPaths,
+    pub(in crate::probe) disks: &'a [DiskCounters],
+    pub(in crate::probe) file_systems: &'a [MountedFileSystem],
+    pub(in crate::probe) processes: &'a [ProcessSample],
+}
+
+impl OperationSources<'_> {
+    /// The processes with one of these names.
+    pub(super) fn processes_named(&self, names: [&str; 2]) -> impl Iterator<Item = &ProcessSample> {
+        let is_named = move |process: &&ProcessSample| {
+            names
+                .iter()
+                .any(|name| name.as_bytes() == process.identity.name)
+        };
+        self.processes.iter().filter(is_named)
+    }
+}
+
 /// An operation that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationSample {
@@ -17,6 +45,19 @@ pub struct OperationSample {
     pub progress: OperationProgress,
     /// Rate that it is limited to, bytes per second.
     pub limit_bytes_per_s: Option<u64>,
+}
+
+impl OperationSample {
+    pub(super) fn new(kind: OperationKind, subject: &[u8], progress: OperationProgress) -> Self {
+        Self {
+            kind,
+            subject: subject.to_vec(),
+            pid: None,
+            device: None,
+            progress,
+            limit_bytes_per_s: None,
+        }
+    }
 }
 
 /// Kind of an operation.
@@ -63,6 +104,14 @@ pub enum OperationProgress {
     },
     /// It waits for another operation.
     Waiting,
+}
+
+impl OperationProgress {
+    /// So many of so many bytes.
+    pub(super) fn bytes(done: u64, total: u64) -> Self {
+        let unit = WorkUnit::Bytes;
+        Self::Done { done, total, unit }
+    }
 }
 
 /// Unit of progress.

@@ -3,14 +3,14 @@
 
 use std::fs::OpenOptions;
 
-use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
-use super::sources::OperationSources;
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, SECTOR,
+};
 use crate::drive::device_mapper::parse_table;
 use crate::drive::ioctl;
 use crate::probe::text::read_word;
 
 /// Bytes of a sector in a table.
-const SECTOR: u64 = 512;
 
 /// The operations of all devices.
 pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {
@@ -26,13 +26,10 @@ pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample>
             let control = if is_pvmove { open().ok()? } else { return None };
             let status = ioctl::device_mapper_status(&control, device.device_number);
             let (count, answer) = status.ok()?;
+            let progress = parse_mirror_status(count, &answer)?;
             Some(OperationSample {
-                kind: OperationKind::Pvmove,
-                subject: name.into_bytes(),
-                pid: None,
                 device: Some(device.device_number),
-                progress: parse_mirror_status(count, &answer)?,
-                limit_bytes_per_s: None,
+                ..OperationSample::new(OperationKind::Pvmove, name.as_bytes(), progress)
             })
         })
         .collect()
@@ -60,11 +57,7 @@ pub fn parse_mirror_status(count: u32, answer: &[u8]) -> Option<OperationProgres
         done = done.checked_add(u64::try_from(part).ok()?)?;
         total = total.checked_add(bytes)?;
     }
-    (done < total).then_some(OperationProgress::Done {
-        done,
-        total,
-        unit: WorkUnit::Bytes,
-    })
+    (done < total).then(|| OperationProgress::bytes(done, total))
 }
 
 #[cfg(test)]
@@ -94,8 +87,7 @@ mod tests {
             ("mirror", "2 253:3", None),
             ("raid", "raid1 2 aa 1024/2097152 check 0 0 -", None),
         ] {
-            let unit = WorkUnit::Bytes;
-            let expected = done.map(|done| OperationProgress::Done { done, total, unit });
+            let expected = done.map(|done| OperationProgress::bytes(done, total));
             assert_eq!(
                 parse_mirror_status(1, &status(kind, parameters)),
                 expected,

@@ -7,24 +7,16 @@ use std::fs;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
-use super::sources::OperationSources;
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, WorkUnit,
+};
 use crate::drive::stores;
-use crate::probe::text::{nonempty_lines, parse_number};
 use crate::roots::SysPaths;
 
 /// Time between two calls: a scan takes hours.
 const CALL_INTERVAL: Duration = Duration::from_secs(5);
-/// A scan that is in progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PoolScan {
-    /// Name of the pool.
-    pub pool: Vec<u8>,
-    /// Scrub or rebuild.
-    pub kind: OperationKind,
-    /// How much is done, in hundredths of a percent.
-    pub basis_points: u64,
-}
+/// A share is told in hundredths of a percent.
+const WHOLE: u64 = 10_000;
 
 /// Calls zpool from time to time, and remembers its last answer.
 #[derive(Debug, Default)]
@@ -33,7 +25,7 @@ pub(super) struct ScanReader {
     program: Option<String>,
     call: Option<Receiver<Vec<u8>>>,
     called_at: Option<Duration>,
-    scans: Vec<PoolScan>,
+    scans: Vec<OperationSample>,
 }
 
 impl ScanReader {
@@ -48,7 +40,7 @@ impl ScanReader {
             return Vec::new();
         }
         self.update(at);
-        self.scans.iter().map(operation).collect()
+        self.scans.clone()
     }
 
     fn update(&mut self, at: Duration) {
@@ -78,69 +70,38 @@ fn has_pools(roots: &SysPaths) -> bool {
         .any(|entry| entry.path().join("state").exists())
 }
 
-/// The scans in progress in the text of `zpool status`. A paused scan is none.
+/// The scans that run, from the output of `zpool status`.
 #[must_use]
-pub fn parse_status(text: &[u8]) -> Vec<PoolScan> {
+pub fn parse_status(text: &[u8]) -> Vec<OperationSample> {
+    let text = String::from_utf8_lossy(text);
     let mut found = Vec::new();
-    let (mut pool, mut kind) = (None, None);
-    for line in nonempty_lines(text) {
-        let line = line.trim_ascii();
-        if let Some(name) = line.strip_prefix(b"pool:") {
-            (pool, kind) = (Some(name.trim_ascii().to_vec()), None);
-        } else if let Some(scan) = line.strip_prefix(b"scan:") {
-            kind = kind_of_scan(scan.trim_ascii());
-        } else if let (Some(scan), Some(pool), Some(basis_points)) =
-            (kind, &pool, done_basis_points(line))
+    let (mut pool, mut running) = ("", None);
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("pool: ") {
+            (pool, running) = (name, None);
+        } else if let Some(scan) = line.strip_prefix("scan: ") {
+            running = match scan.split_once(" in progress ") {
+                Some(("scrub", _)) => Some(OperationKind::Scrub),
+                Some(("resilver", _)) => Some(OperationKind::Rebuild),
+                _ => None,
+            };
+        } else if let Some(done) = done_basis_points(line)
+            && let Some(kind) = running.take()
         {
-            found.push(PoolScan {
-                pool: pool.clone(),
-                kind: scan,
-                basis_points,
-            });
-            kind = None;
+            let (total, unit) = (WHOLE, WorkUnit::BasisPoints);
+            let progress = OperationProgress::Done { done, total, unit };
+            found.push(OperationSample::new(kind, pool.as_bytes(), progress));
         }
     }
     found
 }
 
-/// `scrub in progress since ...`, `resilver (draid1:4d:6c:1s-0) in progress since ...`.
-fn kind_of_scan(scan: &[u8]) -> Option<OperationKind> {
-    let is_running = scan.windows(13).any(|words| words == b" in progress ");
-    let kind = match scan.split(|byte| *byte == b' ').next()? {
-        b"scrub" => OperationKind::Scrub,
-        b"resilver" => OperationKind::Rebuild,
-        _ => return None,
-    };
-    is_running.then_some(kind)
-}
-
-/// The number before `% done`, `26.04% done`, in hundredths.
-fn done_basis_points(line: &[u8]) -> Option<u64> {
-    let at = line.windows(6).position(|words| words == b"% done")?;
-    let number = line[..at].rsplit(|byte| *byte == b' ').next()?;
-    let mut parts = number.splitn(2, |byte| *byte == b'.');
-    let whole = parse_number(parts.next()?)?;
-    let hundredths = match parts.next() {
-        None => 0,
-        Some([tenths @ b'0'..=b'9']) => u64::from(tenths - b'0') * 10,
-        Some(digits) => parse_number(digits.get(..2)?)?,
-    };
-    Some((whole.checked_mul(100)?.checked_add(hundredths)?).min(10_000))
-}
-
-fn operation(scan: &PoolScan) -> OperationSample {
-    OperationSample {
-        kind: scan.kind,
-        subject: scan.pool.clone(),
-        pid: None,
-        device: None,
-        progress: OperationProgress::Done {
-            done: scan.basis_points,
-            total: 10_000,
-            unit: WorkUnit::BasisPoints,
-        },
-        limit_bytes_per_s: None,
-    }
+/// The share in a line such as `0B repaired, 26.04% done, 00:55:00 to go`.
+fn done_basis_points(line: &str) -> Option<u64> {
+    let (before, _) = line.split_once("% done")?;
+    let percent: f64 = before.rsplit(' ').next()?.parse().ok()?;
+    let is_share = (0.0..=100.0).contains(&percent);
+    is_share.then(|| (percent * WHOLE as f64 / 100.0).round() as u64)
 }
 
 #[cfg(test)]
@@ -157,12 +118,10 @@ mod tests {
         \t10G scanned at 1G/s, 9G issued at 700M/s, 3.00T total\n\t9G resilvered, 0.30% done, no estimated completion time\n\
         \x20 pool: old\n  scan: scrub paused since Sun Nov 22 10:00:00 2026\n\tscrub started on Sun Nov 22 09:00:00 2026\n\t0B repaired, 5.00% done\n";
 
-    fn scan(pool: &str, kind: OperationKind, basis_points: u64) -> PoolScan {
-        PoolScan {
-            pool: pool.into(),
-            kind,
-            basis_points,
-        }
+    fn scan(pool: &str, kind: OperationKind, done: u64) -> OperationSample {
+        let (total, unit) = (WHOLE, WorkUnit::BasisPoints);
+        let progress = OperationProgress::Done { done, total, unit };
+        OperationSample::new(kind, pool.as_bytes(), progress)
     }
 
     #[test]
@@ -177,11 +136,17 @@ mod tests {
 
     #[test]
     fn share_is_read_with_any_number_of_digits() {
-        assert_eq!(done_basis_points(b"0B repaired, 7% done"), Some(700));
-        assert_eq!(done_basis_points(b"0B repaired, 7.5% done"), Some(750));
-        assert_eq!(done_basis_points(b"0B repaired, 7.519% done"), Some(751));
-        assert_eq!(done_basis_points(b"-% done"), None);
-        assert_eq!(done_basis_points(b"99999999999999999999% done"), None);
+        for (share, expected) in [
+            ("7", Some(700)),
+            ("7.5", Some(750)),
+            ("7.514", Some(751)),
+            ("-", None),
+            ("NaN", None),
+            ("99999999999999999999", None),
+        ] {
+            let line = format!("0B repaired, {share}% done");
+            assert_eq!(done_basis_points(&line), expected, "{share}");
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use crate::drive::mounts::MountEntry;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{
+    field, named_numbers, nonempty_lines, parse_number, read_file, split_fields,
+};
 use crate::roots::SysPaths;
 
 /// Open files that are examined for a blocked process at most.
@@ -81,11 +83,9 @@ pub(super) fn switches_of(place: &Path) -> Option<u64> {
 /// The context switches of a task, voluntary or not, from `/proc/PID/status`.
 #[must_use]
 pub fn parse_switches(text: &[u8]) -> Option<u64> {
-    let count = |name: &[u8]| {
-        let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
-        parse_number(line.trim_ascii())
-    };
-    count(b"voluntary_ctxt_switches:")?.checked_add(count(b"nonvoluntary_ctxt_switches:")?)
+    let names = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+    let [voluntary, other] = named_numbers(text, names);
+    voluntary?.checked_add(other?)
 }
 
 /// The kernel stack of a task, innermost function first; `None` without root.
@@ -158,9 +158,7 @@ fn parse_used_descriptor(text: &[u8]) -> Option<u32> {
 
 /// The mount ID in a file of `/proc/PID/fdinfo`.
 fn mount_id(info: &Path) -> Option<u64> {
-    let text = read_file(info)?;
-    let line = nonempty_lines(&text).find_map(|line| line.strip_prefix(b"mnt_id:"))?;
-    parse_number(line.trim_ascii())
+    parse_number(field(&read_file(info)?, "mnt_id:")?)
 }
 
 #[cfg(test)]

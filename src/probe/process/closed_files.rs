@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use crate::foreign_tree::{FileStatus, ForeignTree};
+use crate::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or
@@ -20,36 +20,32 @@ pub fn last_look(
     closed: &[(Arc<ProcessIdentity>, OpenFile)],
     is_on_device: impl Fn((u32, u32)) -> bool,
 ) -> Vec<ClosedFile> {
-    let tree = ForeignTree::own();
     closed
         .iter()
         .filter(|(_, file)| is_on_device(file.inode.0))
         .filter_map(|(writer, file)| {
-            let final_path = final_path(&file.path);
-            let found = look_at(&tree, &file.path, file);
-            let status = found.or_else(|| look_at(&tree, &final_path, file))?;
+            let found = find_closed(&file.path, file.inode)?;
+            let status = found.status();
             Some(ClosedFile {
                 pid: writer.pid,
                 start_ticks: writer.start_ticks,
                 inode: file.inode,
                 size: status.size(),
                 allocated_bytes: status.allocated_bytes(),
-                time_since_change: time_since_change(&status, SystemTime::now()),
+                // Programs may set mtime to that of the source; ctime is always that of the last change.
+                time_since_change: SystemTime::now().duration_since(status.changed()).ok(),
             })
         })
         .collect()
 }
 
-/// Status of the file, if it is at this path.
-fn look_at(tree: &ForeignTree, path: &[u8], file: &OpenFile) -> Option<FileStatus> {
-    let found = tree.find_entry(Path::new(OsStr::from_bytes(path))).ok()?;
-    let status = *found.status();
-    (status.identity() == file.inode).then_some(status)
-}
-
-/// Programs may set mtime to that of the source; ctime is always that of the last change.
-fn time_since_change(status: &FileStatus, now: SystemTime) -> Option<Duration> {
-    now.duration_since(status.changed()).ok()
+/// A file at its path or its final one.
+pub(super) fn find_closed(path: &[u8], inode: ((u32, u32), u64)) -> Option<ForeignFile> {
+    let tree = ForeignTree::own();
+    [path, &final_path(path)].into_iter().find_map(|path| {
+        let found = tree.find_entry(Path::new(OsStr::from_bytes(path))).ok()?;
+        (found.status().identity() == inode).then_some(found)
+    })
 }
 
 /// The final name of a file: rsync writes `.NAME.XXXXXX` (mkstemp(3)) and renames it when it is
@@ -113,7 +109,7 @@ mod tests {
         let found = closed(metadata.ino());
         assert_eq!((found[0].pid, found[0].size), (7, 5000));
         let changed = found[0].time_since_change.unwrap();
-        assert!(changed < Duration::from_secs(60), "{changed:?}");
+        assert!(changed < std::time::Duration::from_secs(60), "{changed:?}");
         assert!(closed(metadata.ino() + 1).is_empty(), "another file");
     }
 

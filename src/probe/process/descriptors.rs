@@ -7,15 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, StatxFlags, readlinkat, seek, statx};
 use rustix::path::DecInt;
 
-use super::stat::parse_descriptor_info;
+use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::probe::sample::{FileKind, OpenFile};
-use crate::probe::text::{open_relative, pread_once, read_word};
+use crate::probe::text::{open_relative, parse_number, read_small_file, read_word};
 use crate::roots::SysPaths;
 
 /// Smallest regular file that is reported if it is not written.
@@ -41,7 +41,8 @@ pub struct ProcessDescriptors {
     listing_pass: u64,
     /// Samples since the process, or a file that has advanced before, was active.
     idle_samples: u32,
-    published_files: Arc<[OpenFile]>,
+    /// Those that can be part of a transfer, as of the last examination.
+    pub(super) files: Arc<[OpenFile]>,
     /// Regular files that were written and have been closed, as of the last examination before.
     closed_files: Vec<OpenFile>,
 }
@@ -65,7 +66,7 @@ impl ProcessDescriptors {
             entries: BTreeMap::new(),
             listing_pass: 0,
             idle_samples: 0,
-            published_files: Arc::default(),
+            files: Arc::default(),
             closed_files: Vec::new(),
         })
     }
@@ -74,12 +75,6 @@ impl ProcessDescriptors {
     #[must_use]
     pub fn any_moved(&self) -> bool {
         self.entries.values().any(|entry| entry.has_moved)
-    }
-
-    /// The files as of the last examination.
-    #[must_use]
-    pub fn open_files(&self) -> Arc<[OpenFile]> {
-        Arc::clone(&self.published_files)
     }
 
     /// Regular files that were written and have been closed since the last call.
@@ -111,44 +106,35 @@ impl ProcessDescriptors {
         }
         self.refresh_moved_except(&listed, roots);
         if complete {
-            let pass = self.listing_pass;
-            let entries = std::mem::take(&mut self.entries);
-            for (descriptor, entry) in entries {
-                if entry.seen_in_pass == pass {
-                    self.entries.insert(descriptor, entry);
-                } else {
-                    self.record_closed(&entry);
-                }
-            }
+            let is_open = |entry: &DescriptorEntry| entry.seen_in_pass == self.listing_pass;
+            let entries = std::mem::take(&mut self.entries).into_iter();
+            let (open, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                entries.partition(|(_, entry)| is_open(entry));
+            self.entries = open;
+            gone.values().for_each(|entry| self.record_closed(entry));
             self.listing_pass += 1;
         }
         self.publish();
     }
 
     /// Handles a sample in which the process itself was idle: examines again what has advanced
-    /// before, because the kernel or another process may move it. Returns `false` when it need not
-    /// be kept.
-    pub fn refresh_idle(&mut self, roots: &SysPaths) -> bool {
+    /// before, because the kernel or another process may move it. `None` when it need not be kept.
+    #[must_use]
+    pub fn refresh_idle(mut self, roots: &SysPaths) -> Option<Self> {
         self.idle_samples = self.idle_samples.saturating_add(1);
+        let is_due = self.idle_samples < IDLE_RECHECK_INTERVAL
+            || self.idle_samples.is_multiple_of(IDLE_RECHECK_INTERVAL);
         let followed = self.any_moved();
-        if followed
-            && (self.idle_samples < IDLE_RECHECK_INTERVAL
-                || self.idle_samples.is_multiple_of(IDLE_RECHECK_INTERVAL))
-        {
-            self.refresh_moved(roots);
+        if followed && is_due {
+            self.refresh_moved_except(&[], roots);
+            self.publish();
         }
-        self.idle_samples
-            <= if followed {
-                FOLLOW_IDLE_SAMPLES
-            } else {
-                KEEP_IDLE_SAMPLES
-            }
-    }
-
-    /// Examines only files that have advanced before.
-    fn refresh_moved(&mut self, roots: &SysPaths) {
-        self.refresh_moved_except(&[], roots);
-        self.publish();
+        let longest = if followed {
+            FOLLOW_IDLE_SAMPLES
+        } else {
+            KEEP_IDLE_SAMPLES
+        };
+        (self.idle_samples <= longest).then_some(self)
     }
 
     /// The next descriptors, and whether these are the last ones.
@@ -161,11 +147,7 @@ impl ProcessDescriptors {
             let name = entry.file_name().to_bytes();
             // struct linux_dirent64: 19 bytes and the name, in units of 8.
             used += (19 + name.len() + 1).next_multiple_of(8);
-            if let Some(number) = crate::probe::text::parse_number(name)
-                && let Ok(number) = u32::try_from(number)
-            {
-                found.push(number);
-            }
+            found.extend(parse_number(name).and_then(|number| u32::try_from(number).ok()));
             if listing.is_buffer_empty() {
                 break;
             }
@@ -181,13 +163,9 @@ impl ProcessDescriptors {
     }
 
     fn refresh_moved_except(&mut self, done: &[u32], roots: &SysPaths) {
-        let moved: Vec<u32> = self
-            .entries
-            .iter()
-            .filter(|(descriptor, entry)| entry.has_moved && !done.contains(descriptor))
-            .map(|(descriptor, _)| *descriptor)
-            .collect();
-        for descriptor in moved {
+        let moved = self.entries.iter().filter(|(_, entry)| entry.has_moved);
+        let moved: Vec<u32> = moved.map(|(descriptor, _)| *descriptor).collect();
+        for descriptor in moved.into_iter().filter(|it| !done.contains(it)) {
             self.examine(descriptor, roots);
         }
     }
@@ -196,11 +174,9 @@ impl ProcessDescriptors {
     fn examine(&mut self, descriptor: u32, roots: &SysPaths) {
         let mut known = self.entries.remove(&descriptor);
         let target = self.file_facts(descriptor);
-        let is_same = |entry: &mut DescriptorEntry| {
-            let target = target.as_ref();
-            target.is_some_and(|it| (entry.file.inode, entry.file.kind) == (it.inode, it.kind))
-        };
-        if let Some(other) = known.take_if(|entry| !is_same(entry)) {
+        let identity = target.as_ref().map(|it| (it.inode, it.kind));
+        let is_other = |it: &mut DescriptorEntry| Some((it.file.inode, it.file.kind)) != identity;
+        if let Some(other) = known.take_if(is_other) {
             self.record_closed(&other);
         }
         let Some(target) = target else {
@@ -294,14 +270,14 @@ impl ProcessDescriptors {
         Some(entry)
     }
 
-    fn descriptor_info(&self, descriptor: u32) -> Option<super::stat::DescriptorInfo> {
-        let file = open_relative(&self.fdinfo_directory, DecInt::new(descriptor)).ok()?;
+    fn descriptor_info(&self, descriptor: u32) -> Option<DescriptorInfo> {
         let mut buffer = [0; 512];
-        parse_descriptor_info(pread_once(file.as_fd(), &mut buffer).ok()?)
+        let name = DecInt::new(descriptor);
+        parse_descriptor_info(read_small_file(&self.fdinfo_directory, name, &mut buffer)?)
     }
 
     fn publish(&mut self) {
-        self.published_files = self
+        self.files = self
             .entries
             .values()
             .filter(|entry| can_be_transfer(&entry.file))
@@ -332,12 +308,10 @@ fn access_mode(flags: u32) -> Option<(bool, bool)> {
     if flags & libc::O_PATH != 0 {
         return None;
     }
-    match flags & libc::O_ACCMODE {
-        libc::O_RDONLY => Some((true, false)),
-        libc::O_WRONLY => Some((false, true)),
-        libc::O_RDWR => Some((true, true)),
-        _ => None,
-    }
+    let access = flags & libc::O_ACCMODE;
+    let read = access == libc::O_RDONLY || access == libc::O_RDWR;
+    let written = access == libc::O_WRONLY || access == libc::O_RDWR;
+    (read || written).then_some((read, written))
 }
 
 /// Capacity of a block device in bytes; sysfs counts sectors of 512 bytes.
@@ -348,6 +322,8 @@ fn device_capacity((major, minor): (u32, u32), roots: &SysPaths) -> Option<u64> 
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
     use std::io::{Seek, Write};
 
@@ -363,7 +339,7 @@ mod tests {
         let path = file.path().to_owned();
         let find = |descriptors: &ProcessDescriptors| {
             descriptors
-                .open_files()
+                .files
                 .iter()
                 .find(|file| *file.path == *path.as_os_str().as_encoded_bytes())
                 .cloned()
@@ -391,7 +367,7 @@ mod tests {
         assert!(descriptors.any_moved());
 
         drop(file);
-        descriptors.refresh_moved(&roots);
+        let descriptors = descriptors.refresh_idle(&roots).unwrap();
         assert_eq!(find(&descriptors), None);
     }
 
@@ -402,21 +378,20 @@ mod tests {
             .spawn()
             .unwrap();
         let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
-        let mut descriptors = ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
         let roots = SysPaths::default();
-        let mut rests = || {
-            (0..20)
-                .take_while(|_| descriptors.refresh_idle(&roots))
-                .count()
+        let rests = |mut descriptors: ProcessDescriptors| {
+            let mut count = 0;
+            while let Some(kept) = descriptors.refresh_idle(&roots) {
+                (descriptors, count) = (kept, count + 1);
+            }
+            count
         };
-        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize);
-        descriptors.examine_next(&roots);
-        let mut rests = || {
-            (0..20)
-                .take_while(|_| descriptors.refresh_idle(&roots))
-                .count()
-        };
-        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize, "it moved again");
+        let opened = || ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
+        assert_eq!(rests(opened()), KEEP_IDLE_SAMPLES);
+        let idle = opened().refresh_idle(&roots);
+        let mut moved = idle.and_then(|it| it.refresh_idle(&roots)).unwrap();
+        moved.examine_next(&roots);
+        assert_eq!(rests(moved), KEEP_IDLE_SAMPLES, "it moved again");
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,11 +1,16 @@
 //! State that is kept per process between samples.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use super::descriptors::ProcessDescriptors;
+use super::identifier::ProcessIdentifier;
 use super::own_io::OwnIo;
 use super::reused_file::{DescriptorBudget, ReusedFile};
-use crate::probe::sample::{Availability, FileKind, OpenFile, ProcessIo, ProcessSample};
+use super::stat::ProcessStat;
+use crate::probe::sample::{
+    Availability, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
+};
 use crate::roots::SysPaths;
 
 /// A process with fewer bytes since the last sample is not examined further.
@@ -48,9 +53,8 @@ impl ProcessEntry {
         first_sample: bool,
     ) -> bool {
         let total = |io: ProcessIo| {
-            [io.wchar, io.read_bytes, io.write_bytes]
-                .into_iter()
-                .fold(io.rchar, u64::wrapping_add)
+            let counters = [io.rchar, io.wchar, io.read_bytes, io.write_bytes];
+            counters.into_iter().fold(0, u64::wrapping_add)
         };
         match (before.value(), self.process.io.value()) {
             (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MIN_ACTIVE_BYTES,
@@ -69,33 +73,48 @@ impl ProcessEntry {
         now.saturating_sub(before.value().map_or(0, total))
     }
 
+    /// Sets what its `stat` says of its state.
+    pub(super) fn set_state(&mut self, stat: &ProcessStat<'_>, identifier: &ProcessIdentifier) {
+        self.process_group = stat.process_group;
+        self.process.state = Some(stat.state);
+        self.process.cpu_time = Some(identifier.ticks_to_duration(stat.cpu_ticks));
+        self.process.thread_count = stat.thread_count;
+        self.process.reaped_faults = stat.reaped_faults;
+    }
+
+    /// Sets its identity, which stays the same allocation where it is the same.
+    pub(super) fn set_identity(&mut self, identity: ProcessIdentity) {
+        if *self.process.identity != identity {
+            self.process.identity = Arc::new(identity);
+        }
+    }
+
     /// Reads its own I/O. `is_first_sample`: what it did before does not count.
     pub(super) fn update_own_io(&mut self, proc: BorrowedFd<'_>, is_first_sample: bool) {
         let process = &mut self.process;
         let (pid, threads) = (process.identity.pid, process.thread_count);
-        let is_alone = threads == 1 && process.reaped_faults == 0;
-        self.own_io = match (self.own_io.take(), process.io.value()) {
-            (None, _) | (_, None) => None,
+        let counters = self.own_io.take().zip(process.io.value());
+        self.own_io = counters.and_then(|(mut own, io)| {
             // Its counters are those of its only thread: reading that of all processes would be most of
             // the cost of the first sample.
-            (Some(_), Some(io)) if is_first_sample && is_alone => {
-                Some(OwnIo::of_only_thread(pid, io))
+            if is_first_sample && threads == 1 && process.reaped_faults == 0 {
+                own.count(pid, &io);
+            } else {
+                own.read(proc, pid, threads)?;
             }
-            (Some(mut own), Some(_)) => own.read(proc, pid, threads).map(|()| {
-                if is_first_sample {
-                    own.start_at_zero();
-                }
-                own
-            }),
-        };
-        process.own_io = self.own_io.as_ref().map(OwnIo::total);
+            if is_first_sample {
+                own.total = ProcessIo::default();
+            }
+            Some(own)
+        });
+        process.own_io = self.own_io.as_ref().map(|own| own.total);
     }
 
     /// Counts the end of one of its threads.
     pub(super) fn count_ended_thread(&mut self, tid: u32, io: &ProcessIo) {
         if let Some(own) = &mut self.own_io {
             own.count(tid, io);
-            self.process.own_io = Some(own.total());
+            self.process.own_io = Some(own.total);
         }
     }
 
@@ -106,23 +125,19 @@ impl ProcessEntry {
         moved: bool,
         roots: &SysPaths,
     ) {
-        if moved {
-            if self.descriptors.is_none() {
-                self.descriptors = ProcessDescriptors::open(proc, self.process.identity.pid);
-            }
-            if let Some(descriptors) = &mut self.descriptors {
+        let known = self.descriptors.take();
+        self.descriptors = if moved {
+            let opened = || ProcessDescriptors::open(proc, self.process.identity.pid);
+            let mut examined = known.or_else(opened);
+            if let Some(descriptors) = &mut examined {
                 descriptors.examine_next(roots);
             }
+            examined
         } else {
-            let _ = self
-                .descriptors
-                .take_if(|descriptors| !descriptors.refresh_idle(roots));
-        }
-        let open = self
-            .descriptors
-            .as_ref()
-            .map(ProcessDescriptors::open_files);
-        self.process.files = open.unwrap_or_default();
+            known.and_then(|descriptors| descriptors.refresh_idle(roots))
+        };
+        let files = self.descriptors.as_ref().map(|it| Arc::clone(&it.files));
+        self.process.files = files.unwrap_or_default();
     }
 
     /// Whether it transferred something in this sample and has a pipe open.

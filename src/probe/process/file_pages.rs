@@ -3,22 +3,19 @@
 //! A file is opened for each look and closed at once: an open descriptor keeps a file system
 //! mounted.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, openat, statx};
 use rustix::io::Errno;
 
-use crate::foreign_tree::ForeignTree;
 use crate::probe::file_systems::MountedFileSystem;
-use crate::probe::process::closed_files::final_path;
+use crate::probe::process::closed_files::find_closed;
 use crate::probe::process::open_files::has_write_lease;
-use crate::probe::process::page_cache::{CachedBytes, cached_bytes};
+use crate::probe::process::page_cache::unwritten_bytes;
 use crate::probe::sample::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
 use crate::roots::SysPaths;
 
@@ -42,14 +39,7 @@ const PAGE_CACHE_FILE_SYSTEMS: [&str; 16] = [
 #[derive(Debug, Default)]
 pub struct FilePageReader {
     /// Files to look at, with the last result and when it is due again.
-    files: Vec<(FollowedFile, Option<Look>)>,
-}
-
-/// A result that is not due again yet.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    due: Duration,
-    unwritten: Result<UnwrittenBytes, PagesUnknown>,
+    files: Vec<(FollowedFile, Option<(FilePages, Duration)>)>,
 }
 
 impl FilePageReader {
@@ -72,26 +62,20 @@ impl FilePageReader {
         file_systems: &[MountedFileSystem],
         at: Duration,
     ) -> Vec<FilePages> {
-        let mut found = Vec::with_capacity(self.files.len());
-        for (file, last) in &mut self.files {
-            let look = match *last {
-                Some(look) if at < look.due => look,
-                _ => {
-                    let begin = Instant::now();
-                    let unwritten = look_at(roots, file_systems, file);
-                    Look {
-                        due: at + begin.elapsed() * PAUSE_PER_LOOK,
-                        unwritten,
-                    }
-                }
-            };
-            *last = Some(look);
-            found.push(FilePages {
-                id: file.id,
-                unwritten: look.unwritten,
-            });
-        }
-        found
+        let look = |(file, last): &mut (FollowedFile, Option<(FilePages, Duration)>)| {
+            if let Some((pages, due)) = *last
+                && at < due
+            {
+                return pages;
+            }
+            let begin = Instant::now();
+            let unwritten = look_at(roots, file_systems, file);
+            let id = file.id;
+            let pages = FilePages { id, unwritten };
+            *last = Some((pages, at + begin.elapsed() * PAUSE_PER_LOOK));
+            pages
+        };
+        self.files.iter_mut().map(look).collect()
     }
 }
 
@@ -103,57 +87,34 @@ fn look_at(
     let is_on_page_cache = |it: &MountedFileSystem| {
         it.device_id == file.id.0
             && PAGE_CACHE_FILE_SYSTEMS.contains(&it.kind.as_str())
-            && !it.options.iter().any(|option| bypasses_page_cache(option))
+            // With `dax`, files are mapped from persistent memory, without pages.
+            && !it.has_option("dax")
+            && !it.has_option("dax=always")
     };
     if !file_systems.iter().any(is_on_page_cache) {
         return Err(PagesUnknown::FileSystem);
     }
     let handle = find_file(roots, file)?;
     let opened = reopen(&handle).map_err(|error| reason(&error))?;
-    let bytes = cached_bytes(&opened).map_err(|error| reason(&error))?;
-    Ok(unwritten_of(bytes))
-}
-
-/// Whether files are mapped from persistent memory, without pages (mount option `dax`).
-fn bypasses_page_cache(option: &str) -> bool {
-    option == "dax" || option == "dax=always"
-}
-
-/// A page may be dirty again while it is under writeback.
-fn unwritten_of(bytes: CachedBytes) -> UnwrittenBytes {
-    let total = bytes.dirty.saturating_add(bytes.writeback);
-    UnwrittenBytes {
-        total: total.min(bytes.cached),
-        writeback: bytes.writeback,
-    }
+    unwritten_bytes(&opened).map_err(|error| reason(&error))
 }
 
 /// The file through its descriptor while it is open, otherwise at its path or its final path.
 ///
 /// A descriptor without access (O_PATH) has no effect on a device or a pipe that has taken its place.
 fn find_file(roots: &SysPaths, file: &FollowedFile) -> Result<OwnedFd, PagesUnknown> {
-    let by_descriptor = file
-        .descriptor
-        .map(|(pid, descriptor)| roots.proc.join(format!("{pid}/fd/{descriptor}")));
-    if let Some(link) = by_descriptor
-        && let Some(found) = open_link(&link, file.id)
-    {
-        return if has_write_lease(&link) {
-            Err(PagesUnknown::Failed)
-        } else {
-            Ok(found)
-        };
+    if let Some((pid, descriptor)) = file.descriptor {
+        let link = roots.proc.join(format!("{pid}/fd/{descriptor}"));
+        if let Some(found) = open_link(&link, file.id) {
+            let is_leased = has_write_lease(&link);
+            return Some(found)
+                .filter(|_| !is_leased)
+                .ok_or(PagesUnknown::Failed);
+        }
     }
-    let tree = ForeignTree::own();
-    let at = |bytes: &[u8]| {
-        let found = tree.find_entry(Path::new(OsStr::from_bytes(bytes))).ok()?;
-        let status = found.status();
-        let is_it = status.is_regular() && status.identity() == file.id;
-        is_it.then(|| found.into_handle())
-    };
-    at(&file.path)
-        .or_else(|| at(&final_path(&file.path)))
-        .ok_or(PagesUnknown::NotFound)
+    let found = find_closed(&file.path, file.id).filter(|found| found.status().is_regular());
+    let found = found.ok_or(PagesUnknown::NotFound)?;
+    Ok(found.into_handle())
 }
 
 /// What a link of procfs leads to.
@@ -189,6 +150,7 @@ mod tests {
     use super::*;
     use crate::drive::mounts::split_device_number;
     use std::io::Write;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
 
     fn followed(path: &Path, descriptor: Option<(u32, u32)>) -> FollowedFile {
@@ -210,18 +172,6 @@ mod tests {
             options: vec![option.to_owned()],
             usage: None,
         }
-    }
-
-    #[test]
-    fn dirty_and_writeback_pages_are_counted_once() {
-        let bytes = |cached, dirty, writeback| CachedBytes {
-            cached,
-            dirty,
-            writeback,
-        };
-        assert_eq!(unwritten_of(bytes(100, 30, 20)).total, 50);
-        assert_eq!(unwritten_of(bytes(100, 80, 40)).total, 100);
-        assert_eq!(unwritten_of(bytes(100, 0, 0)), UnwrittenBytes::default());
     }
 
     #[test]

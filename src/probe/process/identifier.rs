@@ -1,14 +1,12 @@
 //! Identity of a process.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use super::stat::{ProcessStat, parse_effective_user, parse_thread_group, ticks_to_duration};
+use super::stat::{ProcessStat, parse_effective_user, ticks_to_duration};
 use crate::probe::sample::ProcessIdentity;
-use crate::probe::text::{
-    nonempty_lines, open_relative, parse_number, pread_all, pread_once, read_file,
-};
+use crate::probe::text::{nonempty_lines, parse_number, read_file, read_small_file};
 use crate::roots::SysPaths;
 
 /// Bytes of the arguments of a process that are kept. A user may have several MB of them, shared by
@@ -19,19 +17,19 @@ const MAX_ARGUMENT_BYTES: usize = 16 << 10;
 /// shown; reading them for all would be most of the cost of the first sample.
 #[derive(Debug)]
 pub struct ProcessIdentifier {
-    users: UserNames,
+    /// By user id. Users known only to a directory service are shown as numbers.
+    users: HashMap<u32, String>,
     ticks_per_second: u64,
-    buffer: Vec<u8>,
 }
 
 impl ProcessIdentifier {
-    /// Reads the names of users.
+    /// Reads the names of users from `/etc/passwd`, through procfs, so that it is below the roots.
     #[must_use]
     pub fn new(roots: &SysPaths) -> Self {
+        let users = read_file(&roots.proc.join("self/root/etc/passwd")).unwrap_or_default();
         Self {
-            users: UserNames::from_passwd(roots),
+            users: nonempty_lines(&users).filter_map(parse_entry).collect(),
             ticks_per_second: rustix::param::clock_ticks_per_second(),
-            buffer: Vec::with_capacity(4096),
         }
     }
 
@@ -59,41 +57,26 @@ impl ProcessIdentifier {
     /// ended.
     #[must_use]
     pub fn add_arguments_and_user(
-        &mut self,
+        &self,
         proc: BorrowedFd<'_>,
         mut identity: ProcessIdentity,
     ) -> ProcessIdentity {
         let pid = identity.pid;
         identity.arguments = read_arguments(proc, pid).unwrap_or(identity.arguments);
-        if let Some(user) = self
-            .read_process_file(proc, pid, "status")
-            .and_then(parse_effective_user)
-        {
-            identity.user = Some(self.users.user_name(user));
+        let mut buffer = [0; 4096];
+        let status = read_small_file(proc, format!("{pid}/status"), &mut buffer);
+        if let Some(user) = status.and_then(parse_effective_user) {
+            let name = self.users.get(&user).cloned();
+            identity.user = name.or_else(|| Some(user.to_string()));
         }
         identity
-    }
-
-    /// Whether the id is that of a thread instead of a process.
-    pub fn is_thread(&mut self, proc: BorrowedFd<'_>, pid: u32) -> bool {
-        let group = self
-            .read_process_file(proc, pid, "status")
-            .and_then(parse_thread_group);
-        group.is_some_and(|group| group != pid)
-    }
-
-    fn read_process_file(&mut self, proc: BorrowedFd<'_>, pid: u32, name: &str) -> Option<&[u8]> {
-        let file = open_relative(proc, format!("{pid}/{name}")).ok()?;
-        pread_all(file.as_fd(), &mut self.buffer).ok()?;
-        Some(&self.buffer)
     }
 }
 
 /// The arguments of a process up to their limit. Those that are cut end without a zero byte.
 fn read_arguments(proc: BorrowedFd<'_>, pid: u32) -> Option<Vec<u8>> {
-    let file = open_relative(proc, format!("{pid}/cmdline")).ok()?;
     let mut buffer = [0; MAX_ARGUMENT_BYTES + 1];
-    let mut arguments = pread_once(file.as_fd(), &mut buffer).ok()?;
+    let mut arguments = read_small_file(proc, format!("{pid}/cmdline"), &mut buffer)?;
     if arguments.len() > MAX_ARGUMENT_BYTES {
         arguments = &arguments[..MAX_ARGUMENT_BYTES];
         while let Some((0, shorter)) = arguments.split_last() {
@@ -101,30 +84,6 @@ fn read_arguments(proc: BorrowedFd<'_>, pid: u32) -> Option<Vec<u8>> {
         }
     }
     Some(arguments.to_vec())
-}
-
-/// User names by user id, read once. Users known only to a directory service are shown as numbers.
-#[derive(Debug, Default)]
-struct UserNames {
-    names: HashMap<u32, String>,
-}
-
-impl UserNames {
-    /// Reads `/etc/passwd` through procfs, so that it is below the roots.
-    fn from_passwd(roots: &SysPaths) -> Self {
-        let text = read_file(&roots.proc.join("self/root/etc/passwd")).unwrap_or_default();
-        Self {
-            names: nonempty_lines(&text).filter_map(parse_entry).collect(),
-        }
-    }
-
-    /// The name, or the number where there is none.
-    fn user_name(&self, user: u32) -> String {
-        self.names
-            .get(&user)
-            .cloned()
-            .unwrap_or_else(|| user.to_string())
-    }
 }
 
 /// `name:password:number:...` (passwd(5)).
@@ -137,6 +96,8 @@ fn parse_entry(line: &[u8]) -> Option<(u32, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]
@@ -161,18 +122,22 @@ mod tests {
 
     #[test]
     fn user_without_name_is_shown_as_number() {
-        let users = UserNames {
-            names: [
-                &b"root:x:0:0:root:/root:/bin/sh"[..],
-                b"+::::::",
-                b"www:x:33:33::/:",
-            ]
-            .into_iter()
-            .filter_map(parse_entry)
-            .collect(),
-        };
-        assert_eq!(users.user_name(0), "root");
-        assert_eq!(users.user_name(33), "www");
-        assert_eq!(users.user_name(1000), "1000");
+        let passwd = "root:x:0:0:root:/root:/bin/sh\n+::::::\nwww:x:33:33::/:\n";
+        let status = |user: u32| format!("Uid:\t1\t{user}\t1\t1\n");
+        let (root, roots) = SysPaths::with_files(&[
+            ("proc/self/root/etc/passwd", passwd),
+            ("proc/1/status", &status(33)),
+            ("proc/2/status", &status(1000)),
+        ]);
+        let identifier = ProcessIdentifier::new(&roots);
+        let proc = std::fs::File::open(root.path().join("proc")).unwrap();
+        for (pid, user) in [(1, Some("www")), (2, Some("1000")), (3, None)] {
+            let identity = ProcessIdentity {
+                pid,
+                ..ProcessIdentity::default()
+            };
+            let whole = identifier.add_arguments_and_user(proc.as_fd(), identity);
+            assert_eq!(whole.user.as_deref(), user);
+        }
     }
 }

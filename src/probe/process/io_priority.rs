@@ -2,17 +2,17 @@
 
 use std::io;
 
-/// Class of an I/O priority (kernel Documentation/block/ioprio.rst).
+/// Class of an I/O priority with its number (kernel Documentation/block/ioprio.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
     /// Not set: it follows the nice value.
-    Unset,
+    Unset = 0,
     /// Served before all other classes.
-    Realtime,
+    Realtime = 1,
     /// The default class.
-    BestEffort,
+    BestEffort = 2,
     /// Served only when no other class has requests.
-    Idle,
+    Idle = 3,
 }
 
 /// An I/O priority (kernel Documentation/block/ioprio.rst).
@@ -40,12 +40,12 @@ pub fn io_priority(pid: u32) -> io::Result<IoPriority> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    let class = match answer >> IOPRIO_CLASS_SHIFT {
-        1 => IoClass::Realtime,
-        2 => IoClass::BestEffort,
-        3 => IoClass::Idle,
-        _ => IoClass::Unset,
-    };
+    let classes = [IoClass::Realtime, IoClass::BestEffort, IoClass::Idle];
+    let number = answer >> IOPRIO_CLASS_SHIFT;
+    let class = classes
+        .into_iter()
+        .find(|class| *class as libc::c_long == number);
+    let class = class.unwrap_or(IoClass::Unset);
     let level = (answer & 7) as u8;
     Ok(IoPriority { class, level })
 }
@@ -56,13 +56,8 @@ pub fn io_priority(pid: u32) -> io::Result<IoPriority> {
 /// When the process does not exist, belongs to another user, or the class needs privileges.
 pub fn set_io_priority(pid: u32, class: IoClass, level: u8) -> io::Result<()> {
     let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
-    let class: libc::c_long = match class {
-        IoClass::Unset => 0,
-        IoClass::Realtime => 1,
-        IoClass::BestEffort => 2,
-        IoClass::Idle => 3,
-    };
-    let priority = (class << IOPRIO_CLASS_SHIFT) | libc::c_long::from(level.min(7));
+    let class = (class as libc::c_long) << IOPRIO_CLASS_SHIFT;
+    let priority = class | libc::c_long::from(level.min(7));
     // SAFETY: ioprio_set takes three numbers and no pointer.
     let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid, priority) };
     if answer < 0 {

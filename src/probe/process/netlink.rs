@@ -30,7 +30,8 @@ const TASKSTATS_CMD_GET: u8 = 1;
 #[derive(Debug)]
 pub(super) struct TaskstatsLink {
     pub(super) socket: OwnedFd,
-    family_id: u16,
+    /// Number of the family `TASKSTATS`.
+    pub(super) family_id: u16,
     buffer: Vec<u8>,
 }
 
@@ -98,11 +99,6 @@ impl TaskstatsLink {
         let (_, length) = recv(&self.socket, &mut self.buffer[..], flags)?;
         Ok(&self.buffer[..length.min(self.buffer.len())])
     }
-
-    /// The number of the family.
-    pub(super) fn family_id(&self) -> u16 {
-        self.family_id
-    }
 }
 
 /// Appends a message; `header` is family, flags and command.
@@ -140,14 +136,11 @@ pub(super) fn parse_messages(mut datagram: &[u8]) -> impl Iterator<Item = Netlin
             .get(length.next_multiple_of(4)..)
             .unwrap_or_default();
         let is_error = kind == NLMSG_ERROR;
-        let payload = match is_error {
-            true => &[],
-            false => whole.get(HEADER_BYTES..).unwrap_or_default(),
-        };
+        let payload = whole.get(HEADER_BYTES..).filter(|_| !is_error);
         let error = u32_at(whole, 16).filter(|_| is_error);
         Some(NetlinkMessage {
             kind,
-            payload,
+            payload: payload.unwrap_or_default(),
             error: error.map(u32::cast_signed),
         })
     })

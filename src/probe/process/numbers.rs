@@ -8,7 +8,7 @@ use rustix::fs::CWD;
 
 use super::stat::parse_thread_group;
 use crate::probe::text::{
-    list_numbers, nonempty_lines, open_relative, parse_number, read_file, split_fields,
+    field, list_numbers, open_relative, parse_number, read_file, split_fields,
 };
 use crate::roots::SysPaths;
 
@@ -76,26 +76,20 @@ impl ProcessNumbers {
     /// and the one of this process.
     #[must_use]
     pub fn of_procfs(roots: &SysPaths) -> Self {
-        let status = read_file(&roots.proc.join("self/status"));
-        match status.map(|status| own_numbers(&status)).as_deref() {
-            Some([number]) if *number == u64::from(std::process::id()) => Self::Own,
-            _ => Self::Other,
+        let status = read_file(&roots.proc.join("self/status")).unwrap_or_default();
+        if own_numbers(&status) == [u64::from(std::process::id())] {
+            Self::Own
+        } else {
+            Self::Other
         }
     }
 }
 
 /// The numbers in `/proc/self/status`. A kernel without PID namespaces has one.
 fn own_numbers(status: &[u8]) -> Vec<u64> {
-    let namespaces = |line: &'_ [u8]| line.strip_prefix(b"NStgid:").map(<[u8]>::to_vec);
-    match nonempty_lines(status).find_map(namespaces) {
-        Some(line) => split_fields(line.trim_ascii())
-            .filter_map(parse_number)
-            .collect(),
-        None => parse_thread_group(status)
-            .map(u64::from)
-            .into_iter()
-            .collect(),
-    }
+    let numbers = field(status, "NStgid:").or_else(|| field(status, "Tgid:"));
+    let numbers = split_fields(numbers.unwrap_or_default());
+    numbers.filter_map(parse_number).collect()
 }
 
 #[cfg(test)]

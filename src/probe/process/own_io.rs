@@ -6,6 +6,7 @@
 //! while it runs from that file, at its end from its exit record. What was counted of it is remembered, so
 //! that it does not matter in which order they are read.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::stat::parse_io;
@@ -18,14 +19,15 @@ const MAX_THREADS: u32 = 512;
 /// What the threads of a process have done, as far as it was counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OwnIo {
-    total: ProcessIo,
-    threads: Vec<CountedThread>,
+    /// All that was counted.
+    pub(super) total: ProcessIo,
+    /// By thread id.
+    threads: HashMap<u32, CountedThread>,
 }
 
-/// A thread, with its counters as of the last time that they were counted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct CountedThread {
-    tid: u32,
+    /// Its counters as of the last time that they were counted.
     counted: ProcessIo,
     /// Whether it was found by the last reading. Those that were not have ended, and their exit record is
     /// expected.
@@ -33,39 +35,14 @@ struct CountedThread {
 }
 
 impl OwnIo {
-    /// A process with one thread and without ended children, whose counters are those of the thread.
-    /// What it did until now is not counted.
-    pub(super) fn of_only_thread(tid: u32, io: ProcessIo) -> Self {
-        Self {
-            total: ProcessIo::default(),
-            threads: vec![CountedThread {
-                tid,
-                counted: io,
-                is_alive: true,
-            }],
-        }
-    }
-
-    /// All that was counted.
-    pub(super) fn total(&self) -> ProcessIo {
-        self.total
-    }
-
-    /// Counts from here on.
-    pub(super) fn start_at_zero(&mut self) {
-        self.total = ProcessIo::default();
-    }
-
     /// Counts what the threads have done since they were last read. `None` where they cannot be read, or
     /// are too many.
     pub(super) fn read(&mut self, proc: BorrowedFd<'_>, pid: u32, threads: u32) -> Option<()> {
         if threads > MAX_THREADS {
             return None;
         }
-        self.threads.retain(|thread| thread.is_alive);
-        for thread in &mut self.threads {
-            thread.is_alive = false;
-        }
+        self.threads
+            .retain(|_, thread| std::mem::take(&mut thread.is_alive));
         let tids = match threads {
             1 => vec![pid],
             _ => list_numbers(open_relative(proc, format!("{pid}/task")).ok()?.as_fd()),
@@ -83,22 +60,10 @@ impl OwnIo {
     /// Counts what a thread has done since it was last counted, and returns that: `io` are its counters,
     /// read while it runs, or of its exit record.
     pub(super) fn count(&mut self, tid: u32, io: &ProcessIo) -> ProcessIo {
-        let mut threads = self.threads.iter_mut();
-        let before = match threads.find(|thread| thread.tid == tid) {
-            Some(thread) => {
-                thread.is_alive = true;
-                std::mem::replace(&mut thread.counted, *io)
-            }
-            None => {
-                self.threads.push(CountedThread {
-                    tid,
-                    counted: *io,
-                    is_alive: true,
-                });
-                ProcessIo::default()
-            }
-        };
-        let rest = io.saturating_sub(&before);
+        let thread = self.threads.entry(tid).or_default();
+        thread.is_alive = true;
+        let rest = io.saturating_sub(&thread.counted);
+        thread.counted = *io;
         self.total = self.total.saturating_add(&rest);
         rest
     }

@@ -4,71 +4,41 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+use crate::probe::sample::UnwrittenBytes;
+
 /// Number of the system call: the same on all architectures except alpha
 /// (include/uapi/asm-generic/unistd.h).
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Bytes of a file that are in the page cache, in whole pages. A large folio counts with all its
-/// pages, as the kernel writes it back as a whole.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CachedBytes {
-    /// In the page cache.
-    pub cached: u64,
-    /// Dirty.
-    pub dirty: u64,
-    /// Under writeback.
-    pub writeback: u64,
-}
-
-/// `struct cachestat_range` (include/uapi/linux/mman.h).
-#[repr(C)]
-struct Range {
-    offset: u64,
-    /// 0: until the end.
-    length: u64,
-}
-
-/// `struct cachestat`, in pages.
-#[repr(C)]
-#[derive(Default)]
-struct PageCounts {
-    cached: u64,
-    dirty: u64,
-    writeback: u64,
-    evicted: u64,
-    recently_evicted: u64,
-}
-
-/// What the page cache holds of a file. Takes time in proportion to its cached pages.
+/// Bytes of a file that are in memory only, in whole pages. A large folio counts with all its pages, as the
+/// kernel writes it back as a whole.
 ///
 /// # Errors
-/// `ENOSYS` before Linux 6.5; `EPERM`, on later kernels, when the file neither belongs to the user
-/// nor may be written; `EOPNOTSUPP` for hugetlbfs.
-pub fn cached_bytes(file: &File) -> io::Result<CachedBytes> {
-    let range = Range {
-        offset: 0,
-        length: 0,
-    };
-    let mut counts = PageCounts::default();
-    // SAFETY: the call reads one range and writes one `struct cachestat`; both addresses are of
-    // values of these layouts that outlive it.
+///
+/// `ENOSYS` before kernel 6.5, `EPERM` for a file of another user that this process may not write.
+pub fn unwritten_bytes(file: &File) -> io::Result<UnwrittenBytes> {
+    // `struct cachestat_range` (include/uapi/linux/mman.h): from 0 until the end.
+    let range = [0_u64; 2];
+    // `struct cachestat`: cached, dirty, under writeback, evicted, recently evicted.
+    let mut pages = [0_u64; 5];
+    // SAFETY: the call reads one range, two 64-bit numbers, and writes five; both arrays outlive it.
     let result = unsafe {
         libc::syscall(
             SYS_CACHESTAT,
             file.as_raw_fd(),
-            &raw const range,
-            &raw mut counts,
+            range.as_ptr(),
+            pages.as_mut_ptr(),
             0,
         )
     };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    let page = rustix::param::page_size() as u64;
-    let bytes = |pages: u64| pages.saturating_mul(page);
-    Ok(CachedBytes {
-        cached: bytes(counts.cached),
-        dirty: bytes(counts.dirty),
-        writeback: bytes(counts.writeback),
+    let page_size = rustix::param::page_size() as u64;
+    let [cached, dirty, writeback, ..] = pages.map(|count| count.saturating_mul(page_size));
+    // A page can be dirty again while it is written back.
+    Ok(UnwrittenBytes {
+        total: dirty.saturating_add(writeback).min(cached),
+        writeback,
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::probe::sample::ProcessIo;
-use crate::probe::text::{nonempty_lines, parse_number, split_fields};
+use crate::probe::text::{field, id_field, named_numbers, parse_number, split_fields};
 
 /// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,45 +61,36 @@ pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
 /// Parses `/proc/PID/io`.
 #[must_use]
 pub fn parse_io(text: &[u8]) -> Option<ProcessIo> {
-    let mut io = ProcessIo::default();
-    let mut found = 0;
-    for line in nonempty_lines(text) {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        let slot = match &line[..colon] {
-            b"rchar" => &mut io.rchar,
-            b"wchar" => &mut io.wchar,
-            b"syscr" => &mut io.read_calls,
-            b"syscw" => &mut io.write_calls,
-            b"read_bytes" => &mut io.read_bytes,
-            b"write_bytes" => &mut io.write_bytes,
-            b"cancelled_write_bytes" => &mut io.cancelled_write_bytes,
-            _ => continue,
-        };
-        *slot = parse_number(line[colon + 1..].trim_ascii())?;
-        found += 1;
-    }
-    (found == 7).then_some(io)
+    const NAMES: [&str; 7] = [
+        "rchar",
+        "wchar",
+        "syscr",
+        "syscw",
+        "read_bytes",
+        "write_bytes",
+        "cancelled_write_bytes",
+    ];
+    ProcessIo::from_counters(named_numbers(text, NAMES))
 }
 
 /// The effective user id in `/proc/PID/status`: the one that permissions depend on.
 #[must_use]
 pub fn parse_effective_user(text: &[u8]) -> Option<u32> {
-    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"Uid:"))?;
-    u32::try_from(parse_number(split_fields(line).nth(1)?)?).ok()
+    let user = split_fields(field(text, "Uid:")?).nth(1)?;
+    u32::try_from(parse_number(user)?).ok()
 }
 
 /// The process that a thread belongs to, from `/proc/PID/status`.
 #[must_use]
 pub fn parse_thread_group(text: &[u8]) -> Option<u32> {
-    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"Tgid:"))?;
-    u32::try_from(parse_number(split_fields(line).next()?)?).ok()
+    id_field(text, "Tgid:")
 }
 
 /// The signals that a process ignores, from `/proc/PID/status`: bit 0 is signal 1.
 #[must_use]
 pub fn parse_ignored_signals(text: &[u8]) -> Option<u64> {
-    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"SigIgn:"))?;
-    u64::from_str_radix(std::str::from_utf8(line.trim_ascii()).ok()?, 16).ok()
+    let mask = std::str::from_utf8(field(text, "SigIgn:")?).ok()?;
+    u64::from_str_radix(mask, 16).ok()
 }
 
 /// Offset and flags of a descriptor from `/proc/PID/fdinfo/FD`.
@@ -114,21 +105,10 @@ pub struct DescriptorInfo {
 /// Parses `/proc/PID/fdinfo/FD`; the flags are octal.
 #[must_use]
 pub fn parse_descriptor_info(text: &[u8]) -> Option<DescriptorInfo> {
-    let (mut position, mut flags) = (None, None);
-    for line in nonempty_lines(text) {
-        if let Some(value) = line.strip_prefix(b"pos:") {
-            position = parse_number(value.trim_ascii());
-        } else if let Some(value) = line.strip_prefix(b"flags:") {
-            let text = std::str::from_utf8(value.trim_ascii()).ok()?;
-            flags = u32::from_str_radix(text, 8).ok();
-        }
-        if position.is_some() && flags.is_some() {
-            break;
-        }
-    }
+    let flags = std::str::from_utf8(field(text, "flags:")?).ok()?;
     Some(DescriptorInfo {
-        position: position?,
-        flags: flags?,
+        position: parse_number(field(text, "pos:")?)?,
+        flags: u32::from_str_radix(flags, 8).ok()?,
     })
 }
 

@@ -8,13 +8,13 @@
 mod reading;
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::numbers::{AssignedPids, list_pids};
+use super::numbers::{AssignedPids, is_process, list_pids};
 use super::own_io::OwnIo;
 use super::reused_file::DescriptorBudget;
 use super::stat::parse_stat;
@@ -23,7 +23,7 @@ use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::sample::{
     Availability, ExitRecord, OpenFile, ProbeNotice, ProcessIdentity, ProcessSample,
 };
-use crate::probe::text::{open_relative, parse_number, read_small_file};
+use crate::probe::text::{parse_number, read_small_file};
 use crate::roots::SysPaths;
 
 /// Unexplained bytes per sample above which all idle processes are read at once.
@@ -51,8 +51,12 @@ pub enum WaitSource {
 /// How the processes are read in a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessReading<'r> {
+    /// `/proc`.
+    pub proc: BorrowedFd<'r>,
     /// Where the kernel's files are.
     pub roots: &'r SysPaths,
+    /// Where control groups are mounted.
+    pub(crate) hierarchies: &'r IoHierarchies,
     /// Time of the sample.
     pub at: Duration,
     /// Bytes accounted to all processes since the previous sample, where known.
@@ -66,12 +70,10 @@ pub struct ProcessReading<'r> {
 /// The known processes, between samples.
 #[derive(Debug)]
 pub struct ProcessTable {
-    proc: Option<OwnedFd>,
     /// Id of this process in procfs: it has thousands of files open, all in procfs, and examining
     /// them would be most of the work.
     own_pid: Option<u32>,
     identifier: ProcessIdentifier,
-    hierarchies: Arc<IoHierarchies>,
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
     budget: DescriptorBudget,
@@ -99,10 +101,8 @@ impl ProcessTable {
     #[must_use]
     pub fn new(roots: &SysPaths, has_exit_records: bool) -> Self {
         Self {
-            proc: open_relative(rustix::fs::CWD, roots.proc.as_path()).ok(),
             own_pid: find_own_pid(roots),
             identifier: ProcessIdentifier::new(roots),
-            hierarchies: Arc::default(),
             units: UnitNames::default(),
             entries: BTreeMap::new(),
             budget: DescriptorBudget::from_limit(),
@@ -118,12 +118,6 @@ impl ProcessTable {
         }
     }
 
-    /// Sets where control groups are mounted: before the first update, and after the mounts have
-    /// changed.
-    pub(crate) fn set_hierarchies(&mut self, hierarchies: Arc<IoHierarchies>) {
-        self.hierarchies = hierarchies;
-    }
-
     /// Reads the processes.
     pub fn update(&mut self, reading: &ProcessReading<'_>) {
         self.sample_number += 1;
@@ -132,31 +126,26 @@ impl ProcessTable {
         }
         self.sample_time = reading.at;
         self.explained_bytes = 0;
-        let Some(proc) = self.proc.take() else {
-            return;
-        };
-        self.discover_processes(proc.as_fd(), reading.roots);
+        self.discover_processes(reading);
         let mut known = std::mem::take(&mut self.entries);
         known.retain(|pid, entry| {
             entry.needs_details = false;
             entry.is_active = false;
-            self.can_skip(*pid, entry) || self.refresh_process(proc.as_fd(), entry, reading)
+            self.can_skip(*pid, entry) || self.refresh_process(entry, reading)
         });
         let charged = reading.charged.unwrap_or(0);
         let missing = charged.saturating_sub(self.explained_bytes);
         if missing >= MIN_UNEXPLAINED_BYTES && self.sample_number >= self.next_search_sample {
             let before = self.explained_bytes;
             known.retain(|_, entry| {
-                entry.process.read_at == reading.at
-                    || self.refresh_process(proc.as_fd(), entry, reading)
+                entry.process.read_at == reading.at || self.refresh_process(entry, reading)
             });
             if self.explained_bytes - before < missing / 2 {
                 self.next_search_sample = self.sample_number + SEARCH_BACKOFF_SAMPLES;
             }
         }
-        self.examine_pipelines(proc.as_fd(), &mut known, reading.roots);
+        self.examine_pipelines(&mut known, reading);
         self.entries = known;
-        self.proc = Some(proc);
     }
 
     /// Counts what ended threads did, after the processes were read. Returns it by process for those that
@@ -194,26 +183,16 @@ impl ProcessTable {
 
     /// Process ids that are examined further in this sample.
     pub fn pids_needing_details(&self) -> impl Iterator<Item = u32> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.needs_details)
-            .map(|(pid, _)| *pid)
+        let entries = self.entries.iter().filter(|(_, entry)| entry.needs_details);
+        entries.map(|(pid, _)| *pid)
     }
 
     /// Reads the identity of active processes, or of all.
-    pub fn identify(&mut self, all: bool) {
-        let Some(proc) = &self.proc else {
-            return;
-        };
+    pub fn identify(&mut self, proc: BorrowedFd<'_>, all: bool) {
         for entry in self.entries.values_mut() {
             if !entry.is_identified && (entry.needs_identity || all) {
-                let known = &entry.process.identity;
-                let whole = self
-                    .identifier
-                    .add_arguments_and_user(proc.as_fd(), ProcessIdentity::clone(known));
-                if whole != **known {
-                    entry.process.identity = Arc::new(whole);
-                }
+                let whole = ProcessIdentity::clone(&entry.process.identity);
+                entry.set_identity(self.identifier.add_arguments_and_user(proc, whole));
                 entry.is_identified = true;
             }
         }
@@ -231,22 +210,21 @@ impl ProcessTable {
     /// The processes for a sample.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ProcessSample> {
-        self.entries
-            .values()
-            .map(|entry| entry.process.clone())
-            .collect()
+        let entries = self.entries.values();
+        entries.map(|entry| entry.process.clone()).collect()
     }
 
     /// Notice about what could not be read.
     #[must_use]
     pub fn notice(&self) -> Option<ProbeNotice> {
-        let all = || self.entries.values().map(|entry| entry.process.io);
+        let mut all = self.entries.values();
         // In a container, init alone may be hidden from root: that is not worth a notice.
-        let others = self.entries.iter().filter(|(pid, _)| **pid != INIT_PID);
-        let mut others = others.map(|(_, entry)| entry.process.io);
-        if others.any(|io| io == Availability::NotPermitted) {
+        let mut others = self.entries.range(INIT_PID + 1..);
+        if others.any(|(_, entry)| entry.process.io == Availability::NotPermitted) {
             Some(ProbeNotice::OthersIoNotPermitted)
-        } else if !self.entries.is_empty() && all().all(|io| io == Availability::Absent) {
+        } else if !self.entries.is_empty()
+            && all.all(|entry| entry.process.io == Availability::Absent)
+        {
             Some(ProbeNotice::NoIoAccounting)
         } else {
             None
@@ -254,35 +232,35 @@ impl ProcessTable {
     }
 
     /// Adds processes that have begun: tries the new process ids, or lists all.
-    fn discover_processes(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let begun = self.assigned_pids.since_last_call(roots);
+    fn discover_processes(&mut self, reading: &ProcessReading<'_>) {
+        let begun = self.assigned_pids.since_last_call(reading.roots);
         let is_listing_due = self.sample_number.is_multiple_of(LISTING_INTERVAL_SAMPLES);
         let Some(begun) = begun.filter(|_| !is_listing_due) else {
-            return self.list_all(proc, roots);
+            return self.list_all(reading);
         };
-        for pid in begun {
-            // Threads have ids too, and their directories exist although they are not listed.
-            if !self.identifier.is_thread(proc, pid) {
-                self.add_process(proc, pid);
-            }
+        // Threads have ids too, and their directories exist although they are not listed.
+        for pid in begun.filter(|pid| is_process(reading.roots, *pid)) {
+            self.add_process(reading.proc, pid);
         }
     }
 
     /// Adds processes that have begun, and drops those that are no longer listed.
-    fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &SysPaths) {
-        let listed = list_pids(roots);
-        let is_gone = |pid: &&u32| listed.binary_search(pid).is_err();
-        let gone: Vec<u32> = self.entries.keys().filter(is_gone).copied().collect();
-        for pid in gone {
-            if let Some(mut entry) = self.entries.remove(&pid) {
-                self.forget(&mut entry);
+    fn list_all(&mut self, reading: &ProcessReading<'_>) {
+        let listed = list_pids(reading.roots);
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.retain(|pid, entry| {
+            let is_listed = listed.binary_search(pid).is_ok();
+            if !is_listed {
+                self.forget(entry);
             }
-        }
+            is_listed
+        });
+        self.entries = entries;
         if self.sample_number == 1 {
-            self.budget.make_room(proc, listed.len());
+            self.budget.make_room(reading.proc, listed.len());
         }
         for pid in listed {
-            self.add_process(proc, pid);
+            self.add_process(reading.proc, pid);
         }
     }
 
@@ -291,8 +269,8 @@ impl ProcessTable {
         self.record_closed(entry, true);
         entry.close_descriptors(&mut self.budget);
         if self.counts_own_io {
-            self.departed
-                .insert(entry.process.identity.pid, entry.own_io.take());
+            let pid = entry.process.identity.pid;
+            self.departed.insert(pid, entry.own_io.take());
         }
     }
 
@@ -310,19 +288,16 @@ impl ProcessTable {
         let stat = parse_stat(read_small_file(proc, format!("{pid}/stat"), &mut buffer)?)?;
         // Reading the threads of this process would be most of what it does.
         let has_own_io = self.counts_own_io && self.own_pid != Some(pid);
-        Some(ProcessEntry {
+        let mut entry = ProcessEntry {
             process: ProcessSample {
                 identity: Arc::new(self.identifier.identity_from_stat(pid, &stat)),
-                state: Some(stat.state),
-                thread_count: stat.thread_count,
-                cpu_time: Some(self.identifier.ticks_to_duration(stat.cpu_ticks)),
-                reaped_faults: stat.reaped_faults,
                 ..ProcessSample::default()
             },
-            process_group: stat.process_group,
             own_io: has_own_io.then(OwnIo::default),
             ..ProcessEntry::default()
-        })
+        };
+        entry.set_state(&stat, &self.identifier);
+        Some(entry)
     }
 }
 

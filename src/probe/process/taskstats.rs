@@ -12,7 +12,7 @@ use rustix::net::RecvFlags;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use super::netlink::{TaskstatsLink, parse_attributes, parse_messages, u16_at, u32_at, u64_at};
-use crate::probe::sample::ProcessIo;
+use crate::probe::sample::{ProbeNotice, ProcessIo};
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 
@@ -30,7 +30,6 @@ const VERSION_WITH_SHIFTED_FIELDS: u16 = 15;
 mod attribute {
     pub(super) const TGID: u16 = 2;
     pub(super) const REGISTER_CPUMASK: u16 = 3;
-    pub(super) const DEREGISTER_CPUMASK: u16 = 4;
     pub(super) const STATS: u16 = 3;
     pub(super) const AGGREGATE_OF_THREAD: u16 = 4;
     pub(super) const AGGREGATE_OF_PROCESS: u16 = 5;
@@ -68,30 +67,29 @@ impl TaskstatsSocket {
     /// for block I/O. The kernel does not distinguish processes that have never waited from those
     /// that began before delay accounting was switched on; both are omitted.
     pub fn query_delays(&mut self, pids: &[u32], mut report: impl FnMut(u32, DelayTotals)) {
-        let mut request = Vec::with_capacity(MAX_REQUESTS_PER_SEND * 28);
         for batch in pids.chunks(MAX_REQUESTS_PER_SEND) {
-            request.clear();
-            for pid in batch {
-                let value = pid.to_ne_bytes();
-                self.link
-                    .push_request(&mut request, attribute::TGID, &value);
-            }
-            if self.link.send(&request).is_err()
-                || self.receive_replies(batch.len(), &mut report).is_err()
-            {
-                self.discard_late_replies();
+            if self.query_batch(batch, &mut report).is_err() {
+                // Late replies must not be taken for those of another batch.
+                while self.link.receive(RecvFlags::DONTWAIT).is_ok() {}
                 return;
             }
         }
     }
 
-    fn receive_replies(
+    fn query_batch(
         &mut self,
-        mut answers: usize,
+        pids: &[u32],
         report: &mut impl FnMut(u32, DelayTotals),
     ) -> Result<(), Errno> {
+        let mut request = Vec::with_capacity(pids.len() * 28);
+        for pid in pids {
+            let pid = pid.to_ne_bytes();
+            self.link.push_request(&mut request, attribute::TGID, &pid);
+        }
+        self.link.send(&request)?;
+        let family = self.link.family_id;
+        let mut answers = pids.len();
         while answers > 0 {
-            let family = self.link.family_id();
             for reply in parse_replies(self.link.receive(RecvFlags::empty())?, family) {
                 answers = answers.saturating_sub(1);
                 if let Some((pid, delays)) = reply {
@@ -100,11 +98,6 @@ impl TaskstatsSocket {
             }
         }
         Ok(())
-    }
-
-    /// Discards late replies, so that they are not taken for those of another batch.
-    fn discard_late_replies(&mut self) {
-        while self.link.receive(RecvFlags::DONTWAIT).is_ok() {}
     }
 }
 
@@ -124,17 +117,13 @@ pub fn parse_replies(
 fn parse_reply(payload: &[u8]) -> Option<(u32, DelayTotals)> {
     let aggregate = attribute_of(payload, attribute::AGGREGATE_OF_PROCESS)?;
     let pid = u32_at(attribute_of(aggregate, attribute::TGID)?, 0)?;
-    Some((
-        pid,
-        parse_delays(attribute_of(aggregate, attribute::STATS)?)?,
-    ))
+    let delays = parse_delays(attribute_of(aggregate, attribute::STATS)?)?;
+    Some((pid, delays))
 }
 
 fn attribute_of(payload: &[u8], wanted: u16) -> Option<&[u8]> {
     let mut attributes = parse_attributes(payload);
-    attributes
-        .find(|(kind, _)| *kind == wanted)
-        .map(|(_, value)| value)
+    Some(attributes.find(|(kind, _)| *kind == wanted)?.1)
 }
 
 /// `blkio_delay_total` and `swapin_delay_total`, in nanoseconds.
@@ -153,21 +142,6 @@ fn parse_delays(stats: &[u8]) -> Option<DelayTotals> {
         io_delay: total(io_at).filter(|_| counted),
         swap_in_delay: total(swap_at).filter(|_| counted),
     })
-}
-
-/// Why there are no exit records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoExitRecords {
-    /// The kernel has no taskstats, or refuses the registration for a reason of its own.
-    NotSupported,
-    /// CAP_NET_ADMIN is missing.
-    NotPermitted,
-    /// This process is in another user or PID namespace than the first one.
-    OtherNamespace,
-    /// Records do not arrive: this process is in another network namespace than the first one.
-    OtherNetworkNamespace,
-    /// Records do not name the process of a thread: a kernel before 5.19.
-    ProcessNotNamed,
 }
 
 /// A thread that has ended, as the kernel reports it.
@@ -191,7 +165,6 @@ pub struct ThreadExit {
 #[derive(Debug)]
 pub struct ExitRecordSocket {
     link: TaskstatsLink,
-    processors: Vec<u8>,
 }
 
 impl ExitRecordSocket {
@@ -199,38 +172,31 @@ impl ExitRecordSocket {
     ///
     /// # Errors
     ///
-    /// Why none are available.
-    pub fn open(roots: &SysPaths) -> Result<Self, NoExitRecords> {
-        let processors = read_file(&roots.sys.join("devices/system/cpu/possible"))
-            .ok_or(NoExitRecords::NotSupported)?;
-        let mut processors = processors.trim_ascii().to_vec();
-        processors.push(0);
-        let mut link = TaskstatsLink::open().ok_or(NoExitRecords::NotSupported)?;
+    /// What is to be said about it: nothing without the right, where the notice about the I/O of other users
+    /// says it, and on a kernel without them.
+    pub fn open(roots: &SysPaths) -> Result<Self, Option<ProbeNotice>> {
+        let processors = read_file(&roots.sys.join("devices/system/cpu/possible")).ok_or(None)?;
+        let processors = [processors.trim_ascii(), b"\0"].concat();
+        let mut link = TaskstatsLink::open().ok_or(None)?;
         // Without it the limit net.core.rmem_default holds, and more records are lost.
         let _ = set_socket_recv_buffer_size_force(&link.socket, RECEIVE_BUFFER_BYTES);
-        link.command(attribute::REGISTER_CPUMASK, &processors)
-            .map_err(|error| match error {
-                Errno::PERM | Errno::ACCESS => NoExitRecords::NotPermitted,
-                Errno::INVAL => NoExitRecords::OtherNamespace,
-                _ => NoExitRecords::NotSupported,
-            })?;
-        let mut socket = Self { link, processors };
-        socket.expect_record_of_own_thread()?;
-        Ok(socket)
-    }
-
-    /// The kernel sends the record of a thread before joining it returns.
-    fn expect_record_of_own_thread(&mut self) -> Result<(), NoExitRecords> {
+        let registered = link.command(attribute::REGISTER_CPUMASK, &processors);
+        let other_namespace = Some(ProbeNotice::ExitRecordsOtherNamespace);
+        registered.map_err(|error| other_namespace.filter(|_| error == Errno::INVAL))?;
+        let mut socket = Self { link };
+        // The kernel sends the record of a thread before joining it returns.
         let _ = std::thread::spawn(|| {}).join();
-        let mut versions = Vec::new();
-        let lost = self.receive_all(|datagram, family| {
-            versions.extend(thread_stats(datagram, family).filter_map(|stats| u16_at(stats, 0)));
+        let mut version = None;
+        let lost = socket.receive_all(|datagram, family| {
+            let first = thread_stats(datagram, family).next();
+            version = version.or(first.and_then(|stats| u16_at(stats, 0)));
         });
-        match versions.first() {
-            Some(version) if *version >= FIRST_VERSION_WITH_PROCESS => Ok(()),
-            Some(_) => Err(NoExitRecords::ProcessNotNamed),
-            None if lost => Ok(()),
-            None => Err(NoExitRecords::OtherNetworkNamespace),
+        match version {
+            // The records do not name the process of a thread.
+            Some(version) if version < FIRST_VERSION_WITH_PROCESS => Err(None),
+            // They arrive in the first network namespace only.
+            None if !lost => Err(other_namespace),
+            _ => Ok(socket),
         }
     }
 
@@ -246,7 +212,7 @@ impl ExitRecordSocket {
 
     /// Passes on each datagram with the number of the family; returns whether some were dropped.
     fn receive_all(&mut self, mut each: impl FnMut(&[u8], u16)) -> bool {
-        let family = self.link.family_id();
+        let family = self.link.family_id;
         let mut lost = false;
         loop {
             match self.link.receive(RecvFlags::DONTWAIT) {
@@ -257,17 +223,6 @@ impl ExitRecordSocket {
                 Err(_) => return lost,
             }
         }
-    }
-}
-
-impl Drop for ExitRecordSocket {
-    fn drop(&mut self) {
-        let mut request = Vec::new();
-        let processors = &self.processors;
-        self.link
-            .push_request(&mut request, attribute::DEREGISTER_CPUMASK, processors);
-        // Where it fails, the kernel notices at the next record that the socket is closed.
-        let _ = self.link.send(&request);
     }
 }
 
@@ -305,15 +260,7 @@ fn parse_thread(stats: &[u8]) -> Option<ThreadExit> {
             .next()
             .unwrap_or_default()
             .to_vec(),
-        io: ProcessIo {
-            rchar: counter(0)?,
-            wchar: counter(1)?,
-            read_calls: counter(2)?,
-            write_calls: counter(3)?,
-            read_bytes: counter(4)?,
-            write_bytes: counter(5)?,
-            cancelled_write_bytes: counter(6)?,
-        },
+        io: ProcessIo::from_counters(std::array::from_fn(counter))?,
     })
 }
 

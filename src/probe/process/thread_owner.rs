@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::probe::text::{nonempty_lines, parse_number, read_file};
+use crate::probe::text::{id_field, read_file};
 
 /// Thread ids are reused after a while.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 /// Parent of all kernel threads, and the one that creates them (kernel/kthread.c, `kthreadd`).
-const KTHREADD_PID: u64 = 2;
+const KTHREADD_PID: u32 = 2;
 
 /// Owner of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,18 +59,11 @@ impl ThreadOwners {
 /// `Tgid:` and `PPid:` of `/proc/TID/status`.
 #[must_use]
 pub fn parse_status(text: &[u8]) -> ThreadOwner {
-    let field = |name: &[u8]| {
-        let mut lines = nonempty_lines(text);
-        lines.find_map(|line| parse_number(line.strip_prefix(name)?.trim_ascii()))
-    };
-    let (tgid, parent) = (field(b"Tgid:"), field(b"PPid:"));
+    let (tgid, parent) = (id_field(text, "Tgid:"), id_field(text, "PPid:"));
     if tgid == Some(KTHREADD_PID) || parent == Some(KTHREADD_PID) {
         return ThreadOwner::Kernel;
     }
-    match tgid.and_then(|tgid| u32::try_from(tgid).ok()) {
-        Some(tgid) => ThreadOwner::Process(tgid),
-        None => ThreadOwner::Ended,
-    }
+    tgid.map_or(ThreadOwner::Ended, ThreadOwner::Process)
 }
 
 #[cfg(test)]

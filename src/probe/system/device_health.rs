@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::drive::identity::sysfs::directory_entries;
+use crate::probe::operations::OperationKind;
+use crate::probe::operations::md::parse_action;
 use crate::probe::text::{parse_number, read_word};
 use crate::roots::SysPaths;
 
@@ -14,12 +16,10 @@ pub struct DeviceHealth {
     pub name: String,
     /// Commands that ended with an error since it was attached (SCSI: `ioerr_cnt`).
     pub command_errors: Option<u64>,
-    /// Commands that timed out (SCSI: `iotmo_cnt`, since kernel 6.1).
-    pub command_timeouts: Option<u64>,
     /// Speed of its link and the highest that both ends support; `None` where it is not reported.
     pub link: Option<LinkSpeed>,
     /// What a software RAID does besides I/O; `None` for other devices, and while it is idle.
-    pub raid_action: Option<RaidAction>,
+    pub raid_action: Option<OperationKind>,
 }
 
 /// Throughput of a link in bytes per second, protocol overhead included.
@@ -31,21 +31,6 @@ pub struct LinkSpeed {
     pub supported: f64,
 }
 
-/// `md/sync_action` (kernel Documentation/admin-guide/md.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RaidAction {
-    /// Redundancy is computed after an unclean shutdown.
-    Resync,
-    /// A drive is rebuilt.
-    Recover,
-    /// All blocks are read and compared.
-    Check,
-    /// As check; differences are corrected.
-    Repair,
-    /// The layout is changed.
-    Reshape,
-}
-
 /// The whole devices, in the order of their names.
 #[must_use]
 pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
@@ -54,14 +39,11 @@ pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
         .into_iter()
         .map(|name| {
             let place = block.join(&name);
-            let counter =
-                |file: &str| parse_hexadecimal(&read_word(&place.join("device").join(file))?);
             DeviceHealth {
-                command_errors: counter("ioerr_cnt"),
-                command_timeouts: counter("iotmo_cnt"),
+                command_errors: counter(&place, "ioerr_cnt"),
                 link: read_link(&place),
                 raid_action: read_word(&place.join("md/sync_action"))
-                    .and_then(|it| raid_action(&it)),
+                    .and_then(|word| parse_action(&word)),
                 name,
             }
         })
@@ -73,32 +55,19 @@ pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
 #[must_use]
 pub fn read_command_errors(roots: &SysPaths) -> Vec<(String, u64)> {
     let block = roots.sys.join("block");
-    let count = |name: &str| {
-        let word = read_word(&block.join(name).join("device/ioerr_cnt"))?;
-        parse_hexadecimal(&word)
-    };
-    directory_entries(&block)
-        .into_iter()
-        .filter_map(|name| count(&name).map(|errors| (name, errors)))
+    let names = directory_entries(&block).into_iter();
+    names
+        .filter_map(|name| counter(&block.join(&name), "ioerr_cnt").map(|count| (name, count)))
         .collect()
 }
 
-fn parse_hexadecimal(text: &str) -> Option<u64> {
+/// A counter of a SCSI device, hexadecimal with `0x`.
+fn counter(place: &Path, file: &str) -> Option<u64> {
+    let text = read_word(&place.join("device").join(file))?;
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => parse_number(text.as_bytes()),
     }
-}
-
-fn raid_action(word: &str) -> Option<RaidAction> {
-    Some(match word {
-        "resync" => RaidAction::Resync,
-        "recover" => RaidAction::Recover,
-        "check" => RaidAction::Check,
-        "repair" => RaidAction::Repair,
-        "reshape" => RaidAction::Reshape,
-        _ => return None,
-    })
 }
 
 /// The link of the drive itself: that of the nearest PCI device of an NVMe drive, of the port of a
@@ -190,13 +159,12 @@ mod tests {
         let found = read_device_health(&SysPaths::under_root(at));
         let names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["md0", "md1", "nvme0n1", "sda"]);
-        assert_eq!(found[0].raid_action, Some(RaidAction::Check));
+        assert_eq!(found[0].raid_action, Some(OperationKind::Check));
         assert_eq!(found[1].raid_action, None);
         let link = found[2].link.unwrap();
         assert!((link.current - 1e9).abs() < 1.0, "{link:?}");
         assert!(link.supported > 3.9e9, "{link:?}");
         assert_eq!(found[3].command_errors, Some(31));
-        assert_eq!(found[3].command_timeouts, None);
         let counted = read_command_errors(&SysPaths::under_root(at));
         assert_eq!(counted, [("sda".to_owned(), 31)]);
     }

@@ -3,12 +3,10 @@
 
 use std::path::Path;
 
-use procfs::DiskStat;
-
 use crate::probe::sample::{
     DeviceWriteback, DiskCounters, FlushCounters, MemoryCounters, RequestCounters,
 };
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{named_numbers, nonempty_lines, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// Bytes dirty or under writeback from which on the devices are read: the kernel walks a device's
@@ -19,51 +17,41 @@ const MIN_READ_BYTES: u64 = 16 << 20;
 ///
 /// Eleven counters follow the name in every kernel since 2.6, four more (discards) since 4.18, two
 /// more (flushes) since 5.5; further fields are ignored. Invalid lines (partitions before 2.6.25
-/// had four counters) are omitted: `procfs::DiskStats` would fail as a whole, so that each line is
-/// parsed apart.
+/// had four counters) are omitted.
 #[must_use]
 pub fn parse(text: &[u8]) -> Vec<DiskCounters> {
     nonempty_lines(text).filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<DiskCounters> {
-    let disk = DiskStat::from_line(&String::from_utf8_lossy(line)).ok()?;
+    let mut words = split_fields(line);
+    let mut part = || u32::try_from(parse_number(words.next()?)?).ok();
+    let device_number = (part()?, part()?);
+    let name = String::from_utf8_lossy(words.next()?).into_owned();
+    let counters: Vec<u64> = words.map_while(parse_number).collect();
+    let requests = |at: usize| {
+        let counters = counters.get(at..at + 4)?;
+        Some(RequestCounters {
+            completed: counters[0],
+            merged: counters[1],
+            sectors: counters[2],
+            time_ms: counters[3],
+        })
+    };
+    let flushes = |counters: &[u64]| FlushCounters {
+        completed: counters[0],
+        time_ms: counters[1],
+    };
     Some(DiskCounters {
-        device_number: (
-            u32::try_from(disk.major).ok()?,
-            u32::try_from(disk.minor).ok()?,
-        ),
-        reads: RequestCounters {
-            completed: disk.reads,
-            merged: disk.merged,
-            sectors: disk.sectors_read,
-            time_ms: disk.time_reading,
-        },
-        writes: RequestCounters {
-            completed: disk.writes,
-            merged: disk.writes_merged,
-            sectors: disk.sectors_written,
-            time_ms: disk.time_writing,
-        },
-        in_flight: disk.in_progress,
-        busy_ms: disk.time_in_progress,
-        weighted_ms: disk.weighted_time_in_progress,
-        discards: discard_counters(&disk),
-        flushes: disk
-            .flushes
-            .zip(disk.time_flushing)
-            .map(|(completed, time_ms)| FlushCounters { completed, time_ms }),
-        name: disk.name,
-    })
-}
-
-/// `None` where one of the four counters is missing.
-fn discard_counters(disk: &DiskStat) -> Option<RequestCounters> {
-    Some(RequestCounters {
-        completed: disk.discards?,
-        merged: disk.discards_merged?,
-        sectors: disk.sectors_discarded?,
-        time_ms: disk.time_discarding?,
+        name,
+        device_number,
+        reads: requests(0)?,
+        writes: requests(4)?,
+        in_flight: *counters.get(8)?,
+        busy_ms: *counters.get(9)?,
+        weighted_ms: *counters.get(10)?,
+        discards: requests(11),
+        flushes: counters.get(15..17).map(flushes),
     })
 }
 
@@ -75,10 +63,8 @@ pub fn read_device_writeback(
     memory: &MemoryCounters,
     disks: &[DiskCounters],
 ) -> Vec<DeviceWriteback> {
-    let unwritten = memory
-        .dirty
-        .unwrap_or(0)
-        .saturating_add(memory.writeback.unwrap_or(0));
+    let (dirty, writeback) = (memory.dirty.unwrap_or(0), memory.writeback.unwrap_or(0));
+    let unwritten = dirty.saturating_add(writeback);
     let directory = roots.sys.join("kernel/debug/bdi");
     if unwritten < MIN_READ_BYTES || !directory.is_dir() {
         return Vec::new();
@@ -103,16 +89,8 @@ fn read_device(directory: &Path, (major, minor): (u32, u32)) -> Option<DeviceWri
 /// `BdiReclaimable` and `BdiWriteback` in bytes.
 #[must_use]
 pub fn parse_writeback(text: &[u8]) -> Option<(u64, u64)> {
-    let (mut dirty, mut writeback) = (None, None);
-    for line in nonempty_lines(text) {
-        let mut words = split_fields(line);
-        let slot = match words.next()? {
-            b"BdiReclaimable:" => &mut dirty,
-            b"BdiWriteback:" => &mut writeback,
-            _ => continue,
-        };
-        *slot = words.next().and_then(parse_number)?.checked_mul(1024);
-    }
+    let bytes = named_numbers(text, ["BdiReclaimable", "BdiWriteback"]);
+    let [dirty, writeback] = bytes.map(|kib| kib?.checked_mul(1024));
     dirty.zip(writeback)
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::vmstat::MemoryStatistics;
 use crate::probe::sample::{CpuTicks, HostSample, MemoryCounters, PressureLine, PressureStall};
-use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word, split_fields};
+use crate::probe::text::{
+    field, named_numbers, nonempty_lines, parse_number, read_file, read_word, split_fields,
+};
 use crate::roots::SysPaths;
 
 /// Reads all values of the machine; what cannot be read is `None`.
@@ -94,42 +96,36 @@ pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
 /// `/proc/meminfo`, whose "kB" are KiB.
 #[must_use]
 pub fn parse_memory(text: &[u8]) -> MemoryCounters {
-    let mut memory = MemoryCounters::default();
-    for line in nonempty_lines(text) {
-        let mut words = split_fields(line);
-        let (Some(name), Some(kib)) = (words.next(), words.next().and_then(parse_number)) else {
-            continue;
-        };
-        let slot = match name {
-            b"MemTotal:" => &mut memory.total,
-            b"Cached:" => &mut memory.cached,
-            b"Buffers:" => &mut memory.buffers,
-            b"Dirty:" => &mut memory.dirty,
-            b"Writeback:" => &mut memory.writeback,
-            _ => continue,
-        };
-        *slot = kib.checked_mul(1024);
+    let names = ["MemTotal", "Cached", "Buffers", "Dirty", "Writeback"];
+    let bytes = named_numbers(text, names).map(|kib| kib?.checked_mul(1024));
+    let [total, cached, buffers, dirty, writeback] = bytes;
+    MemoryCounters {
+        total,
+        cached,
+        buffers,
+        dirty,
+        writeback,
+        ..MemoryCounters::default()
     }
-    memory
 }
 
 /// A file below `/proc/pressure` (kernel Documentation/accounting/psi.rst).
 #[must_use]
 pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
     Some(PressureStall {
-        some: pressure_line(text, b"some ")?,
-        full: pressure_line(text, b"full ")?,
+        some: pressure_line(text, "some ")?,
+        full: pressure_line(text, "full ")?,
     })
 }
 
 /// The first line of `/proc/pressure/cpu`: kernels before 5.13 have no second one.
 #[must_use]
 pub fn parse_cpu_pressure(text: &[u8]) -> Option<PressureLine> {
-    pressure_line(text, b"some ")
+    pressure_line(text, "some ")
 }
 
-fn pressure_line(text: &[u8], kind: &[u8]) -> Option<PressureLine> {
-    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(kind))?;
+fn pressure_line(text: &[u8], kind: &str) -> Option<PressureLine> {
+    let line = field(text, kind)?;
     let value = |name: &[u8]| split_fields(line).find_map(|word| word.strip_prefix(name));
     Some(PressureLine {
         average_10_s: parse_fraction(value(b"avg10=")?)?,

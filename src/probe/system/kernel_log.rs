@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::Errno;
 
-use super::device_health::read_command_errors;
+use crate::probe::sample::Availability;
 use crate::probe::text::nonempty_lines;
 use crate::roots::SysPaths;
 
@@ -63,21 +63,12 @@ impl KernelLog {
                 Err(_) => break,
             }
         }
-        NewErrors::Read(errors)
+        NewErrors::Available(errors)
     }
 }
 
-/// The new errors, or why they are unknown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum NewErrors {
-    /// They were read.
-    Read(Vec<KernelIoError>),
-    /// The log is denied to this user.
-    NotPermitted,
-    /// There is no log.
-    #[default]
-    Absent,
-}
+/// The new errors, or why they are unknown: the log is denied to this user, or there is none.
+pub type NewErrors = Availability<Vec<KernelIoError>>;
 
 /// What is known about I/O errors at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,16 +78,6 @@ pub struct IoErrorSample {
     /// Commands that failed since each drive was found, by name; drives that do not count them are
     /// absent.
     pub command_errors: Vec<(String, u64)>,
-}
-
-impl IoErrorSample {
-    /// The errors since the log was last read, and the counters of the drives.
-    pub fn read(roots: &SysPaths, log: &mut KernelLog) -> Self {
-        Self {
-            logged: log.new_errors(),
-            command_errors: read_command_errors(roots),
-        }
-    }
 }
 
 /// The error in a record `PRIORITY,SEQUENCE,TIME,FLAGS;MESSAGE`; lines that begin with a blank are
@@ -114,7 +95,7 @@ pub fn parse_record(line: &[u8]) -> Option<KernelIoError> {
 const LEVELS: u32 = 8;
 
 /// What older kernels write before the message of a failed request: the name of a function.
-const FUNCTIONS: [&str; 3] = ["blk_update_request: ", "print_req_error: ", "end_request: "];
+const FUNCTIONS: [&str; 2] = ["blk_update_request: ", "print_req_error: "];
 /// What failed, in messages of failed requests that are normal: of requests that a drive does not support.
 const NORMAL_FAILURES: [&str; 2] = ["critical target", "operation not supported"];
 /// Other messages: what precedes the name of the device, what follows it, and what the message contains
@@ -233,19 +214,19 @@ mod tests {
         std::fs::write(&path, "3,1,10,-;I/O error, dev sda, sector 1\n").unwrap();
         let roots = SysPaths::under_root(root.path());
         let mut log = KernelLog::open_at_end(&roots);
-        assert_eq!(log.new_errors(), NewErrors::Read(Vec::new()));
+        assert_eq!(log.new_errors(), NewErrors::Available(Vec::new()));
         let mut file = File::options().append(true).open(&path).unwrap();
         std::io::Write::write_all(
             &mut file,
             b"6,2,11,-;usb 1-1: new device\n DEVICE=+usb:1-1\n3,3,12,-;I/O error, dev sdb, sector 8\n",
         )
         .unwrap();
-        let NewErrors::Read(errors) = log.new_errors() else {
+        let NewErrors::Available(errors) = log.new_errors() else {
             panic!("it can be read");
         };
         assert_eq!(errors.len(), 1);
         assert_eq!(errors[0].device, "sdb");
-        assert_eq!(log.new_errors(), NewErrors::Read(Vec::new()));
+        assert_eq!(log.new_errors(), NewErrors::Available(Vec::new()));
 
         let empty = tempfile::tempdir().unwrap();
         let mut none = KernelLog::open_at_end(&SysPaths::under_root(empty.path()));

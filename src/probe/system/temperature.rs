@@ -1,10 +1,12 @@
 //! Temperatures of drives (kernel Documentation/hwmon/drivetemp.rst; the composite temperature of NVMe).
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::drive::BlockDevice;
 use crate::drive::identity::sysfs::directory_entries;
+use crate::probe::text::read_word;
 use crate::roots::SysPaths;
 
 /// Degrees Celsius by device number.
@@ -24,12 +26,7 @@ pub struct ThermalReading {
 /// sensor, or if the kernel has no driver for the sensor (drivetemp).
 #[must_use]
 pub fn read_temperature(roots: &SysPaths, name: &str) -> Option<ThermalReading> {
-    let own = roots
-        .sys
-        .join("class/block")
-        .join(name)
-        .canonicalize()
-        .ok()?;
+    let own = fs::canonicalize(roots.sys.join("class/block").join(name)).ok()?;
     let is_partition = own.join("partition").exists();
     let disk = own.parent().filter(|_| is_partition).unwrap_or(&own);
     device_temperature(&disk.join("device"))
@@ -46,26 +43,26 @@ pub fn temperatures(roots: &SysPaths, drives: &[BlockDevice]) -> Temperatures {
 /// The first sensor of a device; hwmon uses thousandths of a degree (kernel
 /// Documentation/hwmon/sysfs-interface.rst).
 fn device_temperature(device: &Path) -> Option<ThermalReading> {
-    let sensors = |directory: &Path| -> Option<ThermalReading> {
+    let entries = |directory: &Path, prefix: &str| {
         let names = directory_entries(directory).into_iter();
-        let mut sensors = names.filter(|name| name.starts_with("hwmon"));
-        sensors.find_map(|name| sensor_temperature(&directory.join(name)))
+        let names = names.filter(|name| name.starts_with(prefix));
+        let places: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
+        places
     };
-    let controllers = || {
-        directory_entries(device)
-            .into_iter()
-            .filter(|name| name.starts_with("nvme"))
-            .find_map(|name| sensors(&device.join(name)))
-    };
-    sensors(&device.join("hwmon"))
-        .or_else(|| sensors(device))
-        .or_else(controllers)
+    // Those of NVMe belong to the controller, which is above or below the device.
+    let places = [device.join("hwmon"), device.to_owned()].into_iter();
+    let mut places = places.chain(entries(device, "nvme"));
+    places.find_map(|place| {
+        entries(&place, "hwmon")
+            .iter()
+            .find_map(|it| sensor_temperature(it))
+    })
 }
 
 fn sensor_temperature(sensor: &Path) -> Option<ThermalReading> {
     let celsius = |file: &str| {
-        let text = std::fs::read_to_string(sensor.join(file)).ok()?;
-        Some(text.trim().parse::<f64>().ok()? / 1000.0)
+        let thousandths: f64 = read_word(&sensor.join(file))?.parse().ok()?;
+        Some(thousandths / 1000.0)
     };
     // A drive that reports no threshold has an implausible value here.
     let sane = |limit: &f64| (1.0..200.0).contains(limit);

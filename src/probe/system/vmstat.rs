@@ -1,6 +1,8 @@
 //! Counters of the memory management (`/proc/vmstat`): I/O of the machine as a whole, swapping and
 //! reclaim, the limits of dirty memory.
 
+use std::collections::HashMap;
+
 use crate::probe::text::{nonempty_lines, parse_number, split_fields};
 
 /// I/O of the machine as a whole, in bytes since boot.
@@ -49,67 +51,36 @@ impl MemoryStatistics {
     /// Parses `/proc/vmstat`; pages are `page` bytes long.
     #[must_use]
     pub fn parse(text: &[u8], page: u64) -> Self {
-        let mut values = [None; 9];
-        let names: [&[u8]; 9] = [
-            b"pgpgin",
-            b"pgpgout",
-            b"nr_dirtied",
-            b"nr_written",
-            b"pswpin",
-            b"pswpout",
-            b"workingset_refault_file",
-            b"nr_dirty_background_threshold",
-            b"nr_dirty_threshold",
-        ];
-        let mut direct_reclaims = 0_u64;
-        for line in nonempty_lines(text) {
+        let line = |line| {
             let mut words = split_fields(line);
-            let (Some(name), Some(value)) = (words.next(), words.next().and_then(parse_number))
-            else {
-                continue;
-            };
-            let name = match name {
-                b"workingset_refault" => b"workingset_refault_file",
-                name => name,
-            };
-            if let Some(index) = names.iter().position(|known| *known == name) {
-                values[index] = value.checked_mul(if index < 2 { 1024 } else { page });
-            } else if name.starts_with(b"allocstall") {
-                direct_reclaims = direct_reclaims.saturating_add(value);
-            }
-        }
-        let [
-            paged_in,
-            paged_out,
-            dirtied,
-            written,
-            swapped_in,
-            swapped_out,
-            refaulted,
-            background,
-            limit,
-        ] = values;
+            Some((words.next()?, parse_number(words.next()?)?))
+        };
+        let counts: HashMap<&[u8], u64> = nonempty_lines(text).filter_map(line).collect();
+        let kib = |name: &str| counts.get(name.as_bytes())?.checked_mul(1024);
+        let pages = |name: &str| counts.get(name.as_bytes())?.checked_mul(page);
+        let refaulted = pages("workingset_refault_file").or_else(|| pages("workingset_refault"));
+        let stalls = counts.iter().filter(|it| it.0.starts_with(b"allocstall"));
         let paging = || {
             Some(PagingCounters {
-                paged_in_bytes: paged_in?,
-                paged_out_bytes: paged_out?,
-                dirtied_bytes: dirtied?,
-                written_back_bytes: written?,
+                paged_in_bytes: kib("pgpgin")?,
+                paged_out_bytes: kib("pgpgout")?,
+                dirtied_bytes: pages("nr_dirtied")?,
+                written_back_bytes: pages("nr_written")?,
             })
         };
         let reclaim = || {
             Some(ReclaimCounters {
-                swapped_in_bytes: swapped_in?,
-                swapped_out_bytes: swapped_out?,
+                swapped_in_bytes: pages("pswpin")?,
+                swapped_out_bytes: pages("pswpout")?,
                 refaulted_bytes: refaulted.unwrap_or(0),
-                direct_reclaims,
+                direct_reclaims: stalls.fold(0, |sum, (_, count)| sum.saturating_add(*count)),
             })
         };
         Self {
             paging: paging(),
             reclaim: reclaim(),
-            background_threshold: background,
-            throttle_threshold: limit,
+            background_threshold: pages("nr_dirty_background_threshold"),
+            throttle_threshold: pages("nr_dirty_threshold"),
         }
     }
 }

@@ -9,7 +9,7 @@ const MIN_REST_WIDTH: usize = 37;
 
 /// A heading and a line per row, each with its line end, in at most `width` terminal columns; without a
 /// limit every column is there and nothing is cut. `last_heading` stands over the last column.
-pub(super) fn table_text<E: Entity>(
+pub(in crate::report) fn table_text<E: Entity>(
     rows: &[&E],
     width: Option<usize>,
     last_heading: Option<&str>,

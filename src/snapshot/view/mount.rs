@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::safe_text::SafeText;
 
+pub use crate::probe::btrfs::BtrfsErrors as MountErrors;
+pub use crate::probe::mounts::NoMountCounters as NoMountValues;
+
 /// A mounted file system over the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -68,46 +71,4 @@ impl MountView {
         let device = self.device.as_ref()?;
         (self.no_values == Some(NoMountValues::BlockDevice)).then_some((device, mounts))
     }
-}
-
-/// Error counters of a device of a btrfs (`btrfs device stats`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MountErrors {
-    /// Its path.
-    pub device: SafeText,
-    /// Failed writes.
-    pub write: u64,
-    /// Failed reads.
-    pub read: u64,
-    /// Failed flushes.
-    pub flush: u64,
-    /// Blocks with a wrong checksum or content.
-    pub corruption: u64,
-    /// Blocks of an older generation.
-    pub generation: u64,
-}
-
-impl MountErrors {
-    /// The sum of all counters.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        let counters = [self.write, self.read, self.flush, self.corruption];
-        counters
-            .into_iter()
-            .fold(self.generation, u64::saturating_add)
-    }
-}
-
-/// Why a mount has no counters of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoMountValues {
-    /// The kernel counts for its block device: its rates are those of the device.
-    BlockDevice,
-    /// The kernel counts nothing for this type.
-    FileSystem,
-    /// The counters cannot be read: root only, or not in this kernel.
-    Unreadable,
-    /// Those of FUSE are behind fusectl, which is not mounted.
-    NoFusectl,
 }

@@ -37,20 +37,18 @@ pub struct CaptureSettings {
     pub detail: TraceDetail,
 }
 
-/// An instance whose events are chosen and which is not recording yet. The field order matters: the
-/// buffers have to be closed before the instance can be removed.
+/// Records events in an instance of its own. The field order matters: the buffers have to be closed before the
+/// instance can be removed.
 #[derive(Debug)]
-pub(crate) struct PreparedTrace {
+pub(crate) struct EventRecorder {
     /// Reads its buffers.
     pub(crate) reader: RingReader,
-    /// The instance.
-    pub(crate) instance: TraceInstance,
-    /// The events to enable.
-    pub(crate) events: Vec<EventSpec>,
+    instance: TraceInstance,
+    events: Vec<EventSpec>,
 }
 
-impl PreparedTrace {
-    /// Creates an instance with a buffer of this size for each processor.
+impl EventRecorder {
+    /// Creates an instance that is not recording yet, with a buffer of this size for each processor.
     pub(crate) fn new(
         roots: &SysPaths,
         settings: &CaptureSettings,
@@ -63,18 +61,22 @@ impl PreparedTrace {
         drop_fallbacks(&mut events);
         let mut required = wanted.iter().filter(|event| event.is_required());
         if let Some(missing) = required.find(|event| !events.contains(event)) {
-            return Err(missing_event_error(&directory, &missing.path));
+            return Err(missing_event_error(&directory, missing.path));
         }
         let header = directory.join("header_page");
         let format = PageFormat::read(&header)
-            .map_err(TraceError::from_io_error("reading", &header))?
+            .map_err(TraceError::refused("reading", &header))?
             .ok_or_else(|| TraceError::NotDescribed {
                 what: "pages of its buffer that can be read".to_owned(),
             })?;
+        let names = ThreadNames::new(&roots.proc, tracefs.root());
         let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
-        let names = ThreadNames::new(&roots.proc, instance.tracefs());
-        let reader = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
-        instance.set_filters(&events, &settings.devices)?;
+        let reader = RingReader::open(&instance.path().join("per_cpu"), decoder, format, names)?;
+        for event in &events {
+            if let Some(filter) = event.filter(&settings.devices) {
+                instance.write(&format!("events/{}/filter", event.path), &filter)?;
+            }
+        }
         Ok(Self {
             reader,
             instance,
@@ -82,10 +84,30 @@ impl PreparedTrace {
         })
     }
 
+    /// Lets new events replace the oldest ones when the buffer is full.
+    pub(crate) fn set_overwrite(&self) -> Result<(), TraceError> {
+        self.instance.write("options/overwrite", "1")
+    }
+
     /// Enables the events and starts recording; returns the time on the events' clock.
-    pub(crate) fn start_recording(&self) -> Result<u64, TraceError> {
-        self.instance.start_recording(&self.events)?;
+    pub(crate) fn start(&self) -> Result<u64, TraceError> {
+        self.enable_events("1")?;
+        self.instance.write("tracing_on", "1")?;
         Ok(now_ns())
+    }
+
+    /// Stops recording and disables the events: unlike with `tracing_on` alone, requests pass no active tracepoint.
+    pub(crate) fn stop(&self) -> Result<(), TraceError> {
+        self.instance.write("tracing_on", "0")?;
+        self.enable_events("0")
+    }
+
+    fn enable_events(&self, to: &str) -> Result<(), TraceError> {
+        let mut events = self.events.iter();
+        events.try_for_each(|event| {
+            let file = format!("events/{}/enable", event.path);
+            self.instance.write(&file, to)
+        })
     }
 }
 
@@ -94,7 +116,7 @@ fn missing_event_error(events: &Path, event: &str) -> TraceError {
     let format = events.join(event).join("format");
     match File::open(&format) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            TraceError::from_io_error("reading", &format)(error)
+            TraceError::refused("reading", &format)(error)
         }
         _ => TraceError::NotDescribed {
             what: format!("event {event}"),
@@ -115,16 +137,7 @@ pub struct EventBatch<'e> {
     /// Time until which the events are complete, on the events' clock.
     pub complete_until: u64,
     /// Why no further events follow, where the kernel ended the capture.
-    pub end_error: Option<&'e io::Error>,
-}
-
-impl EventBatch<'_> {
-    /// Why no further events follow, as a sentence.
-    #[must_use]
-    pub fn end_reason(&self) -> Option<String> {
-        let error = self.end_error?;
-        Some(format!("the kernel has ended the trace: {error}"))
-    }
+    pub end_reason: Option<&'e str>,
 }
 
 /// What a capture does after a batch.
@@ -158,19 +171,18 @@ impl TraceCapture {
         settings: &CaptureSettings,
         sink: impl FnMut(EventBatch<'_>) -> CaptureControl + Send + 'static,
     ) -> Result<Self, TraceError> {
-        let trace = PreparedTrace::new(roots, settings, BUFFER_KIB)?;
+        let recorder = EventRecorder::new(roots, settings, BUFFER_KIB)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let kinds = trace.events.iter().map(|event| event.kind).collect();
+        let kinds = recorder.events.iter().map(|event| event.kind).collect();
         let worker = CaptureWorker {
-            complete_since: trace.start_recording()?,
-            trace,
+            complete_since: recorder.start()?,
+            recorder,
             stop: Arc::clone(&stop),
             lost_events: 0,
         };
-        let thread = thread::Builder::new()
-            .name("requests".to_owned())
-            .spawn(move || worker.run(sink));
-        let failed = TraceError::from_io_error("starting a thread for", &roots.tracing);
+        let thread = thread::Builder::new().name("requests".to_owned());
+        let thread = thread.spawn(move || worker.run(sink));
+        let failed = TraceError::refused("starting a thread for", &roots.tracing);
         Ok(Self {
             stop,
             kinds,
@@ -178,10 +190,10 @@ impl TraceCapture {
         })
     }
 
-    /// Whether an event is recorded: not all kernels have all of them.
+    /// The kinds of events that are recorded: not all kernels have all of them.
     #[must_use]
-    pub fn records(&self, kind: EventKind) -> bool {
-        self.kinds.contains(&kind)
+    pub fn kinds(&self) -> &[EventKind] {
+        &self.kinds
     }
 
     /// Stops after all events recorded so far were passed on. Returns when the instance is removed.
@@ -208,7 +220,7 @@ impl Drop for TraceCapture {
 
 /// State of the thread.
 struct CaptureWorker {
-    trace: PreparedTrace,
+    recorder: EventRecorder,
     stop: Arc<AtomicBool>,
     lost_events: u64,
     complete_since: u64,
@@ -217,75 +229,76 @@ struct CaptureWorker {
 impl CaptureWorker {
     fn run(mut self, mut sink: impl FnMut(EventBatch<'_>) -> CaptureControl) {
         let followed = self.capture_loop(&mut sink);
-        // Without this, reading might never end on a busy machine.
-        let _ = self.trace.instance.stop_recording();
-        let ended = followed.and(self.trace.reader.read_events().map(|_| ()));
-        self.lost_events = self.trace.reader.lost_events();
-        self.deliver_batch(None, ended.err().as_ref(), &mut sink);
+        // Otherwise reading might never end on a busy machine.
+        let _ = self.recorder.instance.write("tracing_on", "0");
+        let ended = followed.and(self.recorder.reader.read_events());
+        self.lost_events = self.recorder.reader.lost_events();
+        let reason = ended.map_err(|error| format!("the kernel has ended the trace: {error}"));
+        self.deliver_batch(None, reason.err().as_deref(), &mut sink);
     }
 
     /// Reads until it is stopped or the kernel refuses.
     fn capture_loop(
         &mut self,
         sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
-    ) -> io::Result<()> {
+    ) -> Result<(), TraceError> {
         let mut nap = MIN_SLEEP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = now_ns();
-            nap = match self.trace.reader.read_events()? {
-                0 => (nap * 2).min(MAX_SLEEP),
-                _ => MIN_SLEEP,
+            let has_read = self.recorder.reader.read_events()?;
+            nap = if has_read {
+                MIN_SLEEP
+            } else {
+                (nap * 2).min(MAX_SLEEP)
             };
             if counted.elapsed() >= LOST_COUNT_INTERVAL {
-                self.lost_events = self.trace.reader.lost_events();
+                self.lost_events = self.recorder.reader.lost_events();
                 counted = Instant::now();
             }
             match self.deliver_batch(Some(started), None, sink) {
                 CaptureControl::Continue => thread::park_timeout(nap),
-                CaptureControl::Pause(time) => self.pause_recording(time)?,
+                CaptureControl::Pause(time) => self.pause(time)?,
             }
         }
         Ok(())
     }
 
     /// Pauses recording for a time, or until it is stopped.
-    fn pause_recording(&mut self, time: Duration) -> io::Result<()> {
-        let instance = &self.trace.instance;
-        let disabled = instance.disable_events(&self.trace.events);
-        disabled.map_err(io::Error::other)?;
-        self.trace.reader.read_events()?;
+    fn pause(&mut self, time: Duration) -> Result<(), TraceError> {
+        self.recorder.stop()?;
+        self.recorder.reader.read_events()?;
         let end = Instant::now() + time;
         while !self.stop.load(Ordering::Relaxed) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                self.trace.start_recording().map_err(io::Error::other)?;
+                self.recorder.start()?;
                 break;
             }
             thread::park_timeout(left);
         }
         self.complete_since = now_ns();
-        self.trace.reader.resume_at(self.complete_since);
+        self.recorder.reader.resume_at(self.complete_since);
         Ok(())
     }
 
     fn deliver_batch(
         &mut self,
         started: Option<u64>,
-        end_error: Option<&io::Error>,
+        end_reason: Option<&str>,
         sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
     ) -> CaptureControl {
         let (lost_events, complete_since) = (self.lost_events, self.complete_since);
         let complete_until = started.map_or_else(now_ns, |started| {
             started.saturating_sub(SETTLE_TIME_NS).max(complete_since)
         });
-        self.trace.reader.deliver(started, |events| {
+        self.recorder.reader.deliver(started, |events| {
             sink(EventBatch {
                 events,
                 lost_events,
                 complete_since,
                 complete_until,
-                end_error,
+                end_reason,
             })
         })
     }
@@ -305,8 +318,8 @@ mod tests {
     fn capture_reports_read_error_as_end() {
         let directory = tempfile::tempdir().unwrap();
         // A directory can be opened, but not read as a file.
-        let processor = directory.path().join("per_cpu/cpu0");
-        fs::create_dir_all(processor.join("trace_pipe_raw")).unwrap();
+        let per_cpu = directory.path().join("per_cpu");
+        fs::create_dir_all(per_cpu.join("cpu0/trace_pipe_raw")).unwrap();
         let header = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/traces/6.18/events/header_page"
@@ -315,8 +328,8 @@ mod tests {
         let names = ThreadNames::new(directory.path(), directory.path());
         let decoder = EventDecoder::default();
         let worker = CaptureWorker {
-            trace: PreparedTrace {
-                reader: RingReader::open(&[processor], decoder, format, names).unwrap(),
+            recorder: EventRecorder {
+                reader: RingReader::open(&per_cpu, decoder, format, names).unwrap(),
                 instance: TraceInstance::at_path(directory.path().to_owned()),
                 events: Vec::new(),
             },
@@ -326,9 +339,12 @@ mod tests {
         };
         let mut ended = Vec::new();
         worker.run(|batch| {
-            ended.push(batch.end_error.map(io::Error::kind));
+            ended.push(batch.end_reason.map(str::to_owned));
             CaptureControl::Continue
         });
-        assert_eq!(ended, [Some(io::ErrorKind::IsADirectory)]);
+        let [Some(reason)] = &ended[..] else {
+            panic!("{ended:?}");
+        };
+        assert!(reason.contains("Is a directory"), "{reason}");
     }
 }

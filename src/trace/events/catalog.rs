@@ -1,7 +1,8 @@
-//! The events that are enabled, and what they are for. Which of them exist depends on the kernel and on
-//! the file systems that it has loaded.
+//! The events that are enabled, what they are for, and which fields they need. Which of them exist depends on the
+//! kernel and on the file systems that it has loaded.
 
-use super::event::{DeviceNumber, EventKind, SyncCall, kernel_number};
+use super::event::{DeviceNumber, EventKind, kernel_number};
+use TraceDetail::{Files, Full, QueueAndDrive};
 
 /// Which events a trace records. Fewer events cost the traced processes less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,78 +16,132 @@ pub enum TraceDetail {
     Files,
 }
 
+/// What a field of an event contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Device, of an event of a file that of its file system.
+    Device,
+    /// First sector.
+    Sector,
+    /// Number of sectors.
+    Sectors,
+    /// Length in bytes.
+    Bytes,
+    /// Operation and flags.
+    Flags,
+    /// Name of the thread.
+    ThreadName,
+    /// Error number of a completion.
+    Error,
+    /// Device before a remap.
+    OldDevice,
+    /// Sector before a remap.
+    OldSector,
+    /// Name of the backing device of a file.
+    BackingDevice,
+    /// Inode of a file.
+    Inode,
+    /// Pages or bytes of a file.
+    Amount,
+}
+
+/// Names of the fields in the kernel's descriptions, in the order of [`Field`]. `errors` until kernel 4.12.
+pub(super) const FIELD_NAMES: [&[&str]; 12] = [
+    &["dev", "s_dev"],
+    &["sector"],
+    &["nr_sector"],
+    &["bytes"],
+    &["rwbs"],
+    &["comm"],
+    &["error", "errors"],
+    &["old_dev"],
+    &["old_sector"],
+    &["name"],
+    &["ino", "i_ino"],
+    &["order", "count", "len"],
+];
+
 /// An event that is enabled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSpec {
     /// The directory below `events/`.
-    pub path: String,
+    pub path: &'static str,
     /// What it reports.
     pub kind: EventKind,
+    /// The levels of detail that record it.
+    details: &'static [TraceDetail],
+    /// The fields without which it says nothing.
+    pub(super) needs: &'static [Field],
 }
 
-/// The start of direct I/O of the file systems that use iomap, since Linux 6.6.
+const fn event(
+    path: &'static str,
+    kind: EventKind,
+    details: &'static [TraceDetail],
+    needs: &'static [Field],
+) -> EventSpec {
+    EventSpec {
+        path,
+        kind,
+        details,
+        needs,
+    }
+}
+
+const ALWAYS: &[TraceDetail] = &[Full, QueueAndDrive, Files];
+const REQUESTS: &[TraceDetail] = &[Full, QueueAndDrive];
+const WRITEBACK: &[TraceDetail] = &[Full, Files];
+const SECTORS: &[Field] = &[Field::Device, Field::Sector, Field::Flags];
+const BACKED_FILE: &[Field] = &[Field::BackingDevice, Field::Inode];
+const FILE: &[Field] = &[Field::Device, Field::Inode];
+
+/// The start of direct I/O of the file systems that use iomap, since Linux 6.6. On older kernels
+/// `iomap_iter` (since 5.15) and `iomap_apply` (5.10 to 5.14) tell it for each mapping of a range; unlike `iomap_iter_dstmap`
+/// and `iomap_apply_dstmap`, which name the inode too, they tell direct from buffered I/O. The others are of file
+/// systems that did not use iomap.
 const DIRECT_EVENT: &str = "iomap/iomap_dio_rw_begin";
-/// What tells the same on older kernels. `iomap_iter` (since 5.15) and `iomap_apply` (5.10 to 5.14) are traced for each
-/// mapping of a range; unlike `iomap_iter_dstmap` and `iomap_apply_dstmap`, which name the inode too, they tell direct
-/// from buffered I/O. The others are of file systems that did not use iomap.
-const DIRECT_FALLBACKS: &[(&str, EventKind)] = &[
-    ("iomap/iomap_iter", EventKind::DirectMapped),
-    ("iomap/iomap_apply", EventKind::DirectMapped),
-    ("ext4/ext4_direct_IO_enter", EventKind::DirectStarted),
-    ("xfs/xfs_file_direct_read", EventKind::DirectStarted),
-    ("xfs/xfs_file_direct_write", EventKind::DirectStarted),
-];
 
-/// The other events. Merges and splits follow from the sectors of requests. Plugging delays requests between G
+/// All events. Merges and splits follow from the sectors of requests. Plugging delays requests between G
 /// and I or D, where it is visible anyway, and its events name no device.
-const OTHER_EVENTS: &[(&str, EventKind)] = &[
-    ("block/block_bio_queue", EventKind::Queued),
-    ("block/block_bio_remap", EventKind::Remapped),
-    ("block/block_getrq", EventKind::Allocated),
-    ("block/block_rq_insert", EventKind::Inserted),
-    ("block/block_rq_issue", EventKind::Issued),
-    ("block/block_rq_requeue", EventKind::Requeued),
-    ("block/block_rq_complete", EventKind::Completed),
-    ("block/block_bio_complete", EventKind::BioCompleted),
-    ("writeback/writeback_mark_inode_dirty", EventKind::Dirtied),
-    (WRITEBACK_START, EventKind::WritebackStarted),
-    (WRITEBACK_END, EventKind::WritebackFinished),
-    (PAGE_ADDED, EventKind::PageAdded),
+#[rustfmt::skip]
+pub const EVENTS: &[EventSpec] = &[
+    event("block/block_bio_queue", EventKind::Queued, ALWAYS, SECTORS),
+    event("block/block_bio_remap", EventKind::Remapped, &[Full], SECTORS),
+    event("block/block_getrq", EventKind::Allocated, &[Full], SECTORS),
+    event("block/block_rq_insert", EventKind::Inserted, &[Full], SECTORS),
+    event("block/block_rq_issue", EventKind::Issued, REQUESTS, SECTORS),
+    event("block/block_rq_requeue", EventKind::Requeued, REQUESTS, SECTORS),
+    event("block/block_rq_complete", EventKind::Completed, ALWAYS, SECTORS),
+    event("block/block_bio_complete", EventKind::BioCompleted, ALWAYS, SECTORS),
+    event("writeback/writeback_mark_inode_dirty", EventKind::Dirtied, WRITEBACK, BACKED_FILE),
+    event("writeback/writeback_single_inode_start", EventKind::WritebackStarted, WRITEBACK, BACKED_FILE),
+    event("writeback/writeback_single_inode", EventKind::WritebackFinished, WRITEBACK, BACKED_FILE),
+    event("filemap/mm_filemap_add_to_page_cache", EventKind::PageAdded, &[Files], FILE),
     // Not on all kernels: without it, reads of mapped pages look like buffered reads.
-    ("filemap/mm_filemap_fault", EventKind::PageFault),
-    ("sched/sched_process_exec", EventKind::Executed),
-    (DIRECT_EVENT, EventKind::DirectStarted),
-    ("ext4/ext4_sync_file_enter", EventKind::FileSynced),
-    ("xfs/xfs_file_fsync", EventKind::FileSynced),
-    ("btrfs/btrfs_sync_file", EventKind::FileSynced),
-    ("jbd2/jbd2_start_commit", EventKind::CommitStarted),
-    ("jbd2/jbd2_end_commit", EventKind::CommitFinished),
-    ("jbd2/jbd2_handle_stats", EventKind::JournalChanged),
+    event("filemap/mm_filemap_fault", EventKind::PageFault, &[Files], FILE),
+    event(DIRECT_EVENT, EventKind::DirectStarted, &[Files], FILE),
+    event("iomap/iomap_iter", EventKind::DirectStarted, &[Files], FILE),
+    event("iomap/iomap_apply", EventKind::DirectStarted, &[Files], FILE),
+    event("ext4/ext4_direct_IO_enter", EventKind::DirectStarted, &[Files], FILE),
+    event("xfs/xfs_file_direct_read", EventKind::DirectStarted, &[Files], FILE),
+    event("xfs/xfs_file_direct_write", EventKind::DirectStarted, &[Files], FILE),
+    event("ext4/ext4_sync_file_enter", EventKind::FileSynced, &[Files], FILE),
+    event("xfs/xfs_file_fsync", EventKind::FileSynced, &[Files], FILE),
+    // It names the file system by its UUID.
+    event("btrfs/btrfs_sync_file", EventKind::FileSynced, &[Files], &[Field::Inode]),
+    event("syscalls/sys_enter_fsync", EventKind::CallStarted("fsync"), &[Files], &[]),
+    event("syscalls/sys_exit_fsync", EventKind::CallFinished("fsync"), &[Files], &[]),
+    event("syscalls/sys_enter_fdatasync", EventKind::CallStarted("fdatasync"), &[Files], &[]),
+    event("syscalls/sys_exit_fdatasync", EventKind::CallFinished("fdatasync"), &[Files], &[]),
+    event("syscalls/sys_enter_sync_file_range", EventKind::CallStarted("sync_file_range"), &[Files], &[]),
+    event("syscalls/sys_exit_sync_file_range", EventKind::CallFinished("sync_file_range"), &[Files], &[]),
+    event("syscalls/sys_enter_msync", EventKind::CallStarted("msync"), &[Files], &[]),
+    event("syscalls/sys_exit_msync", EventKind::CallFinished("msync"), &[Files], &[]),
+    event("syscalls/sys_enter_syncfs", EventKind::CallStarted("syncfs"), &[Files], &[]),
+    event("syscalls/sys_exit_syncfs", EventKind::CallFinished("syncfs"), &[Files], &[]),
+    event("syscalls/sys_enter_sync", EventKind::CallStarted("sync"), &[Files], &[]),
+    event("syscalls/sys_exit_sync", EventKind::CallFinished("sync"), &[Files], &[]),
 ];
-const WRITEBACK_START: &str = "writeback/writeback_single_inode_start";
-const WRITEBACK_END: &str = "writeback/writeback_single_inode";
-const PAGE_ADDED: &str = "filemap/mm_filemap_add_to_page_cache";
-
-/// All events.
-#[must_use]
-pub fn all_events() -> Vec<EventSpec> {
-    let fixed = OTHER_EVENTS
-        .iter()
-        .chain(DIRECT_FALLBACKS)
-        .map(|(path, kind)| (path.to_string(), *kind));
-    let calls = SyncCall::ALL.iter().flat_map(|call| {
-        let path = |step| format!("syscalls/sys_{step}_{}", call.name());
-        let (started, finished) = (
-            EventKind::CallStarted(*call),
-            EventKind::CallFinished(*call),
-        );
-        [(path("enter"), started), (path("exit"), finished)]
-    });
-    let all = fixed
-        .chain(calls)
-        .map(|(path, kind)| EventSpec { path, kind });
-    all.collect()
-}
 
 impl EventSpec {
     /// Whether requests cannot be traced without it. Some kernels lack the others; then only a part is unknown.
@@ -98,33 +153,16 @@ impl EventSpec {
         )
     }
 
-    fn is_of(&self, detail: TraceDetail) -> bool {
-        use EventKind::{
-            Allocated, BioCompleted, Completed, Inserted, Issued, Queued, Remapped, Requeued,
-        };
-        use EventKind::{Dirtied, WritebackFinished, WritebackStarted};
-        match (detail, self.kind) {
-            (_, Queued | Completed | BioCompleted) => true,
-            (detail, Issued | Requeued) => detail != TraceDetail::Files,
-            (detail, Allocated | Inserted | Remapped) => detail == TraceDetail::Full,
-            (detail, Dirtied | WritebackStarted | WritebackFinished) => {
-                detail != TraceDetail::QueueAndDrive
-            }
-            (detail, _) => detail == TraceDetail::Files,
-        }
-    }
-
     /// Its filter, where it has one (kernel Documentation/trace/events.rst, section 5).
     pub(super) fn filter(&self, devices: &[DeviceNumber]) -> Option<String> {
-        let expression = match self.kind {
+        let expression = match self.path {
             // First dirty page of a file: one event per file and round of writeback. Bits of I_DIRTY_PAGES: 2 until
             // kernel 6.11, 6 afterwards (include/linux/fs.h); the other of the two is never set in `flags`, and in
             // `state` only of inodes that no process writes to.
-            EventKind::Dirtied => "(flags & 68) && !(state & 68)".to_owned(),
+            "writeback/writeback_mark_inode_dirty" => "(flags & 68) && !(state & 68)".to_owned(),
             // `IOMAP_DIRECT`, which is 1 << 4 since Linux 4.13 (include/linux/iomap.h).
-            EventKind::DirectMapped => "flags & 16".to_owned(),
-            EventKind::JournalChanged => "dirtied_blocks > 0".to_owned(),
-            _ if self.path.starts_with("block/") => {
+            "iomap/iomap_iter" | "iomap/iomap_apply" => "flags & 16".to_owned(),
+            path if path.starts_with("block/") => {
                 let terms = devices
                     .iter()
                     .map(|number| format!("dev == {}", kernel_number(*number)));
@@ -138,17 +176,16 @@ impl EventSpec {
 
 /// The events of a level of detail, also those that the kernel lacks.
 pub(super) fn wanted_events(detail: TraceDetail) -> Vec<EventSpec> {
-    let mut events = all_events();
-    events.retain(|event| event.is_of(detail));
+    let mut events = EVENTS.to_vec();
+    events.retain(|event| event.details.contains(&detail));
     events
 }
 
 /// Drops the events that stand in for one that the kernel has.
 pub(super) fn drop_fallbacks(available: &mut Vec<EventSpec>) {
     if available.iter().any(|event| event.path == DIRECT_EVENT) {
-        let is_fallback =
-            |event: &EventSpec| DIRECT_FALLBACKS.iter().any(|(path, _)| event.path == *path);
-        available.retain(|event| !is_fallback(event));
+        available
+            .retain(|event| event.path == DIRECT_EVENT || event.kind != EventKind::DirectStarted);
     }
 }
 
@@ -159,8 +196,7 @@ mod tests {
     #[test]
     fn filters_restrict_to_devices_first_dirty_pages_and_direct_io() {
         let filter = |path: &str, devices: &[DeviceNumber]| {
-            let events = all_events();
-            let event = events.iter().find(|event| event.path == path);
+            let event = EVENTS.iter().find(|event| event.path == path);
             event.unwrap().filter(devices)
         };
         let two = filter("block/block_rq_issue", &[(8, 0), (8, 1)]);
@@ -170,18 +206,17 @@ mod tests {
             filter("iomap/iomap_iter", &[]).as_deref(),
             Some("flags & 16")
         );
-        assert_eq!(filter("jbd2/jbd2_start_commit", &[(8, 0)]), None);
+        assert_eq!(filter("ext4/ext4_sync_file_enter", &[(8, 0)]), None);
     }
 
     #[test]
     fn direct_io_of_older_kernels_is_used_only_without_the_newer_event() {
         let mut all = wanted_events(TraceDetail::Files);
         let direct = |events: &[EventSpec]| {
-            let direct = [EventKind::DirectStarted, EventKind::DirectMapped];
-            events
+            let direct = events
                 .iter()
-                .filter(|event| direct.contains(&event.kind))
-                .count()
+                .filter(|event| event.kind == EventKind::DirectStarted);
+            direct.count()
         };
         assert_eq!(direct(&all), 6);
         let mut old: Vec<EventSpec> = all.clone();

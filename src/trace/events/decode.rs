@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::catalog::EventSpec;
+use super::catalog::{EventSpec, FIELD_NAMES, Field};
 use super::event::{Event, EventKind, FileKey, FixedText, RwbsFlags, ThreadName, device_number};
 
 /// Position of a field in an event's record.
@@ -56,105 +56,63 @@ pub(super) fn parse_field(line: &str) -> Option<(&str, FieldFormat)> {
     (!name.is_empty()).then_some((name, field))
 }
 
-/// Fields of one event.
+/// Fields of one event, in the order of [`Field`].
 #[derive(Debug, Clone)]
 struct EventLayout {
     kind: EventKind,
     pid: FieldFormat,
-    device: Option<FieldFormat>,
-    sector: Option<FieldFormat>,
-    sectors: Option<FieldFormat>,
-    bytes: Option<FieldFormat>,
-    flags: Option<FieldFormat>,
-    name: Option<FieldFormat>,
-    error: Option<FieldFormat>,
-    old_device: Option<FieldFormat>,
-    old_sector: Option<FieldFormat>,
-    backing: Option<FieldFormat>,
-    inode: Option<FieldFormat>,
-    amount: Option<FieldFormat>,
+    fields: [Option<FieldFormat>; FIELD_NAMES.len()],
 }
 
 impl EventLayout {
-    /// `None` where the format lacks a field that an event of that kind needs.
-    fn parse(kind: EventKind, format: &str) -> Option<Self> {
+    /// `None` where the format lacks a field that the event needs.
+    fn parse(event: &EventSpec, format: &str) -> Option<Self> {
         let fields: Vec<(&str, FieldFormat)> = format.lines().filter_map(parse_field).collect();
         let field = |names: &[&str]| {
             let mut known = fields.iter().filter(|(name, _)| names.contains(name));
             known.next().map(|(_, field)| *field)
         };
-        let amount: &[&str] = match kind {
-            EventKind::PageAdded => &["order"],
-            EventKind::CallStarted(_) => &["fd"],
-            EventKind::DirectStarted => &["count", "len"],
-            EventKind::JournalChanged => &["dirtied_blocks"],
-            EventKind::FileSynced => &["root_objectid"],
-            _ => &[],
-        };
         let layout = Self {
-            kind,
+            kind: event.kind,
             pid: field(&["common_pid"])?,
-            device: field(&["dev", "s_dev"]),
-            sector: field(&["sector"]),
-            sectors: field(&["nr_sector"]),
-            bytes: field(&["bytes"]),
-            flags: field(&["rwbs"]),
-            name: field(&["comm"]),
-            // `errors` until kernel 4.12.
-            error: field(&["error", "errors"]),
-            old_device: field(&["old_dev"]),
-            old_sector: field(&["old_sector"]),
-            backing: field(&["name"]),
-            inode: field(&["ino", "i_ino"]),
-            amount: field(amount),
+            fields: FIELD_NAMES.map(field),
         };
-        layout.is_complete().then_some(layout)
-    }
-
-    fn is_complete(&self) -> bool {
-        let has_file = self.device.is_some() && self.inode.is_some();
-        match self.kind {
-            EventKind::Dirtied | EventKind::WritebackStarted | EventKind::WritebackFinished => {
-                self.backing.is_some() && self.inode.is_some()
-            }
-            EventKind::PageAdded | EventKind::PageFault | EventKind::DirectMapped => has_file,
-            EventKind::DirectStarted => has_file && self.amount.is_some(),
-            // btrfs names the file system by its UUID.
-            EventKind::FileSynced => self.inode.is_some(),
-            EventKind::CommitStarted | EventKind::CommitFinished => self.device.is_some(),
-            EventKind::JournalChanged => self.device.is_some() && self.amount.is_some(),
-            EventKind::Executed | EventKind::CallStarted(_) | EventKind::CallFinished(_) => true,
-            _ => self.device.is_some() && self.sector.is_some() && self.flags.is_some(),
-        }
+        let mut needs = event.needs.iter();
+        needs
+            .all(|field| layout.fields[*field as usize].is_some())
+            .then_some(layout)
     }
 
     fn decode_record(&self, at: u64, record: &[u8]) -> Option<Event> {
-        let number = |field: Option<FieldFormat>| field.and_then(|field| field.read_number(record));
+        let number = |field: Field| self.fields[field as usize]?.read_number(record);
         let long = |field| number(field).unwrap_or(0);
         let short = |field| long(field) as u32;
-        let text = |field: Option<FieldFormat>| {
-            let bytes = field.and_then(|field| record.get(field.byte_range()));
+        let text = |field: Field| {
+            let format = self.fields[field as usize];
+            let bytes = format.and_then(|format| record.get(format.byte_range()));
             bytes.unwrap_or_default()
         };
-        let sectors = short(self.sectors);
+        let sectors = short(Field::Sectors);
+        let bytes = number(Field::Bytes).map(|bytes| bytes as u32);
+        let old_device = device_number(short(Field::OldDevice));
         Some(Event {
             at,
             kind: self.kind,
             pid: self.pid.read_number(record)? as u32,
-            thread_name: ThreadName::from_field(text(self.name)),
-            device: device_number(short(self.device)),
-            sector: long(self.sector),
+            thread_name: ThreadName::from_field(text(Field::ThreadName)),
+            device: device_number(short(Field::Device)),
+            sector: long(Field::Sector),
             sectors,
-            bytes: number(self.bytes).map_or(sectors.saturating_mul(512), |bytes| bytes as u32),
-            flags: RwbsFlags::from_field(text(self.flags)),
-            origin: (device_number(short(self.old_device)), long(self.old_sector)),
+            bytes: bytes.unwrap_or(sectors.saturating_mul(512)),
+            flags: RwbsFlags::from_field(text(Field::Flags)),
+            origin: (old_device, long(Field::OldSector)),
             // The field is a signed 32-bit number.
-            error: short(self.error) as i32,
+            error: short(Field::Error) as i32,
             file: FileKey {
-                backing_device: FixedText::from_field(text(self.backing)),
-                inode: long(self.inode),
+                backing_device: FixedText::from_field(text(Field::BackingDevice)),
+                inode: long(Field::Inode),
             },
-            amount: number(self.amount),
+            amount: number(Field::Amount),
         })
     }
 }
@@ -173,17 +131,17 @@ impl EventDecoder {
         let mut decoder = Self::default();
         let mut available = wanted.to_vec();
         available.retain(|event| {
-            let text = std::fs::read_to_string(events.join(&event.path).join("format"));
-            text.is_ok_and(|text| decoder.add_format(event.kind, &text))
+            let text = std::fs::read_to_string(events.join(event.path).join("format"));
+            text.is_ok_and(|text| decoder.add_format(event, &text))
         });
         (decoder, available)
     }
 
     /// Adds a format; returns false where it cannot be parsed.
-    pub fn add_format(&mut self, kind: EventKind, format: &str) -> bool {
+    pub fn add_format(&mut self, event: &EventSpec, format: &str) -> bool {
         let id = format.lines().find_map(|line| line.strip_prefix("ID:"));
         let id = id.and_then(|text| text.trim().parse::<u16>().ok());
-        let Some((id, layout)) = id.zip(EventLayout::parse(kind, format)) else {
+        let Some((id, layout)) = id.zip(EventLayout::parse(event, format)) else {
             return false;
         };
         let index = usize::from(id);

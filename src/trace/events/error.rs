@@ -8,14 +8,6 @@ use crate::text;
 /// Why requests cannot be traced.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// Permission denied.
-    #[error("single requests: not permitted, {tried} {} was refused", path.display())]
-    NotPermitted {
-        /// The attempted operation.
-        tried: &'static str,
-        /// The path.
-        path: PathBuf,
-    },
     /// tracefs is not available.
     #[error("single requests: n/a, tracefs is not mounted and cannot be mounted: {source}")]
     NoTracefs {
@@ -28,9 +20,9 @@ pub enum TraceError {
         /// The event, or the buffer's pages.
         what: String,
     },
-    /// Another error.
-    #[error("single requests: cannot {tried} {}: {source}", path.display())]
-    Io {
+    /// The kernel refused.
+    #[error("single requests: {tried} {} failed: {source}", path.display())]
+    Refused {
         /// The attempted operation.
         tried: &'static str,
         /// The path.
@@ -41,49 +33,44 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// Classifies the kernel's error for a path.
-    pub(super) fn from_io_error(
-        tried: &'static str,
-        path: &Path,
-    ) -> impl FnOnce(io::Error) -> Self {
+    /// The error of an operation on a path.
+    pub(super) fn refused(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| match source.kind() {
-            io::ErrorKind::PermissionDenied => Self::NotPermitted { tried, path },
-            _ => Self::Io {
-                tried,
-                path,
-                source,
-            },
+        move |source| Self::Refused {
+            tried,
+            path,
+            source,
         }
+    }
+
+    fn is_not_permitted(&self) -> bool {
+        matches!(self, Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
     /// Whether tracing fails for any device: it is not permitted, or the kernel cannot do it.
     #[must_use]
     pub fn concerns_all_devices(&self) -> bool {
-        !matches!(self, Self::Io { .. })
+        !matches!(self, Self::Refused { .. }) || self.is_not_permitted()
     }
 
     /// Advice for the user.
     #[must_use]
     pub fn advice(&self) -> String {
-        let text = match self {
-            Self::NotPermitted { .. } => {
-                return text::root_advice(
-                    "; rates, transfers and benchmarks work without it",
-                    "a container or kernel lockdown forbids it: run it on the host; rates, transfers \
-                     and benchmarks work without it",
-                );
-            }
+        const WITHOUT: &str = "rates, transfers and benchmarks work without it";
+        let advice = match self {
             Self::NoTracefs { .. } => {
                 "mount it (mount -t tracefs none /sys/kernel/tracing), or use a kernel with CONFIG_FTRACE; \
-                 in a container, bind-mount it; rates, transfers and benchmarks work without it"
+                 in a container, bind-mount it; "
             }
             Self::NotDescribed { .. } => {
-                "use a kernel with CONFIG_BLK_DEV_IO_TRACE or CONFIG_EVENT_TRACING; rates, transfers \
-                 and benchmarks work without it"
+                "use a kernel with CONFIG_BLK_DEV_IO_TRACE or CONFIG_EVENT_TRACING; "
             }
-            Self::Io { .. } => "rates, transfers and benchmarks work without it",
+            Self::Refused { .. } if self.is_not_permitted() => {
+                let in_container = "a container or kernel lockdown forbids it: run it on the host";
+                return text::root_advice("", in_container) + "; " + WITHOUT;
+            }
+            Self::Refused { .. } => "",
         };
-        text.to_owned()
+        advice.to_owned() + WITHOUT
     }
 }

@@ -31,72 +31,19 @@ pub enum EventKind {
     PageAdded,
     /// A mapped page of a file is needed and not in the page table.
     PageFault,
-    /// The process runs another program, which has another name.
-    Executed,
-    /// Direct I/O of a known length begins: what the thread submits next belongs to the file.
+    /// Direct I/O begins: what the thread submits next belongs to the file.
     DirectStarted,
-    /// The same, where the event tells no length.
-    DirectMapped,
-    /// The thread entered a system call that waits for writeback.
-    CallStarted(SyncCall),
+    /// The thread entered a system call that waits for writeback, such as `fsync`.
+    CallStarted(&'static str),
     /// That system call returned.
-    CallFinished(SyncCall),
+    CallFinished(&'static str),
     /// The file that the running system call writes back.
     FileSynced,
-    /// A commit of a journal began.
-    CommitStarted,
-    /// The commit is on the journal's device.
-    CommitFinished,
-    /// The thread changed blocks that go into the journal.
-    JournalChanged,
     /// Not a kernel event: before this time events of some processor were lost.
     #[default]
     EventsLost,
     /// Not a kernel event: before this time recording was paused.
     RecordingResumed,
-}
-
-/// A system call that waits for writeback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncCall {
-    /// fsync(2).
-    Fsync,
-    /// fdatasync(2).
-    Fdatasync,
-    /// sync_file_range(2).
-    SyncFileRange,
-    /// msync(2).
-    Msync,
-    /// syncfs(2).
-    Syncfs,
-    /// sync(2).
-    Sync,
-}
-
-impl SyncCall {
-    /// All of them.
-    pub(super) const ALL: [Self; 6] = [
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::SyncFileRange,
-        Self::Msync,
-        Self::Syncfs,
-        Self::Sync,
-    ];
-
-    /// Name of the system call.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::SyncFileRange => "sync_file_range",
-            Self::Msync => "msync",
-            Self::Syncfs => "syncfs",
-            Self::Sync => "sync",
-        }
-    }
 }
 
 /// A short text in a fixed field of the kernel, terminated by a zero byte unless it is full.
@@ -190,7 +137,7 @@ pub struct Event {
     pub error: i32,
     /// For dirtying and writeback the file; of other events of files the inode only.
     pub file: FileKey,
-    /// Added pages as a power of two, length of direct I/O, file descriptor, changed blocks, subvolume of btrfs.
+    /// Added pages as a power of two, or length of direct I/O.
     pub amount: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Events of single requests and of files, read in binary from a private buffer of the kernel.
 //!
-//! A [`TraceCapture`] creates an instance in tracefs, enables events of [`catalog::all_events`] in it, and reads
+//! A [`TraceCapture`] creates an instance in tracefs, enables events of [`catalog::EVENTS`] in it, and reads
 //! its buffers on a separate thread. The output is [`Event`]s in order of time.
 
 mod capture;
@@ -14,9 +14,9 @@ pub mod page;
 mod reader;
 mod tracefs;
 
-pub(crate) use self::capture::PreparedTrace;
+pub(crate) use self::capture::EventRecorder;
 pub use self::capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
 pub use self::catalog::TraceDetail;
 pub use self::error::TraceError;
-pub use self::event::{Event, EventKind, SyncCall};
+pub use self::event::{Event, EventKind};
 pub use self::leftovers::remove_leftovers;

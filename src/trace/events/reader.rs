@@ -24,7 +24,7 @@ const LOSS_COUNTERS: &[&[u8]] = &[b"overrun", b"commit overrun", b"dropped event
 /// The buffers of all processors.
 #[derive(Debug)]
 pub(crate) struct RingReader {
-    /// Of each processor the buffer, and the path of its counters.
+    /// Of each processor the buffer, and its directory.
     buffers: Vec<(File, PathBuf)>,
     decoder: EventDecoder,
     format: PageFormat,
@@ -36,24 +36,26 @@ pub(crate) struct RingReader {
 }
 
 impl RingReader {
-    /// Opens the buffers below these directories.
+    /// Opens the buffers of the processors, which have a directory each in this one.
     pub(super) fn open(
-        processors: &[PathBuf],
+        per_cpu: &Path,
         decoder: EventDecoder,
         format: PageFormat,
         names: ThreadNames,
     ) -> Result<Self, TraceError> {
-        let open = |directory: &PathBuf| {
-            let path = directory.join("trace_pipe_raw");
-            let options = fs::OpenOptions::new()
-                .read(true)
-                .custom_flags(libc::O_NONBLOCK)
-                .open(&path);
-            let file = options.map_err(TraceError::from_io_error("opening", &path))?;
-            Ok((file, directory.join("stats")))
-        };
+        let mut buffers = Vec::new();
+        let processors = fs::read_dir(per_cpu);
+        let processors = processors.map_err(TraceError::refused("listing", per_cpu))?;
+        for processor in processors.flatten() {
+            let path = processor.path().join("trace_pipe_raw");
+            let mut options = fs::OpenOptions::new();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            let file = options.open(&path);
+            let file = file.map_err(TraceError::refused("opening", &path))?;
+            buffers.push((file, processor.path()));
+        }
         Ok(Self {
-            buffers: processors.iter().map(open).collect::<Result<_, _>>()?,
+            buffers,
             decoder,
             page: vec![0; format.size()],
             format,
@@ -63,26 +65,27 @@ impl RingReader {
         })
     }
 
-    /// Reads all available events. Returns the number of events read.
+    /// Reads all available events. Returns whether there were any.
     ///
     /// # Errors
     /// When the kernel refuses further reads.
-    pub(crate) fn read_events(&mut self) -> io::Result<usize> {
+    pub(crate) fn read_events(&mut self) -> Result<bool, TraceError> {
         let before = self.events.len();
         for index in 0..self.buffers.len() {
             while self.read_page(index)? {}
         }
-        Ok(self.events.len() - before)
+        Ok(self.events.len() > before)
     }
 
     /// Reads a page of one processor; returns false when there is none.
-    fn read_page(&mut self, index: usize) -> io::Result<bool> {
-        let length = match self.buffers[index].0.read(&mut self.page) {
+    fn read_page(&mut self, index: usize) -> Result<bool, TraceError> {
+        let (buffer, directory) = &mut self.buffers[index];
+        let length = match buffer.read(&mut self.page) {
             Ok(0) => return Ok(false),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
-            Err(error) => return Err(error),
+            Err(error) => return Err(TraceError::refused("reading", directory)(error)),
         };
         let Some(page) = self.format.open_page(&self.page[..length]) else {
             return Ok(true);
@@ -140,11 +143,11 @@ impl RingReader {
     }
 
     fn sum_counts(&self, counters: &[&[u8]]) -> u64 {
-        let texts = self
-            .buffers
-            .iter()
-            .filter_map(|(_, stats)| fs::read(stats).ok());
-        texts.map(|text| sum_counters(&text, counters)).sum()
+        let texts = self.buffers.iter().map(|(_, directory)| {
+            let text = fs::read(directory.join("stats")).unwrap_or_default();
+            sum_counters(&text, counters)
+        });
+        texts.sum()
     }
 }
 

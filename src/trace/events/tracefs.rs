@@ -58,10 +58,10 @@ impl TracefsMount {
                 _mount: Some(mount),
             }),
             Err(_) if automounts_tracefs(&below_debugfs) => Ok(Self::at_path(&below_debugfs)),
-            Err(Errno::PERM | Errno::ACCESS) => Err(TraceError::NotPermitted {
-                tried: "mounting",
-                path: roots.tracing.clone(),
-            }),
+            Err(error @ (Errno::PERM | Errno::ACCESS)) => Err(TraceError::refused(
+                "mounting",
+                &roots.tracing,
+            )(error.into())),
             Err(error) => Err(TraceError::NoTracefs {
                 source: error.into(),
             }),

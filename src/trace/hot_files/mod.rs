@@ -1,20 +1,17 @@
 //! Which files the requests belong to.
 //!
 //! The block layer does not know files. What does is the thread that submits a bio: the kernel reports which pages
-//! it has added to the page cache, for which file its direct I/O is, and which inode it writes back. `collector`
-//! joins these events with the bios of the same thread; `resolver` looks up files and processes as soon as they are
-//! seen, because both may be gone a moment later. Both run on the capture's thread: the kernel's buffer holds what
+//! it has added to the page cache, for which file its direct I/O is, and which inode it writes back. `tracker`
+//! joins these events with the bios of the same thread, on the capture's thread: the kernel's buffer holds what
 //! happens meanwhile, and what it loses is counted.
 
-mod collector;
-mod index;
-mod piece;
+mod files;
 mod processes;
-mod resolver;
 mod results;
 mod sampling;
 mod threads;
 mod totals;
+mod tracker;
 pub mod view;
 mod volumes;
 
@@ -23,15 +20,14 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use self::collector::FileTraceCollector;
-pub use self::piece::Access;
-use self::resolver::Resolver;
 use self::sampling::TraceSampling;
-use self::view::{HotFilesView, NotRecorded};
+use self::tracker::FileTracker;
+pub use self::view::Access;
+use self::view::HotFilesView;
+use self::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::{
-    CaptureControl, CaptureSettings, EventBatch, EventKind, SyncCall, TraceCapture, TraceDetail,
-    TraceError,
+    CaptureControl, CaptureSettings, EventBatch, EventKind, TraceCapture, TraceDetail, TraceError,
 };
 
 /// The part of the time that is recorded.
@@ -49,13 +45,13 @@ pub enum RecordedTime {
 pub struct FileTrace {
     capture: TraceCapture,
     found: Arc<Mutex<FoundFiles>>,
+    not_recorded: Vec<&'static str>,
 }
 
 /// What was found so far.
 #[derive(Debug)]
 struct FoundFiles {
-    collector: FileTraceCollector,
-    resolver: Resolver,
+    tracker: FileTracker,
     sampling: TraceSampling,
     /// Start of recording: the preparation before it, which takes long on a slow machine, is no part
     /// of the trace.
@@ -66,38 +62,26 @@ struct FoundFiles {
 }
 
 impl FoundFiles {
-    fn new(roots: &SysPaths) -> Self {
-        let resolver = Resolver::new(roots);
-        Self {
-            collector: FileTraceCollector::new(resolver.collector_settings()),
-            resolver,
-            sampling: TraceSampling::default(),
-            started_ns: None,
-            ended_ns: 0,
-            lost_events: 0,
-            end_reason: None,
-        }
-    }
-
     fn add(&mut self, batch: EventBatch<'_>) -> CaptureControl {
-        self.resolver
-            .add_batch(&self.collector.add_batch(batch.events));
+        for event in batch.events {
+            self.tracker.add_event(event);
+        }
         self.started_ns.get_or_insert(batch.complete_since);
         self.ended_ns = batch.complete_until;
         self.lost_events = batch.lost_events;
-        self.end_reason = batch.end_reason();
+        self.end_reason = batch.end_reason.map(str::to_owned);
         let (since, until) = (batch.complete_since, batch.complete_until);
         self.sampling.after_batch(since, until, thread_cpu_ns())
     }
 
-    fn view(&mut self, not_recorded: Vec<NotRecorded>, search_time: Duration) -> HotFilesView {
+    fn view(&mut self, not_recorded: &[&'static str]) -> HotFilesView {
         let started_ns = self.started_ns.unwrap_or(self.ended_ns);
         HotFilesView {
             duration_ns: self.ended_ns.saturating_sub(started_ns),
             recorded_ns: self.sampling.recorded_ns(),
             events_lost: self.lost_events,
-            not_recorded,
-            ..self.resolver.view(search_time)
+            not_recorded: not_recorded.to_vec(),
+            ..self.tracker.view()
         }
     }
 }
@@ -109,7 +93,14 @@ impl FileTrace {
     ///
     /// When requests cannot be traced, and why.
     pub fn start(roots: &SysPaths, recorded: RecordedTime) -> Result<Self, TraceError> {
-        let found = Arc::new(Mutex::new(FoundFiles::new(roots)));
+        let found = Arc::new(Mutex::new(FoundFiles {
+            tracker: FileTracker::new(roots, Volumes::find(roots)),
+            sampling: TraceSampling::default(),
+            started_ns: None,
+            ended_ns: 0,
+            lost_events: 0,
+            end_reason: None,
+        }));
         let settings = CaptureSettings {
             detail: TraceDetail::Files,
             ..CaptureSettings::default()
@@ -122,7 +113,11 @@ impl FileTrace {
                 RecordedTime::All => CaptureControl::Continue,
             }
         })?;
-        Ok(Self { capture, found })
+        Ok(Self {
+            not_recorded: not_recorded(capture.kinds()),
+            capture,
+            found,
+        })
     }
 
     /// Waits for this time. Returns false when the kernel has ended the trace.
@@ -132,10 +127,10 @@ impl FileTrace {
         self.end_reason().is_none()
     }
 
-    /// What was found so far. Directories are not searched.
+    /// What was found so far.
     #[must_use]
     pub fn view(&self) -> HotFilesView {
-        lock(&self.found).view(not_recorded(&self.capture), Duration::ZERO)
+        lock(&self.found).view(&self.not_recorded)
     }
 
     /// Why the kernel has ended the trace, if it did.
@@ -147,12 +142,39 @@ impl FileTrace {
     /// Ends the trace. Returns the result, and why the kernel ended the trace, if it did.
     #[must_use]
     pub fn finish(self) -> (HotFilesView, Option<String>) {
-        let not_recorded = not_recorded(&self.capture);
         self.capture.stop();
         let mut found = lock(&self.found);
-        let view = found.view(not_recorded, results::SEARCH_TIME);
+        let view = found.view(&self.not_recorded);
         (view, found.end_reason.take())
     }
+}
+
+/// What the kernel does not report.
+fn not_recorded(kinds: &[EventKind]) -> Vec<&'static str> {
+    let has = |kind: EventKind| kinds.contains(&kind);
+    let has_calls = kinds
+        .iter()
+        .any(|kind| matches!(kind, EventKind::CallStarted(_)));
+    let all = [
+        (
+            has(EventKind::PageAdded),
+            "buffered reads: their files are unknown",
+        ),
+        (
+            has(EventKind::PageFault),
+            "page faults: mmap reads are counted as buffered",
+        ),
+        (
+            has(EventKind::DirectStarted),
+            "direct I/O: its files are unknown",
+        ),
+        (
+            has_calls,
+            "system calls: fsync and similar calls are missing",
+        ),
+    ];
+    let missing = all.into_iter().filter(|(is_recorded, _)| !is_recorded);
+    missing.map(|(_, text)| text).collect()
 }
 
 fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {
@@ -164,27 +186,4 @@ fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
-}
-
-/// What the kernel does not report.
-fn not_recorded(capture: &TraceCapture) -> Vec<NotRecorded> {
-    let direct = [EventKind::DirectStarted, EventKind::DirectMapped];
-    let fsync = EventKind::CallStarted(SyncCall::Fsync);
-    let all = [
-        (
-            NotRecorded::PageCache,
-            capture.records(EventKind::PageAdded),
-        ),
-        (
-            NotRecorded::PageFaults,
-            capture.records(EventKind::PageFault),
-        ),
-        (
-            NotRecorded::DirectIo,
-            direct.iter().any(|kind| capture.records(*kind)),
-        ),
-        (NotRecorded::SystemCalls, capture.records(fsync)),
-    ];
-    let missing = all.into_iter().filter(|(_, is_recorded)| !is_recorded);
-    missing.map(|(what, _)| what).collect()
 }

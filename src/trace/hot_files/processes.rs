@@ -1,6 +1,6 @@
 //! The processes behind thread ids: read when a thread is first seen, since it may end soon.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::view::ProcessView;
 use crate::files::safe_text::SafeText;
@@ -17,6 +17,8 @@ const MAX_THREADS: usize = 65_536;
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     by_thread: HashMap<u32, ProcessView>,
+    /// Threads that were looked at in this round.
+    fresh: HashSet<u32>,
     hierarchies: IoHierarchies,
     units: UnitNames,
 }
@@ -29,31 +31,33 @@ impl Processes {
         }
     }
 
-    /// Reads the process of a thread, unless it is known.
-    pub(super) fn look_up(&mut self, roots: &SysPaths, thread: u32) {
-        if self.by_thread.contains_key(&thread) {
-            return;
-        }
-        if self.by_thread.len() >= MAX_THREADS {
-            self.by_thread.clear();
-        }
-        if let Some(process) = self.read(roots, thread) {
-            // Sums by process name it by the id of its first thread, which may do no I/O.
-            self.by_thread.insert(process.pid, process.clone());
-            self.by_thread.insert(thread, process);
-        }
+    /// Looks each process up once more: a shell begins each of its programs under its own name.
+    pub(super) fn start_round(&mut self) {
+        self.fresh.clear();
     }
 
-    /// Reads a known process again, which runs another program now: a shell begins each of its
-    /// programs under its own name.
-    pub(super) fn executed(&mut self, roots: &SysPaths, pid: u32) {
-        if !self.by_thread.contains_key(&pid) {
-            return;
+    /// The id of the process of a thread. What is known about it is the last that could be read.
+    pub(super) fn look_up(&mut self, roots: &SysPaths, thread: RequestActor) -> u32 {
+        if self.fresh.insert(thread.pid) {
+            if self.by_thread.len() >= MAX_THREADS {
+                self.by_thread.clear();
+            }
+            if let Some(process) = self.read(roots, thread.pid) {
+                // Sums by process name it by the id of its first thread, which may do no I/O.
+                self.by_thread.insert(process.pid, process.clone());
+                self.by_thread.insert(thread.pid, process);
+            }
         }
-        // The old name is better than none where it has ended meanwhile.
-        if let Some(process) = self.read(roots, pid) {
-            self.by_thread.insert(pid, process);
+        let known = self.by_thread.entry(thread.pid);
+        let process = known.or_insert_with(|| ProcessView {
+            pid: thread.pid,
+            ..ProcessView::default()
+        });
+        if process.command.is_empty() {
+            // It ended before it was read: as far as the event tells.
+            process.command = SafeText::from_bytes(thread.name.as_bytes());
         }
+        process.pid
     }
 
     fn read(&mut self, roots: &SysPaths, thread: u32) -> Option<ProcessView> {
@@ -71,23 +75,13 @@ impl Processes {
         })
     }
 
-    /// The process of a thread; as far as the events tell, where it ended before it was read.
-    pub(super) fn view_of(&self, actor: RequestActor) -> ProcessView {
-        match self.by_thread.get(&actor.pid) {
-            Some(process) => process.clone(),
-            None => ProcessView {
-                pid: actor.pid,
-                command: SafeText::from_bytes(actor.name.as_bytes()),
-                unit: None,
-            },
-        }
-    }
-
-    /// The id of the process of a thread.
-    pub(super) fn process_id(&self, thread: u32) -> u32 {
-        self.by_thread
-            .get(&thread)
-            .map_or(thread, |process| process.pid)
+    /// What is known about a process.
+    pub(super) fn view(&self, pid: u32) -> ProcessView {
+        let unknown = || ProcessView {
+            pid,
+            ..ProcessView::default()
+        };
+        self.by_thread.get(&pid).cloned().unwrap_or_else(unknown)
     }
 }
 
@@ -99,27 +93,26 @@ mod tests {
     #[test]
     fn process_has_the_name_of_the_program_that_it_runs_last() {
         let files = [
-            ("proc/77/status", "Tgid:\t77\n"),
-            ("proc/77/comm", "bash\n"),
+            ("proc/77/status", "Tgid:\t70\n"),
+            ("proc/70/comm", "bash\n"),
         ];
         let (root, roots) = SysPaths::with_files(&files);
         let mut processes = Processes::new(&roots);
-        let name = |processes: &Processes| {
-            let name = ThreadName::default();
-            let actor = RequestActor { pid: 77, name };
-            processes.view_of(actor).command.to_string()
+        let actor = |pid, name: &[u8]| RequestActor {
+            pid,
+            name: ThreadName::from_field(name),
         };
-        // One that was not seen before has no part in the trace.
-        processes.executed(&roots, 77);
-        assert!(processes.by_thread.is_empty());
-        processes.look_up(&roots, 77);
-        assert_eq!(name(&processes), "bash");
-        std::fs::write(root.path().join("proc/77/comm"), "sync\n").unwrap();
-        processes.look_up(&roots, 77);
-        processes.executed(&roots, 77);
-        assert_eq!(name(&processes), "sync");
+        let mut name_of = |pid, name| {
+            processes.start_round();
+            let process = processes.look_up(&roots, actor(pid, name));
+            (process, processes.view(process).command.to_string())
+        };
+        assert_eq!(name_of(77, b"worker"), (70, "bash".to_owned()));
+        std::fs::write(root.path().join("proc/70/comm"), "sync\n").unwrap();
+        assert_eq!(name_of(77, b"worker"), (70, "sync".to_owned()));
         std::fs::remove_dir_all(root.path().join("proc/77")).unwrap();
-        processes.executed(&roots, 77);
-        assert_eq!(name(&processes), "sync", "it has ended");
+        assert_eq!(name_of(77, b""), (70, "sync".to_owned()), "it has ended");
+        assert_eq!(name_of(99, b""), (99, String::new()));
+        assert_eq!(name_of(99, b"dd"), (99, "dd".to_owned()), "never read");
     }
 }

@@ -1,98 +1,80 @@
 //! The result of a trace: paths of the files that are listed, processes by name.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::time::Duration;
 
-use super::resolver::Resolver;
-use super::totals::{FileId, FileTotals};
-use super::view::{
-    FileNameView, FileUserView, HotFileView, HotFilesView, JournalUserView, JournalView,
-    ProcessView, SyncView,
-};
+use super::files::FileId;
+use super::tracker::{FileTracker, SyncKey};
+use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView, UnknownBytes};
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
-use crate::trace::events::event::{DeviceNumber, ThreadName};
-use crate::trace::requests::RequestActor;
 
 /// Files in the list.
 const MAX_LISTED_FILES: usize = 1000;
 /// System calls in the list.
 const MAX_LISTED_SYNCS: usize = 1000;
-/// Processes of one file or journal.
+/// Processes of one file.
 const MAX_LISTED_PROCESSES: usize = 16;
-/// Time to search directories for paths that are not known otherwise.
-pub(super) const SEARCH_TIME: Duration = Duration::from_secs(2);
 
-impl Resolver {
-    /// The result; directories are searched for paths for at most this time.
-    pub(super) fn view(&mut self, search_time: Duration) -> HotFilesView {
-        self.find_listed_paths(search_time);
-        self.current_view()
-    }
-
-    fn current_view(&self) -> HotFilesView {
-        let hottest = self.table.hottest();
-        let listed = hottest.len().min(MAX_LISTED_FILES);
-        let omitted = hottest[listed..].iter();
-        let unknown = self.table.unknown();
+impl FileTracker {
+    /// The result so far.
+    pub(super) fn view(&mut self) -> HotFilesView {
+        let all = self.files.all.iter();
+        let all = all.map(|(id, file)| (Reverse(file.totals.total_bytes()), *id));
+        let mut files: Vec<_> = all.filter(|(Reverse(bytes), _)| *bytes > 0).collect();
+        files.sort_unstable();
+        let all = self.syncs.iter();
+        let mut syncs: Vec<(Reverse<u64>, SyncKey)> = all
+            .map(|(key, totals)| (Reverse(totals.total_ns), *key))
+            .collect();
+        syncs.sort_unstable();
+        syncs.truncate(MAX_LISTED_SYNCS);
+        let listed = &files[..files.len().min(MAX_LISTED_FILES)];
+        let synced = syncs.iter().filter_map(|(_, key)| key.file);
+        for id in listed.iter().map(|(_, id)| *id).chain(synced) {
+            self.files.find_path(id);
+        }
+        let unknown = self.unknown.iter().map(|(reason, bytes)| UnknownBytes {
+            reason: *reason,
+            bytes: *bytes,
+        });
         HotFilesView {
-            files: hottest[..listed]
+            files: listed
                 .iter()
-                .filter_map(|(id, totals)| self.file_view(*id, totals))
+                .filter_map(|(_, id)| self.file_view(*id))
                 .collect(),
-            files_omitted: (hottest.len() - listed) as u64,
-            omitted_bytes: omitted.map(|(_, totals)| totals.total_bytes()).sum(),
-            unknown_bytes: unknown.iter().map(|one| one.bytes).sum(),
-            unknown,
-            metadata_bytes: self.table.metadata_bytes,
-            journal_bytes: self.table.journal_bytes,
-            raw_bytes: self.table.raw_bytes,
-            unmatched_bytes: self.unmatched_bytes,
-            syncs: self.sync_views(),
-            journals: self.journal_views(),
+            files_omitted: (files.len() - listed.len()) as u64,
+            file_bytes: files.iter().map(|(Reverse(bytes), _)| bytes).sum(),
+            unknown_bytes: self.unknown.values().sum(),
+            unknown: unknown.collect(),
+            metadata_bytes: self.metadata_bytes,
+            syncs: syncs
+                .iter()
+                .filter_map(|(_, key)| self.sync_view(key))
+                .collect(),
             ..HotFilesView::default()
         }
     }
 
-    fn find_listed_paths(&mut self, search_time: Duration) {
-        let hottest = self.table.hottest();
-        let files = hottest.iter().take(MAX_LISTED_FILES).map(|(id, _)| *id);
-        let synced = self.syncs.slowest();
-        let synced = synced.iter().take(MAX_LISTED_SYNCS);
-        let ids: Vec<FileId> = files
-            .chain(synced.filter_map(|(key, _)| key.file))
-            .collect();
-        for id in &ids {
-            self.index.look_up_path(*id);
-        }
-        if !search_time.is_zero() {
-            self.index.search_paths(&ids, search_time);
-        }
-    }
-
     fn name_view(&self, id: FileId) -> Option<FileNameView> {
-        let file = self.index.file(id)?;
-        let volume = self.index.volumes.all.get(file.identity.volume)?;
+        let file = self.files.all.get(&id);
+        let volume = self.files.volumes.all.get(id.volume)?;
         Some(FileNameView {
-            path: file.path.as_deref().map(SafeText::from_path),
-            deleted: file.is_deleted,
+            path: file.and_then(|file| file.path.as_deref().map(SafeText::from_path)),
+            deleted: file.is_some_and(|file| file.is_deleted),
             device: SafeText::from(volume.device_name.clone()),
             mount_point: SafeText::from_path(&volume.mount_point),
-            inode: file.identity.inode,
+            inode: id.inode,
         })
     }
 
-    fn file_view(&self, id: FileId, totals: &FileTotals) -> Option<HotFileView> {
-        let mut users: BTreeMap<ProcessView, u64> = BTreeMap::new();
-        for (actor, bytes) in &totals.actors {
-            *users.entry(self.processes.view_of(*actor)).or_default() += bytes;
-        }
-        let mut who: Vec<FileUserView> = users
-            .into_iter()
-            .map(|(process, bytes)| FileUserView { process, bytes })
-            .collect();
-        who.sort_list_by_key(|user| Reverse(user.bytes));
+    fn file_view(&self, id: FileId) -> Option<HotFileView> {
+        let totals = &self.files.all.get(&id)?.totals;
+        let users = totals.users.iter().map(|(pid, bytes)| FileUserView {
+            process: self.processes.view(*pid),
+            bytes: *bytes,
+        });
+        let mut who: Vec<FileUserView> = users.collect();
+        who.sort_list_by_key(|user| (Reverse(user.bytes), user.process.pid));
         who.truncate(MAX_LISTED_PROCESSES);
         Some(HotFileView {
             file: self.name_view(id)?,
@@ -107,52 +89,18 @@ impl Resolver {
         })
     }
 
-    fn sync_views(&self) -> Vec<SyncView> {
-        let slowest = self.syncs.slowest();
-        slowest
-            .into_iter()
-            .take(MAX_LISTED_SYNCS)
-            .map(|(key, totals)| SyncView {
-                call: key.call,
-                process: self.process_of(key.pid),
-                threads: totals.threads.len() as u64,
-                file: key.file.and_then(|id| self.name_view(id)),
-                count: totals.count,
-                total_ns: totals.total_ns,
-                p50_ns: totals.latencies.percentile(50.0),
-                p99_ns: totals.latencies.percentile(99.0),
-                max_ns: totals.latencies.max(),
-                journal_fraction: totals.commit_fraction(),
-            })
-            .collect()
-    }
-
-    fn journal_views(&self) -> Vec<JournalView> {
-        let mut by_device: BTreeMap<DeviceNumber, Vec<JournalUserView>> = BTreeMap::new();
-        for ((device, pid), blocks) in &self.journal_blocks {
-            by_device.entry(*device).or_default().push(JournalUserView {
-                process: self.process_of(*pid),
-                blocks: *blocks,
-            });
-        }
-        by_device
-            .into_iter()
-            .filter_map(|(device, mut who)| {
-                who.sort_list_by_key(|user| (Reverse(user.blocks), user.process.pid));
-                who.truncate(MAX_LISTED_PROCESSES);
-                let volume = self.index.volumes.by_device_id(device)?;
-                let volume = &self.index.volumes.all[volume];
-                Some(JournalView {
-                    device: SafeText::from(volume.device_name.clone()),
-                    mount_point: SafeText::from_path(&volume.mount_point),
-                    who,
-                })
-            })
-            .collect()
-    }
-
-    fn process_of(&self, pid: u32) -> ProcessView {
-        let name = ThreadName::default();
-        self.processes.view_of(RequestActor { pid, name })
+    fn sync_view(&self, key: &SyncKey) -> Option<SyncView> {
+        let totals = self.syncs.get(key)?;
+        Some(SyncView {
+            call: key.call,
+            process: self.processes.view(key.pid),
+            threads: totals.threads.len() as u64,
+            file: key.file.and_then(|id| self.name_view(id)),
+            count: totals.count,
+            total_ns: totals.total_ns,
+            p50_ns: totals.latencies.percentile(50.0),
+            p99_ns: totals.latencies.percentile(99.0),
+            max_ns: totals.latencies.max,
+        })
     }
 }

@@ -2,22 +2,38 @@
 
 use foldhash::HashMap;
 
-use super::piece::{Access, FileHint};
-use crate::trace::events::event::{DeviceNumber, SyncCall};
+use super::view::Access;
+use crate::trace::events::event::{DeviceNumber, Event};
 
 /// Limit on threads. Beyond it those without a system call or writeback in progress are dropped.
 const MAX_THREADS: usize = 65_536;
 
-/// A system call in progress.
+/// A file as an event identifies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FileHint {
+    /// Device number of its file system, as in `/proc/self/mountinfo`. `None`: the event tells it in another way;
+    /// it is the file system that the bio goes to.
+    pub(super) device: Option<DeviceNumber>,
+    /// The inode.
+    pub(super) inode: u64,
+}
+
+impl FileHint {
+    /// The file of an event.
+    pub(super) fn of_event(event: &Event) -> Self {
+        Self {
+            device: Some(event.device).filter(|device| *device != (0, 0)),
+            inode: event.file.inode,
+        }
+    }
+}
+
+/// A system call that waits for writeback, in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenCall {
-    pub(super) call: SyncCall,
-    pub(super) descriptor: Option<u32>,
+    pub(super) name: &'static str,
     pub(super) started_ns: u64,
     pub(super) file: Option<FileHint>,
-    /// Device of its file system, where that reports commits, and the journal's commit time when the file became
-    /// known.
-    pub(super) journal: Option<(DeviceNumber, u64)>,
 }
 
 /// State of one thread. Each event replaces what it contradicts.
@@ -34,7 +50,6 @@ pub(super) struct ThreadState {
     /// File that is being synchronized.
     synced: Option<FileHint>,
     pub(super) call: Option<OpenCall>,
-    pub(super) in_commit: bool,
 }
 
 impl ThreadState {
@@ -61,9 +76,9 @@ impl ThreadState {
     }
 
     /// The end of a system call that waits for writeback.
-    pub(super) fn take_call(&mut self, call: SyncCall) -> Option<OpenCall> {
+    pub(super) fn finish_call(&mut self, name: &str) -> Option<OpenCall> {
         self.synced = None;
-        self.call.take().filter(|open| open.call == call)
+        self.call.take().filter(|open| open.name == name)
     }
 
     /// The file of a bio that the thread submits, and how it is accessed.
@@ -80,22 +95,15 @@ impl ThreadState {
         if is_write {
             return Some((self.synced?, Access::Writeback));
         }
-        self.submit_read(bytes)
-    }
-
-    fn submit_read(&mut self, bytes: u64) -> Option<(FileHint, Access)> {
         let (file, left) = self.added.as_mut().filter(|(_, left)| *left > 0)?;
         *left = left.saturating_sub(bytes);
-        let access = if self.fault == Some(*file) {
+        let is_mapped = self.fault == Some(*file);
+        let access = if is_mapped {
             Access::Mmap
         } else {
             Access::Buffered
         };
         Some((*file, access))
-    }
-
-    fn is_busy(&self) -> bool {
-        self.call.is_some() || self.writeback.is_some() || self.in_commit
     }
 }
 
@@ -106,7 +114,8 @@ pub(super) struct ThreadStates(HashMap<u32, ThreadState>);
 impl ThreadStates {
     pub(super) fn of(&mut self, pid: u32) -> &mut ThreadState {
         if self.0.len() > MAX_THREADS {
-            self.0.retain(|_, state| state.is_busy());
+            self.0
+                .retain(|_, state| state.call.is_some() || state.writeback.is_some());
         }
         self.0.entry(pid).or_default()
     }

@@ -2,12 +2,37 @@
 
 use serde::Serialize;
 
-use super::piece::Access;
 use crate::files::safe_text::SafeText;
-use crate::trace::events::event::SyncCall;
+
+/// How a file is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Reads into the page cache: read(2) and read-ahead.
+    Buffered,
+    /// Direct I/O (`O_DIRECT`).
+    Direct,
+    /// Reads into the page cache for a mapping (mmap(2)).
+    Mmap,
+    /// The page cache is written: by the kernel later, or by fsync(2) and similar calls.
+    Writeback,
+}
+
+impl Access {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+            Self::Mmap => "mmap",
+            Self::Writeback => "writeback",
+        }
+    }
+}
 
 /// A process.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ProcessView {
     /// Process id.
     pub pid: u32,
@@ -69,8 +94,8 @@ pub struct HotFileView {
 /// System calls of a process that wait for writeback of a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SyncView {
-    /// The call.
-    pub call: SyncCall,
+    /// Name of the call, such as `fsync`.
+    pub call: &'static str,
     /// The process.
     #[serde(flatten)]
     pub process: ProcessView,
@@ -88,30 +113,6 @@ pub struct SyncView {
     pub p99_ns: Option<u64>,
     /// Longest duration.
     pub max_ns: Option<u64>,
-    /// Fraction of the time, 0 to 1, during which the file system's journal was being committed;
-    /// `None` where the file system does not report commits.
-    pub journal_fraction: Option<f64>,
-}
-
-/// The share of a process in a journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct JournalUserView {
-    /// The process.
-    #[serde(flatten)]
-    pub process: ProcessView,
-    /// Blocks that it changed.
-    pub blocks: u64,
-}
-
-/// A journal that was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct JournalView {
-    /// The block device of the file system.
-    pub device: SafeText,
-    /// Where it is mounted.
-    pub mount_point: SafeText,
-    /// The processes, those that changed most blocks first.
-    pub who: Vec<JournalUserView>,
 }
 
 /// Which files the requests of a time belong to.
@@ -125,31 +126,23 @@ pub struct HotFilesView {
     pub files: Vec<HotFileView>,
     /// Files that are not in the list because it is full.
     pub files_omitted: u64,
-    /// Bytes of files that are not in the list.
-    pub omitted_bytes: u64,
-    /// Bytes in mounted file systems whose file is not known.
+    /// Bytes of all files, also of those.
+    pub file_bytes: u64,
+    /// Bytes whose file is not known.
     pub unknown_bytes: u64,
     /// The same by reason.
     pub unknown: Vec<UnknownBytes>,
-    /// Bytes of metadata, without journals that are told apart.
+    /// Bytes of metadata and journals.
     pub metadata_bytes: u64,
-    /// Bytes of journals (ext3 and ext4).
-    pub journal_bytes: u64,
-    /// Bytes of devices without a mounted file system.
-    pub raw_bytes: u64,
-    /// Bytes of requests that were in flight when the trace began, or whose start was lost.
-    pub unmatched_bytes: u64,
     /// Events that the kernel has lost.
     pub events_lost: u64,
     /// System calls that wait for writeback, those with most time first.
     pub syncs: Vec<SyncView>,
-    /// The processes behind the journals.
-    pub journals: Vec<JournalView>,
-    /// What the kernel does not report.
-    pub not_recorded: Vec<NotRecorded>,
+    /// What the kernel does not report, and what that means.
+    pub not_recorded: Vec<&'static str>,
 }
 
-/// Bytes in mounted file systems whose file is not known for one reason.
+/// Bytes whose file is not known for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct UnknownBytes {
     /// The reason.
@@ -159,7 +152,7 @@ pub struct UnknownBytes {
 }
 
 /// Why the file of a request is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownReason {
     /// No event of the thread that submitted the request names a file: a thread of the kernel that
@@ -170,20 +163,8 @@ pub enum UnknownReason {
     Subvolumes,
     /// More files than the trace keeps.
     TooManyFiles,
-}
-
-/// An event that the kernel lacks, and that makes a part of the result less exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NotRecorded {
-    /// Pages that are added to the page cache: the files of buffered reads are not known.
-    PageCache,
-    /// Page faults: reads for mappings look like buffered reads.
-    PageFaults,
-    /// The start of direct I/O: its files are not known.
-    DirectIo,
-    /// System calls: fsync and similar calls are missing.
-    SystemCalls,
+    /// The device has no mounted file system there: raw I/O, swap.
+    NoFileSystem,
 }
 
 impl HotFilesView {
@@ -194,27 +175,10 @@ impl HotFilesView {
         (self.recorded_ns < self.duration_ns).then_some(share)
     }
 
-    /// Bytes of the files in the list.
-    #[must_use]
-    pub fn listed_bytes(&self) -> u64 {
-        self.files
-            .iter()
-            .map(|file| file.read_bytes.saturating_add(file.written_bytes))
-            .sum()
-    }
-
     /// All bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        [
-            self.listed_bytes(),
-            self.omitted_bytes,
-            self.unknown_bytes,
-            self.metadata_bytes,
-            self.journal_bytes,
-            self.raw_bytes,
-        ]
-        .iter()
-        .fold(0, |sum, bytes| sum.saturating_add(*bytes))
+        let known = self.file_bytes.saturating_add(self.metadata_bytes);
+        known.saturating_add(self.unknown_bytes)
     }
 }

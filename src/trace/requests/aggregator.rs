@@ -3,9 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::charts::{HeatmapColumn, RequestCharts, ScatterPoint};
-use super::matcher::MatchErrors;
 use super::request::{RequestActor, RequestOperation, TracedRequest};
-use super::summary::{OperationLatency, PerThreadStats, RequestSummary};
+use super::summary::{OperationCounts, OperationLatency, PerThreadStats, RequestSummary};
 use crate::files::safe_text::SafeText;
 use crate::trace::events::event::DeviceNumber;
 
@@ -26,47 +25,30 @@ pub struct RequestAggregator {
     previous: (u64, u64),
 }
 
-/// Statistics of one operation on one device.
+/// Statistics of one operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationView {
-    /// The device.
-    pub device: DeviceNumber,
     /// The operation.
     pub operation: RequestOperation,
-    /// Number of requests.
-    pub requests: u64,
-    /// Their bytes.
-    pub bytes: u64,
+    /// Numbers of its requests.
+    pub counts: OperationCounts,
     /// Mean time between queueing and dispatch to the driver (Q2D), in nanoseconds.
     pub q2d_mean_ns: Option<f64>,
     /// Mean time between dispatch and completion (D2C), in nanoseconds.
     pub d2c_mean_ns: Option<f64>,
-    /// Median time from queueing to completion, in nanoseconds.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile of the time from queueing to completion, in nanoseconds.
-    pub p99_ns: Option<u64>,
-    /// The longest time from queueing to completion, in nanoseconds.
-    pub max_ns: Option<u64>,
-    /// Number of requests that were merged into them.
-    pub merged: u64,
-    /// Number of failed requests.
-    pub failed_requests: u64,
+    /// Median, 99th percentile and maximum of the time from queueing to completion, in nanoseconds.
+    pub q2c_ns: [Option<u64>; 3],
 }
 
 impl OperationView {
-    fn new(device: DeviceNumber, operation: RequestOperation, sums: &OperationLatency) -> Self {
+    fn new((operation, sums): (&RequestOperation, &OperationLatency)) -> Self {
+        let q2c = &sums.q2c;
         Self {
-            device,
-            operation,
-            requests: sums.requests,
-            bytes: sums.bytes,
+            operation: *operation,
+            counts: sums.counts,
             q2d_mean_ns: sums.q2d.mean(),
             d2c_mean_ns: sums.d2c.mean(),
-            p50_ns: sums.q2c.percentile(50.0),
-            p99_ns: sums.q2c.percentile(99.0),
-            max_ns: sums.q2c.max(),
-            merged: sums.merged_count,
-            failed_requests: sums.failed_requests,
+            q2c_ns: [q2c.percentile(50.0), q2c.percentile(99.0), q2c.max()],
         }
     }
 }
@@ -86,11 +68,9 @@ pub struct RequestsView {
     pub requests_per_s: Option<f64>,
     /// Events that the kernel lost.
     pub lost_events: u64,
-    /// Events that could not be matched.
-    pub match_errors: MatchErrors,
     /// Requests in flight.
     pub in_flight: u64,
-    /// By device and operation.
+    /// By operation.
     pub operations: Vec<OperationView>,
     /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
@@ -132,11 +112,10 @@ impl RequestAggregator {
         self.latest_requests.extend(listed.iter().cloned());
     }
 
-    /// Stores the status of the trace.
-    pub fn set_trace_status(&mut self, lost: u64, gaps: MatchErrors, under_way: u64) {
-        self.summary.lost_events = lost;
-        self.summary.match_errors = gaps;
-        self.summary.in_flight = under_way;
+    /// Stores the numbers of lost events and of requests in flight.
+    pub fn set_trace_status(&mut self, lost_events: u64, in_flight: u64) {
+        self.summary.lost_events = lost_events;
+        self.summary.in_flight = in_flight;
     }
 
     /// The view at a time on the trace's clock.
@@ -144,9 +123,6 @@ impl RequestAggregator {
         let summary = &self.summary;
         let (time, count) = std::mem::replace(&mut self.previous, (until, summary.requests));
         let seconds = until.saturating_sub(time) as f64 / 1e9;
-        let mut top_threads = summary.top_threads();
-        top_threads.truncate(MAX_LISTED_THREADS);
-        let operations = summary.operation_latencies.iter();
         RequestsView {
             device: self.device.clone(),
             started_at: self.started_at,
@@ -154,12 +130,9 @@ impl RequestAggregator {
             requests: summary.requests,
             requests_per_s: (seconds > 0.0).then(|| (summary.requests - count) as f64 / seconds),
             lost_events: summary.lost_events,
-            match_errors: summary.match_errors,
             in_flight: summary.in_flight,
-            operations: operations
-                .map(|((device, operation), sums)| OperationView::new(*device, *operation, sums))
-                .collect(),
-            top_threads,
+            operations: summary.operations.iter().map(OperationView::new).collect(),
+            top_threads: summary.top_threads(MAX_LISTED_THREADS),
             heatmap: self.charts.heatmap().collect(),
             scatter: self.charts.points().collect(),
             latest_requests: self.latest_requests.iter().rev().cloned().collect(),
@@ -230,7 +203,7 @@ mod tests {
             (2999, 2000)
         );
         assert_eq!((view.requests, view.requests_per_s), (3010, Some(3000.0)));
-        assert_eq!(view.operations[0].p50_ns, Some(500));
+        assert_eq!(view.operations[0].q2c_ns[0], Some(500));
     }
 
     fn issued_request(sector: u64, issued: Option<u64>) -> TracedRequest {

@@ -14,7 +14,7 @@ const ROWS_PER_DECADE: usize = 4;
 const FIRST_ROW_NS: f64 = 1_000.0;
 /// From 1 us to 100 s.
 pub const HEATMAP_ROWS: usize = 8 * ROWS_PER_DECADE;
-/// Points kept per column; when there are more, every other one is dropped.
+/// Points kept per column, the first ones.
 const MAX_POINTS_PER_COLUMN: usize = 64;
 
 /// Number of reads, and of other requests.
@@ -72,39 +72,11 @@ impl<C: Default> ColumnRing<C> {
     }
 }
 
-/// An even sample of points: every so many.
-#[derive(Debug, Clone, Default)]
-struct PointSample {
-    points: Vec<ScatterPoint>,
-    /// Every 2 to this power is kept.
-    halvings: u32,
-    seen: u64,
-}
-
-impl PointSample {
-    fn add(&mut self, point: ScatterPoint) {
-        let number = self.seen;
-        self.seen += 1;
-        if !number.is_multiple_of(1 << self.halvings) {
-            return;
-        }
-        if self.points.len() == MAX_POINTS_PER_COLUMN {
-            let mut index = 0;
-            self.points.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.halvings += 1;
-        }
-        self.points.push(point);
-    }
-}
-
 /// Latency against the time of completion, and offset against the time of queueing.
 #[derive(Debug, Clone, Default)]
 pub struct RequestCharts {
     latencies: ColumnRing<Box<HeatmapColumn>>,
-    offsets: ColumnRing<PointSample>,
+    offsets: ColumnRing<Vec<ScatterPoint>>,
 }
 
 impl RequestCharts {
@@ -123,8 +95,10 @@ impl RequestCharts {
             return;
         }
         let queued_at = request.timestamps.first_timestamp();
-        if let Some(column) = self.offsets.column_at(queued_at) {
-            column.add(ScatterPoint {
+        if let Some(column) = self.offsets.column_at(queued_at)
+            && column.len() < MAX_POINTS_PER_COLUMN
+        {
+            column.push(ScatterPoint {
                 queued_at,
                 sector: request.sector,
                 is_read,
@@ -142,7 +116,7 @@ impl RequestCharts {
     /// The points that were kept.
     pub fn points(&self) -> impl Iterator<Item = ScatterPoint> {
         let columns = self.offsets.columns.iter();
-        columns.flat_map(|column| column.points.iter().copied())
+        columns.flatten().copied()
     }
 }
 
@@ -183,19 +157,6 @@ mod tests {
         // After a long pause it starts again.
         record(&mut charts, 0, 1 << 50, 0);
         assert_eq!(charts.heatmap().count(), 1);
-    }
-
-    #[test]
-    fn scatter_keeps_evenly_spaced_points() {
-        let mut charts = RequestCharts::default();
-        for sector in 0..10_000 {
-            record(&mut charts, sector, sector + 1, sector);
-        }
-        let sectors: Vec<u64> = charts.points().map(|point| point.sector).collect();
-        assert!((MAX_POINTS_PER_COLUMN / 2..=MAX_POINTS_PER_COLUMN).contains(&sectors.len()));
-        let steps: Vec<u64> = sectors.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let (least, most) = (steps.iter().min().unwrap(), steps.iter().max().unwrap());
-        assert!(most <= &(2 * least), "{steps:?}");
     }
 
     proptest! {

@@ -20,8 +20,7 @@ pub struct RequestLine<'r> {
     /// Its name.
     command: Option<SafeText>,
     /// Reason for the attribution.
-    #[serde(rename = "charged")]
-    charge_reason: ChargeReason,
+    charged: ChargeReason,
     /// Thread that submitted it.
     submitter_pid: Option<u32>,
     /// Its name.
@@ -76,7 +75,7 @@ impl<'r> RequestLine<'r> {
             time_ns: request.timestamps.first_timestamp().saturating_sub(began),
             pid: actor.map(|actor| actor.pid),
             command: actor.map(name),
-            charge_reason: match request.dirtied_by {
+            charged: match request.dirtied_by {
                 Some(_) => ChargeReason::Dirtied,
                 None => ChargeReason::Submitter,
             },
@@ -113,7 +112,7 @@ impl<'r> RequestLine<'r> {
             sector: self.sector,
             bytes: self.bytes,
             submitter: actor_of(self.submitter_pid, self.submitter.as_ref()),
-            dirtied_by: match self.charge_reason {
+            dirtied_by: match self.charged {
                 ChargeReason::Dirtied => actor_of(self.pid, self.command.as_ref()),
                 ChargeReason::Submitter => None,
             },
@@ -132,17 +131,18 @@ impl<'r> RequestLine<'r> {
         let begin = self.time_ns;
         let after = |point: Option<u64>, stage: Option<u64>| point?.checked_add(stage?);
         // Without Q it begins with the first stage that is known.
-        let (queued, allocated, issued) = if stages.q2c.is_some() {
-            let queued = Some(begin);
-            (queued, after(queued, stages.q2g), after(queued, stages.q2d))
-        } else {
-            let allocated = stages.g2i.map(|_| begin);
-            let before_issue = stages
-                .g2i
-                .unwrap_or(0)
-                .saturating_add(stages.i2d.unwrap_or(0));
-            let issued = stages.d2c.map(|_| begin.saturating_add(before_issue));
-            (None, allocated, issued)
+        let queued = stages.q2c.map(|_| begin);
+        let allocated = match queued {
+            Some(_) => after(queued, stages.q2g),
+            None => stages.g2i.map(|_| begin),
+        };
+        let waited = stages
+            .g2i
+            .unwrap_or(0)
+            .saturating_add(stages.i2d.unwrap_or(0));
+        let issued = match queued {
+            Some(_) => after(queued, stages.q2d),
+            None => stages.d2c.and_then(|_| begin.checked_add(waited)),
         };
         let inserted = match issued.zip(stages.i2d) {
             Some((issued, stage)) => issued.checked_sub(stage),

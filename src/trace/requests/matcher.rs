@@ -6,15 +6,10 @@
 use std::collections::HashMap;
 
 use super::dirtied::WritebackAttribution;
-use super::ranges::{Begun, RangeMap, SectorRange};
+use super::ranges::{RangeMap, SectorRange};
 use super::request::{MatchKind, RequestActor, RequestOperation, TracedRequest};
 use crate::trace::events::event::{DeviceNumber, Event, EventKind};
 
-/// Requests without an event for this long are abandoned: longer than any driver's timeout with its
-/// retries.
-const ABANDON_AFTER_NS: u64 = 600_000_000_000;
-/// Interval between searches for abandoned requests.
-const CLEANUP_INTERVAL_NS: u64 = 10_000_000_000;
 /// Remaps whose bio was not queued yet: usually it is queued next.
 const MAX_REMAPS: usize = 4096;
 
@@ -24,7 +19,7 @@ pub struct MatchErrors {
     /// Completions of requests whose issue was not traced: they were in flight when the trace
     /// began, or events were lost.
     pub unmatched_completions: u64,
-    /// Requests that were abandoned because their completion was not traced.
+    /// Requests in flight when events were lost: their completion may be among these.
     pub abandoned_requests: u64,
 }
 
@@ -41,7 +36,6 @@ pub struct RequestMatcher {
     remap_origins: HashMap<(DeviceNumber, u64), (DeviceNumber, u64)>,
     attribution: WritebackAttribution,
     match_errors: MatchErrors,
-    last_cleanup: u64,
 }
 
 impl RequestMatcher {
@@ -73,9 +67,6 @@ impl RequestMatcher {
             EventKind::BioCompleted => self.on_bio_complete(event).into_iter().for_each(done),
             _ => self.attribution.record_event(event),
         }
-        if event.at.saturating_sub(self.last_cleanup) > CLEANUP_INTERVAL_NS {
-            self.abandon_expired(event.at);
-        }
     }
 
     /// Events that could not be matched so far.
@@ -97,9 +88,8 @@ impl RequestMatcher {
     #[must_use]
     pub fn oldest_queued(&self) -> Option<u64> {
         let requests = self.waiting.values().chain(self.issued.values());
-        requests
-            .filter_map(|request| request.timestamps.queued)
-            .min()
+        let queued = requests.filter_map(|request| request.timestamps.queued);
+        queued.min()
     }
 
     fn range_of(&self, event: &Event) -> SectorRange<Lane> {
@@ -128,18 +118,14 @@ impl RequestMatcher {
     /// Makes one request of what waits in the sectors of an event.
     fn take_waiting(&mut self, range: SectorRange<Lane>, event: &Event) -> TracedRequest {
         let mut whole: Option<TracedRequest> = None;
-        self.waiting.take(
-            range,
-            |Begun {
-                 is_part, mut value, ..
-             }| {
-                value.is_split |= is_part;
-                whole = Some(match whole.take() {
-                    Some(other) => merged(other, value),
-                    None => value,
-                });
-            },
-        );
+        self.waiting.take(range, |begun| {
+            let mut value = begun.value;
+            value.is_split |= begun.is_part;
+            whole = Some(match whole.take() {
+                Some(other) => merged(other, value),
+                None => value,
+            });
+        });
         let mut request = whole.unwrap_or_else(|| new_request(range, event));
         request.sector = range.sector;
         request.bytes = u64::from(event.bytes);
@@ -182,31 +168,24 @@ impl RequestMatcher {
             // It is served by a command and never issued itself.
             taken = self.waiting.take_at(range);
         }
-        let Some(Begun {
-            range: begun,
-            value: mut request,
-            ..
-        }) = taken
-        else {
+        let Some(mut begun) = taken else {
             // A write with a flush is completed twice, the second time without sectors.
             self.match_errors.unmatched_completions += u64::from(event.sectors > 0);
             return None;
         };
         if event.error != 0 {
-            request.error = event.error;
+            begun.value.error = event.error;
         }
-        if range.end() < begun.end() {
+        let end = begun.range.end();
+        if range.end() < end {
             // The rest follows.
-            let rest = SectorRange {
-                sector: range.end(),
-                sectors: begun.end() - range.end(),
-                ..begun
-            };
-            self.issued.begin(rest, request);
+            begun.range.sector = range.end();
+            begun.range.sectors = end - range.end();
+            self.issued.begin(begun.range, begun.value);
             return None;
         }
-        request.timestamps.completed = event.at;
-        Some(request)
+        begun.value.timestamps.completed = event.at;
+        Some(begun.value)
     }
 
     /// A bio-based device: only the start and the end of the bio are known.
@@ -226,17 +205,6 @@ impl RequestMatcher {
         self.waiting.clear();
         self.remap_origins.clear();
         self.attribution.clear_writeback();
-    }
-
-    /// Abandons expired requests.
-    fn abandon_expired(&mut self, now: u64) {
-        self.last_cleanup = now;
-        let begin = now.saturating_sub(ABANDON_AFTER_NS);
-        let before = self.in_flight();
-        let is_alive = |request: &TracedRequest| request.timestamps.last_step() >= Some(begin);
-        self.issued.retain(is_alive);
-        self.waiting.retain(is_alive);
-        self.match_errors.abandoned_requests += (before - self.in_flight()) as u64;
     }
 }
 
@@ -282,12 +250,9 @@ pub(crate) fn queued_bio(range: SectorRange<Lane>, event: &Event) -> TracedReque
 
 /// One request of two. It has been waiting since the first of them was queued.
 fn merged(one: TracedRequest, other: TracedRequest) -> TracedRequest {
-    let queued = |request: &TracedRequest| request.timestamps.queued.unwrap_or(u64::MAX);
-    let (mut whole, part) = if queued(&other) < queued(&one) {
-        (other, one)
-    } else {
-        (one, other)
-    };
+    let mut in_order = [one, other];
+    in_order.sort_by_key(|request| request.timestamps.queued.unwrap_or(u64::MAX));
+    let [mut whole, part] = in_order;
     let earliest = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
     let (times, more) = (&mut whole.timestamps, part.timestamps);
     times.allocated = earliest(times.allocated, more.allocated);

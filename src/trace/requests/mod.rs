@@ -22,6 +22,8 @@ pub(crate) use self::ranges::RangeMap;
 pub use self::request::{
     RequestActor, RequestOperation, RequestTimestamps, StageTimes, TracedRequest,
 };
-pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
+pub use self::summary::{
+    MeanTime, OperationCounts, OperationLatency, PerThreadStats, RequestSummary,
+};
 pub use self::traced_io::{DeviceIoCounts, TracedIo, TracedProcess};
 pub use crate::trace::events::event::DeviceNumber;

@@ -169,11 +169,6 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
         self.entries.values().map(|begun| &begun.value)
     }
 
-    /// Drops all but some.
-    pub(crate) fn retain(&mut self, mut fits: impl FnMut(&T) -> bool) {
-        self.entries.retain(|_, begun| fits(&begun.value));
-    }
-
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

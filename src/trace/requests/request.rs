@@ -156,20 +156,12 @@ impl RequestTimestamps {
         }
     }
 
-    /// The last known time before the completion.
-    pub(super) fn last_step(&self) -> Option<u64> {
-        let steps = [self.queued, self.allocated, self.inserted, self.issued];
-        steps.into_iter().flatten().max()
-    }
-
     /// The first known time.
     #[must_use]
     pub fn first_timestamp(&self) -> u64 {
-        self.queued
-            .or(self.allocated)
-            .or(self.inserted)
-            .or(self.issued)
-            .unwrap_or(self.completed)
+        let steps = [self.queued, self.allocated, self.inserted, self.issued];
+        let known = steps.into_iter().flatten().next();
+        known.unwrap_or(self.completed)
     }
 }
 

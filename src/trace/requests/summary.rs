@@ -1,58 +1,62 @@
-//! Aggregates of many requests, in bounded memory.
+//! Sums of many requests of one device, in bounded memory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
 
 use super::matcher::MatchErrors;
 use super::request::{RequestActor, RequestOperation, TracedRequest};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::stats::sorting::SortList as _;
-use crate::trace::events::event::DeviceNumber;
 
 /// Limit on distinct threads. Requests of further threads are aggregated in one entry.
 const MAX_THREADS: usize = 4096;
 
-/// Latency of one stage over many requests.
+/// Mean of many times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StageLatency {
-    /// Number of requests with a known value.
-    pub count: u64,
-    /// Sum, in nanoseconds.
-    pub total_ns: u64,
-    /// Maximum, in nanoseconds.
-    pub max_ns: u64,
+pub struct MeanTime {
+    count: u64,
+    total_ns: u64,
 }
 
-impl StageLatency {
+impl MeanTime {
     fn record(&mut self, length: Option<u64>) {
         if let Some(length) = length {
             self.count += 1;
             self.total_ns = self.total_ns.saturating_add(length);
-            self.max_ns = self.max_ns.max(length);
         }
     }
 
-    /// The mean in nanoseconds; `None` without requests.
+    /// The mean in nanoseconds; `None` without a known time.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
     }
 }
 
-/// The requests of one operation on one device.
-#[derive(Debug, Clone, Default)]
-pub struct OperationLatency {
+/// The requests of one operation, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct OperationCounts {
     /// Number of requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Number of requests that were merged into them.
-    pub merged_count: u64,
+    pub merged: u64,
     /// Number of requests that are part of a larger bio.
-    pub split_requests: u64,
+    pub split: u64,
     /// Number of requeues.
-    pub requeue_count: u64,
+    pub requeued: u64,
     /// Number of failed requests.
-    pub failed_requests: u64,
+    pub failed: u64,
+}
+
+/// The requests of one operation.
+#[derive(Debug, Clone, Default)]
+pub struct OperationLatency {
+    /// Their numbers.
+    pub counts: OperationCounts,
     /// Time from queueing to completion.
     pub q2c: LatencyHistogram,
     /// Time before dispatch.
@@ -60,22 +64,23 @@ pub struct OperationLatency {
     /// Time in driver and drive.
     pub d2c: LatencyHistogram,
     /// Time until a request was allocated.
-    pub q2g: StageLatency,
+    pub q2g: MeanTime,
     /// Time from allocation to insertion into the scheduler's queue.
-    pub g2i: StageLatency,
+    pub g2i: MeanTime,
     /// Time in the scheduler's queue.
-    pub i2d: StageLatency,
+    pub i2d: MeanTime,
 }
 
 impl OperationLatency {
     fn record(&mut self, request: &TracedRequest) {
         let stages = request.timestamps.stages();
-        self.requests += 1;
-        self.bytes += request.bytes;
-        self.merged_count += u64::from(request.merged_count);
-        self.split_requests += u64::from(request.is_split);
-        self.requeue_count += u64::from(request.requeue_count);
-        self.failed_requests += u64::from(request.error != 0);
+        let counts = &mut self.counts;
+        counts.requests += 1;
+        counts.bytes += request.bytes;
+        counts.merged += u64::from(request.merged_count);
+        counts.split += u64::from(request.is_split);
+        counts.requeued += u64::from(request.requeue_count);
+        counts.failed += u64::from(request.error != 0);
         for (latency, length) in [
             (&mut self.q2c, stages.q2c),
             (&mut self.q2d, stages.q2d),
@@ -91,7 +96,7 @@ impl OperationLatency {
     }
 }
 
-/// Statistics of one thread's requests.
+/// The requests of one thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PerThreadStats {
     /// Number of requests.
@@ -102,8 +107,8 @@ pub struct PerThreadStats {
     pub written_bytes: u64,
     /// Number of requests that are attributed because of dirtied pages, not because of submission.
     pub writeback_requests: u64,
-    /// Times from queueing to completion, summed over requests.
-    pub q2c: StageLatency,
+    /// Times from queueing to completion.
+    pub q2c: MeanTime,
 }
 
 impl PerThreadStats {
@@ -117,17 +122,22 @@ impl PerThreadStats {
         self.writeback_requests += u64::from(request.dirtied_by.is_some());
         self.q2c.record(request.timestamps.stages().q2c);
     }
+
+    /// Fraction of the requests that are attributed because of dirtied pages, 0 to 1.
+    #[must_use]
+    pub fn writeback_share(&self) -> f64 {
+        self.writeback_requests as f64 / self.requests.max(1) as f64
+    }
 }
 
-/// Aggregate of many requests.
+/// Sums of many requests.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSummary {
     /// Number of requests.
     pub requests: u64,
-    /// By device and operation.
-    pub operation_latencies: BTreeMap<(DeviceNumber, RequestOperation), OperationLatency>,
-    /// By thread; `None` collects unknown threads and those beyond the limit.
-    pub thread_stats: HashMap<Option<RequestActor>, PerThreadStats>,
+    /// By operation.
+    pub operations: BTreeMap<RequestOperation, OperationLatency>,
+    threads: HashMap<Option<RequestActor>, PerThreadStats>,
     /// Events that the kernel lost.
     pub lost_events: u64,
     /// Events that could not be matched.
@@ -140,33 +150,25 @@ impl RequestSummary {
     /// Adds a request.
     pub fn record(&mut self, request: &TracedRequest) {
         self.requests += 1;
-        self.operation_latencies
-            .entry((request.device, request.operation))
-            .or_default()
-            .record(request);
-        let actor = request.charged_actor().filter(|actor| {
-            self.thread_stats.len() < MAX_THREADS || self.thread_stats.contains_key(&Some(*actor))
-        });
-        self.thread_stats.entry(actor).or_default().record(request);
+        let operation = self.operations.entry(request.operation).or_default();
+        operation.record(request);
+        let has_room = self.threads.len() < MAX_THREADS;
+        let actor = request.charged_actor();
+        let actor = actor.filter(|actor| has_room || self.threads.contains_key(&Some(*actor)));
+        self.threads.entry(actor).or_default().record(request);
     }
 
-    /// Threads, sorted by bytes, largest first.
+    /// The threads with most bytes, those first; `None` are unknown threads and those beyond a limit.
     #[must_use]
-    pub fn top_threads(&self) -> Vec<(Option<RequestActor>, PerThreadStats)> {
-        let mut tolls: Vec<_> = self
-            .thread_stats
-            .iter()
-            .map(|(actor, toll)| (*actor, *toll))
-            .collect();
-        tolls.sort_list_by_key(|(actor, toll)| {
-            let bytes = toll.read_bytes + toll.written_bytes;
-            (
-                std::cmp::Reverse(bytes),
-                std::cmp::Reverse(toll.requests),
-                *actor,
-            )
+    pub fn top_threads(&self, most: usize) -> Vec<(Option<RequestActor>, PerThreadStats)> {
+        let all = self.threads.iter();
+        let mut threads: Vec<_> = all.map(|(actor, stats)| (*actor, *stats)).collect();
+        threads.sort_list_by_key(|(actor, stats)| {
+            let bytes = stats.read_bytes + stats.written_bytes;
+            (Reverse(bytes), Reverse(stats.requests), *actor)
         });
-        tolls
+        threads.truncate(most);
+        threads
     }
 }
 
@@ -195,18 +197,18 @@ mod tests {
     }
 
     #[test]
-    fn summary_counts_requests_by_device_operation_and_thread() {
+    fn summary_counts_requests_by_operation_and_thread() {
         let mut summary = RequestSummary::default();
         summary.record(&request(1, RequestOperation::Read, 4096));
         summary.record(&request(1, RequestOperation::Write, 512));
         summary.record(&request(2, RequestOperation::Read, 8192));
         assert_eq!(summary.requests, 3);
-        let reads = &summary.operation_latencies[&((8, 0), RequestOperation::Read)];
-        assert_eq!((reads.requests, reads.bytes), (2, 12_288));
+        let reads = &summary.operations[&RequestOperation::Read];
+        assert_eq!((reads.counts.requests, reads.counts.bytes), (2, 12_288));
         assert_eq!(reads.d2c.max(), Some(90));
         assert_eq!(reads.q2d.max(), Some(10));
-        assert_eq!((reads.i2d.count, reads.i2d.mean_ns()), (0, None));
-        let top = summary.top_threads();
+        assert_eq!(reads.i2d.mean_ns(), None);
+        let top = summary.top_threads(2);
         assert_eq!(top[0].0.unwrap().pid, 2);
         assert_eq!((top[1].1.read_bytes, top[1].1.written_bytes), (4096, 512));
     }
@@ -217,12 +219,8 @@ mod tests {
         for pid in 0..2 * MAX_THREADS as u32 {
             summary.record(&request(pid, RequestOperation::Read, 1));
         }
-        assert!(summary.thread_stats.len() <= MAX_THREADS + 1);
-        let counted: u64 = summary
-            .thread_stats
-            .values()
-            .map(|thread| thread.requests)
-            .sum();
+        assert!(summary.threads.len() <= MAX_THREADS + 1);
+        let counted: u64 = summary.threads.values().map(|thread| thread.requests).sum();
         assert_eq!(counted, summary.requests);
     }
 }

@@ -5,7 +5,6 @@
 //! destination. The thread that takes the samples tells it what runs, and takes its counts.
 
 mod arrivals;
-mod counts;
 mod paths;
 mod tree;
 
@@ -14,17 +13,19 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::tree::CopyTree;
 use super::arguments::{CopyOrder, parse_copy_order};
 use crate::probe::sample::{ProcessIdentity, ProcessKey, ProcessSample, process_with_id};
 use crate::roots::SysPaths;
 
-pub use self::counts::{FileCount, JobCount, JobCounts};
+pub use self::tree::FileCount;
 
 /// Interval between checks of the destination.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
+/// A check that takes longer is followed by a pause of so many times its duration.
+const IDLE_FACTOR: u32 = 10;
 /// Pause between two steps while sources are looked for, so that they do not take a whole processor.
 const STEP_PAUSE: Duration = Duration::from_millis(5);
 /// Jobs that are counted at once: any user can start more.
@@ -32,31 +33,52 @@ const MAX_JOBS: usize = 32;
 /// Bytes of the names that are remembered, of all jobs together.
 const MAX_NAME_BYTES: usize = 64 << 20;
 
-/// A process that was looked at.
-#[derive(Debug)]
-struct JudgedProcess {
-    /// Its identity at that time. Between fork(2) and the end of execve(2) a process has the name
-    /// or the arguments of another one, so what was found is valid for one identity only.
-    identity: Arc<ProcessIdentity>,
-    /// What its arguments request; `None` if it is no job.
-    order: Option<Arc<CopyOrder>>,
+/// A job whose process runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCount {
+    /// What its arguments request.
+    pub order: Arc<CopyOrder>,
+    /// The counts so far.
+    pub count: FileCount,
+}
+
+/// What is counted at the time of a sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// The jobs whose process runs.
+    pub running: BTreeMap<ProcessKey, JobCount>,
+    /// The jobs whose process has ended and for which the last look at the destination is done, once
+    /// each, with their final counts; `None` where these cannot be determined.
+    pub ended: Vec<(ProcessKey, Option<FileCount>)>,
 }
 
 /// Counts the files of jobs.
 #[derive(Debug)]
 pub struct JobCounter {
     roots: SysPaths,
-    thread: Option<CountingThread>,
-    judged: BTreeMap<ProcessKey, JudgedProcess>,
+    /// To the thread, which ends with this sender.
+    requests: Sender<CountRequest>,
+    counts: Arc<Mutex<ThreadCounts>>,
+    /// The processes that were looked at, and what their arguments request; `None` for no job. Between
+    /// fork(2) and the end of execve(2) a process has the name or the arguments of another one, so what
+    /// was found is valid for one identity only.
+    judged: BTreeMap<ProcessKey, (Arc<ProcessIdentity>, Option<Arc<CopyOrder>>)>,
 }
 
 impl JobCounter {
-    /// Creates a counter that counts nothing yet.
+    /// Creates a counter that counts nothing yet, with its thread. Where that cannot be started, all
+    /// counts stay unknown.
     #[must_use]
     pub fn new(roots: SysPaths) -> Self {
+        let (requests, inbox) = channel();
+        let counts = Arc::<Mutex<ThreadCounts>>::default();
+        let published = Arc::clone(&counts);
+        let thread = thread::Builder::new().name("job counter".to_owned());
+        let _ = thread.spawn(move || count_loop(&inbox, &published));
         Self {
             roots,
-            thread: None,
+            requests,
+            counts,
             judged: BTreeMap::new(),
         }
     }
@@ -70,12 +92,10 @@ impl JobCounter {
         {
             let identity = &process.identity;
             let judged = self.judged.get(&identity.key());
-            if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
-                let judged = JudgedProcess {
-                    identity: Arc::clone(identity),
-                    order: self.start_job(identity, processes),
-                };
-                self.judged.insert(identity.key(), judged);
+            if judged.is_none_or(|(known, _)| !Arc::ptr_eq(known, identity)) {
+                let order = self.start_job(identity, processes);
+                self.judged
+                    .insert(identity.key(), (Arc::clone(identity), order));
             }
         }
         let is_running = |key: &ProcessKey| {
@@ -83,17 +103,15 @@ impl JobCounter {
             process.is_some_and(|process| process.identity.key() == *key)
         };
         let gone = self.judged.keys().filter(|key| !is_running(key));
-        let mut ended: Vec<ProcessKey> = gone.copied().collect();
-        ended.retain(|key| self.judged.remove(key).is_some_and(|it| it.order.is_some()));
-        let Some(thread) = &self.thread else {
-            return JobCounts::default();
-        };
-        for key in ended {
-            thread.request(CountRequest::Stop(key));
+        let gone: Vec<ProcessKey> = gone.copied().collect();
+        for key in gone {
+            if let Some((_, Some(_))) = self.judged.remove(&key) {
+                self.request(CountRequest::Stop(key));
+            }
         }
-        let mut counts = lock(&thread.counts);
-        let running = self.judged.iter().filter_map(|(key, judged)| {
-            let order = Arc::clone(judged.order.as_ref()?);
+        let mut counts = lock(&self.counts);
+        let running = self.judged.iter().filter_map(|(key, (_, order))| {
+            let order = Arc::clone(order.as_ref()?);
             let count = counts.running.get(key).copied().unwrap_or_default();
             Some((*key, JobCount { order, count }))
         });
@@ -104,7 +122,7 @@ impl JobCounter {
     }
 
     fn start_job(
-        &mut self,
+        &self,
         identity: &ProcessIdentity,
         processes: &[ProcessSample],
     ) -> Option<Arc<CopyOrder>> {
@@ -114,13 +132,15 @@ impl JobCounter {
             return None;
         }
         let order = Arc::new(parse_copy_order(name, words)?);
-        if self.thread.is_none() {
-            self.thread = CountingThread::start();
-        }
         let process = self.roots.proc.join(identity.pid.to_string());
-        let request = CountRequest::Start(identity.key(), process, Arc::clone(&order));
-        self.thread.as_ref()?.request(request);
+        let key = identity.key();
+        self.request(CountRequest::Start(key, process, Arc::clone(&order)));
         Some(order)
+    }
+
+    fn request(&self, request: CountRequest) {
+        // A thread that has ended counts nothing: the counts stay unknown.
+        let _ = self.requests.send(request);
     }
 }
 
@@ -130,6 +150,7 @@ fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> b
         .is_some_and(|parent| parent.identity.name == identity.name)
 }
 
+#[derive(Debug)]
 enum CountRequest {
     /// With the directory of the process below `/proc`, through which its root and its working directory
     /// are reached.
@@ -149,39 +170,14 @@ fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handle of the thread; dropping it ends the thread.
-#[derive(Debug)]
-struct CountingThread {
-    requests: Sender<CountRequest>,
-    counts: Arc<Mutex<ThreadCounts>>,
-}
-
-impl CountingThread {
-    /// Starts the thread; `None` where that fails.
-    fn start() -> Option<Self> {
-        let (requests, inbox) = channel();
-        let counts = Arc::<Mutex<ThreadCounts>>::default();
-        let published = Arc::clone(&counts);
-        thread::Builder::new()
-            .name("job counter".to_owned())
-            .spawn(move || count_loop(&inbox, &published))
-            .ok()?;
-        Some(Self { requests, counts })
-    }
-
-    fn request(&self, request: CountRequest) {
-        // A thread that has ended counts nothing: the counts stay unknown.
-        let _ = self.requests.send(request);
-    }
-}
-
 fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
     let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
+    let mut step_time = Duration::ZERO;
     loop {
         let request = if trees.is_empty() {
             inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else if trees.values().all(CopyTree::is_complete) {
-            inbox.recv_timeout(RECOUNT_INTERVAL)
+            inbox.recv_timeout(RECOUNT_INTERVAL.max(step_time * IDLE_FACTOR))
         } else {
             inbox.recv_timeout(STEP_PAUSE)
         };
@@ -199,11 +195,13 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
+                let begin = Instant::now();
                 let name_bytes = MAX_NAME_BYTES / trees.len().max(1);
                 for (key, tree) in &mut trees {
                     tree.next_step(name_bytes);
                     lock(counts).running.insert(*key, tree.current_count());
                 }
+                step_time = begin.elapsed();
             }
         }
     }

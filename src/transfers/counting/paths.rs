@@ -48,7 +48,7 @@ impl JobPaths {
             base: link("cwd").unwrap_or_default(),
             is_same_root,
         };
-        if order.changes_directory {
+        if order.is_rsync {
             paths.base = paths.original_directory(process, order);
         }
         if let Some(directory) = &order.directory {

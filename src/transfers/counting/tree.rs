@@ -7,10 +7,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, Result};
 
 use super::arrivals::ExpectedFiles;
-use super::counts::FileCount;
 use super::paths::JobPaths;
 use crate::foreign_tree::{FileStatus, ForeignFile};
 use crate::transfers::arguments::{CopyOrder, CountMethod, EnteredDirectories};
@@ -19,8 +18,6 @@ use crate::transfers::arguments::{CopyOrder, CountMethod, EnteredDirectories};
 const ENTRIES_PER_STEP: u64 = 2000;
 /// Entries that are looked at before the process is looked for again.
 const ENTRIES_PER_LOOK: usize = 64;
-/// Files that are remembered by name; beyond it only number and bytes are counted.
-const MAX_NAMED_FILES: u64 = 200_000;
 /// Directories within each other.
 const MAX_DEPTH: usize = 64;
 /// Sources, files and directories of a job. What exceeds these limits is not counted at all: any user may
@@ -28,6 +25,25 @@ const MAX_DEPTH: usize = 64;
 const MAX_ENTRIES: u64 = 20_000_000;
 /// What a remembered file or directory takes beside its name.
 const ENTRY_BYTES: usize = 64;
+
+/// Files and bytes of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileCount {
+    /// Regular files to copy, as far as they were found.
+    pub files: u64,
+    /// Their bytes; for tar those of the archive, with a header for each file and directory.
+    pub bytes: u64,
+    /// Whether all of them were found; otherwise the counts still grow.
+    pub is_complete: bool,
+    /// Files that are copied completely; `None` if unknown.
+    pub files_done: Option<u64>,
+    /// Bytes copied, including those of the current file; `None` if unknown.
+    pub bytes_done: Option<u64>,
+    /// Device number of the file system that is read; `None` until a source was found.
+    pub source_file_system: Option<(u32, u32)>,
+    /// Device number of the file system that is written; `None` if unknown.
+    pub destination_file_system: Option<(u32, u32)>,
+}
 
 /// A directory of a source.
 #[derive(Debug)]
@@ -38,20 +54,6 @@ struct SourceDirectory {
     below: PathBuf,
 }
 
-/// Why the total of a job is not known: its files are shown one by one then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UnknownTotal {
-    /// It exceeds a limit.
-    TooLarge,
-    /// The copy enters another mount or a subvolume, which is not read: reading a directory may mount
-    /// something, or wait for another machine.
-    OtherMount,
-    /// A path leads through a link of procfs, which depends on who follows it, or through too many links.
-    LinkOfProcfs,
-    /// A source cannot be looked at, or a directory not be read without an effect on its time of access.
-    NotReadable,
-}
-
 /// Files of a job.
 #[derive(Debug)]
 pub(super) struct CopyTree {
@@ -59,30 +61,32 @@ pub(super) struct CopyTree {
     paths: JobPaths,
     /// Number of sources that were looked at.
     examined_sources: usize,
-    /// Directories that were found and not read yet, and the bytes of their paths.
+    /// Directories that were found and not read yet.
     unread: Vec<SourceDirectory>,
-    unread_bytes: usize,
-    expected_files: ExpectedFiles,
-    /// Whether the files are counted without their names.
-    has_unnamed_files: bool,
+    /// Files that are looked for at the destination; `None` where only number and bytes are counted.
+    expected_files: Option<ExpectedFiles>,
     /// Bytes of the names that are remembered.
     name_bytes: usize,
     total: FileCount,
     entries: u64,
-    unknown_total: Option<UnknownTotal>,
+    /// Why the total is not known, so that the files are shown one by one: a limit is exceeded
+    /// (`TOOBIG`); the copy enters another mount or a subvolume, where reading a directory may mount
+    /// something or wait for another machine (`XDEV`); a path leads through a link of procfs, which
+    /// depends on who follows it (`LOOP`); a directory cannot be read without an effect on its time of
+    /// access (`PERM`).
+    unknown_total: Option<Errno>,
 }
 
 impl CopyTree {
     /// Creates the tree without reading it. `process` is the process's directory below `/proc`.
     pub(super) fn new(process: &Path, order: Arc<CopyOrder>) -> Self {
+        let is_looked_for = order.count_method == CountMethod::DestinationFiles;
         Self {
             paths: JobPaths::of_process(process, &order),
-            has_unnamed_files: order.count_method != CountMethod::DestinationFiles,
+            expected_files: is_looked_for.then(ExpectedFiles::default),
             order,
             examined_sources: 0,
             unread: Vec::new(),
-            unread_bytes: 0,
-            expected_files: ExpectedFiles::default(),
             name_bytes: 0,
             total: FileCount::default(),
             entries: 0,
@@ -97,11 +101,10 @@ impl CopyTree {
 
     /// The counts so far.
     pub(super) fn current_count(&self) -> FileCount {
-        let (files, bytes) = self.expected_files.arrived();
-        let is_known = !self.has_unnamed_files;
+        let arrived = self.expected_files.as_ref().map(ExpectedFiles::arrived);
         FileCount {
-            files_done: is_known.then_some(files),
-            bytes_done: is_known.then_some(bytes),
+            files_done: arrived.map(|(files, _)| files),
+            bytes_done: arrived.map(|(_, bytes)| bytes),
             ..self.total
         }
     }
@@ -116,51 +119,44 @@ impl CopyTree {
         if !self.total.is_complete {
             result = self.read_sources();
         }
-        if self.unread_bytes > max_name_bytes {
-            result = Err(UnknownTotal::TooLarge);
-        } else if self.unread_bytes + self.name_bytes > max_name_bytes {
-            self.forget_names();
+        if self.name_bytes > max_name_bytes {
+            // Of the files only number and bytes are counted from now on.
+            self.expected_files = None;
+            self.name_bytes = self.unread.iter().map(directory_bytes).sum();
+        }
+        if self.name_bytes > max_name_bytes {
+            result = Err(Errno::TOOBIG);
         }
         if let Err(reason) = result.and_then(|()| self.check_destination()) {
-            self.give_up(reason);
+            self.unknown_total = Some(reason);
+            self.expected_files = None;
+            self.unread = Vec::new();
+            self.total = FileCount::default();
         }
     }
 
     /// The counts after the end of the process; `None` where they cannot be determined.
     pub(super) fn last_look(&mut self) -> Option<FileCount> {
-        if !self.total.is_complete || self.has_unnamed_files {
-            return None;
-        }
         let destination = self.paths.absolute(self.order.destination.as_ref()?);
         let destination = self.paths.lasting_path(&destination)?;
-        self.expected_files.check_each_file(&destination);
+        let name = self.name_of_source(0);
+        let is_renamed = self.may_rename() && FileStatus::of_path(&destination.join(name)).is_err();
+        let expected = self.expected_files.as_mut()?;
+        if !self.total.is_complete {
+            return None;
+        }
+        expected.check_each_file(&destination, is_renamed);
         Some(self.current_count())
     }
 
-    /// Of the files only number and bytes are counted from now on.
-    fn forget_names(&mut self) {
-        self.has_unnamed_files = true;
-        self.expected_files = ExpectedFiles::default();
-        self.name_bytes = 0;
-    }
-
-    /// Forgets everything: nothing is known of it.
-    fn give_up(&mut self, reason: UnknownTotal) {
-        self.forget_names();
-        self.unknown_total = Some(reason);
-        self.unread = Vec::new();
-        self.unread_bytes = 0;
-        self.total = FileCount::default();
-    }
-
-    fn check_destination(&mut self) -> Result<(), UnknownTotal> {
+    fn check_destination(&mut self) -> Result<()> {
         let Some(destination) = &self.order.destination else {
             return Ok(());
         };
         let path = self.paths.absolute(destination);
         let found = match self.paths.find(&path) {
             Ok(found) => Some(found),
-            Err(Errno::LOOP) => return Err(UnknownTotal::LinkOfProcfs),
+            Err(Errno::LOOP) => return Err(Errno::LOOP),
             Err(_) => None,
         };
         if self.total.destination_file_system.is_none() {
@@ -171,26 +167,27 @@ impl CopyTree {
             let is_stored = |it: &&FileStatus| it.is_regular() || it.is_directory();
             self.total.destination_file_system = place.filter(is_stored).map(|it| it.device());
         }
-        if let Some(found) = found.filter(|_| !self.has_unnamed_files) {
-            // cp -r TREE NEW: the content of TREE is directly in NEW.
-            let only = match &self.order.sources[..] {
-                [only] => Some(self.name_of_source(0)).filter(|_| only.file_name().is_some()),
-                _ => None,
-            };
-            let is_renamed = only.is_some_and(|name| found.status_of(name).is_err());
-            let paths = &self.paths;
-            self.expected_files
-                .check(&found, is_renamed, || paths.process_exists());
+        if let Some(found) = found {
+            let name = self.name_of_source(0);
+            let is_renamed = self.may_rename() && found.status_of(name).is_err();
+            if let Some(expected) = &mut self.expected_files {
+                expected.check(&found, is_renamed, &|| self.paths.process_exists());
+            }
         }
         Ok(())
     }
 
+    /// Whether the content of the only source may be directly in the destination: `cp -r TREE NEW`.
+    fn may_rename(&self) -> bool {
+        self.order.sources.len() == 1 && self.order.sources[0].file_name().is_some()
+    }
+
     /// Reads as much of the sources as belongs to one step.
-    fn read_sources(&mut self) -> Result<(), UnknownTotal> {
+    fn read_sources(&mut self) -> Result<()> {
         let last = self.entries + ENTRIES_PER_STEP;
         while self.entries < last && self.paths.process_exists() {
             if let Some(directory) = self.unread.pop() {
-                self.unread_bytes -= directory_bytes(&directory);
+                self.name_bytes -= directory_bytes(&directory);
                 self.read_directory(&directory)?;
             } else if self.examined_sources < self.order.sources.len() {
                 self.look_at_source(self.examined_sources)?;
@@ -203,55 +200,43 @@ impl CopyTree {
         Ok(())
     }
 
-    fn find_source(&self, source: usize) -> Result<ForeignFile, Errno> {
+    fn find_source(&self, source: usize) -> Result<ForeignFile> {
         let path = self.paths.absolute(&self.order.sources[source]);
         self.paths.find(&path)
     }
 
     /// Some programs follow a link that is named as a source; none follows a link within a tree.
-    fn look_at_source(&mut self, source: usize) -> Result<(), UnknownTotal> {
+    fn look_at_source(&mut self, source: usize) -> Result<()> {
         let found = match self.find_source(source) {
-            Ok(found) => found,
-            Err(Errno::XDEV) => return Err(UnknownTotal::OtherMount),
-            Err(Errno::LOOP) => return Err(UnknownTotal::LinkOfProcfs),
             // The copy does not find it, either.
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 self.entries += 1;
                 return Ok(());
             }
-            Err(_) => return Err(UnknownTotal::NotReadable),
+            found => found?,
         };
-        let directory = SourceDirectory {
-            source,
-            below: PathBuf::new(),
-        };
+        let below = PathBuf::new();
         let is_entered = self.order.entered_directories != EnteredDirectories::None;
-        self.add_entry(directory, found.status(), is_entered)
+        self.add_entry(
+            SourceDirectory { source, below },
+            found.status(),
+            is_entered,
+        )
     }
 
     /// Reads a directory. One that does not exist any more, or that the copy may not read either, is
     /// empty.
-    fn read_directory(&mut self, directory: &SourceDirectory) -> Result<(), UnknownTotal> {
+    fn read_directory(&mut self, directory: &SourceDirectory) -> Result<()> {
         if directory.below.components().count() > MAX_DEPTH {
-            return Err(UnknownTotal::TooLarge);
+            return Err(Errno::TOOBIG);
         }
-        let source = self.find_source(directory.source);
-        let place = match source.and_then(|source| source.below_in_mount(&directory.below)) {
-            Ok(place) => place,
-            Err(Errno::XDEV) => return Err(UnknownTotal::OtherMount),
+        let place = self.find_source(directory.source);
+        let place = place.and_then(|source| source.below_in_mount(&directory.below));
+        let (place, entries) = match place.and_then(|place| Ok((place.entries()?, place))) {
+            Ok((entries, place)) => (place, entries),
+            Err(error @ (Errno::XDEV | Errno::PERM)) => return Err(error),
             Err(_) => return Ok(()),
         };
-        let entries = match place.entries() {
-            Ok(entries) => entries,
-            Err(Errno::XDEV) => return Err(UnknownTotal::OtherMount),
-            Err(Errno::PERM) => return Err(UnknownTotal::NotReadable),
-            Err(_) => return Ok(()),
-        };
-        if !self.has_unnamed_files {
-            let name = self.name_below_destination(directory);
-            self.name_bytes += 2 * directory_bytes(directory);
-            self.expected_files.add_directory(&name);
-        }
         let device = place.status().device();
         for (index, entry) in entries.enumerate() {
             if index % ENTRIES_PER_LOOK == 0 && !self.paths.process_exists() {
@@ -265,7 +250,7 @@ impl CopyTree {
             // The copy compares the numbers of the file systems.
             let stays = self.order.entered_directories == EnteredDirectories::OneFileSystem;
             if is_left_out && !(stays && status.device() != device) {
-                return Err(UnknownTotal::OtherMount);
+                return Err(Errno::XDEV);
             }
             let below = directory.below.join(&entry.name);
             let source = directory.source;
@@ -279,28 +264,29 @@ impl CopyTree {
         entry: SourceDirectory,
         status: &FileStatus,
         is_entered: bool,
-    ) -> Result<(), UnknownTotal> {
+    ) -> Result<()> {
         self.entries += 1;
         if self.entries > MAX_ENTRIES {
-            return Err(UnknownTotal::TooLarge);
+            return Err(Errno::TOOBIG);
         }
         let name = self.name_below_destination(&entry);
         let total = &mut self.total;
         total
             .source_file_system
             .get_or_insert_with(|| status.device());
-        total.archive_bytes += archive_bytes(&name, status);
+        if self.order.count_method == CountMethod::ArchiveBytes {
+            total.bytes += archive_bytes(&name, status);
+        } else if status.is_regular() {
+            total.bytes += status.size();
+        }
         if status.is_directory() && is_entered {
-            self.unread_bytes += directory_bytes(&entry);
+            self.name_bytes += directory_bytes(&entry);
             self.unread.push(entry);
         } else if status.is_regular() {
             total.files += 1;
-            total.bytes += status.size();
-            if total.files > MAX_NAMED_FILES {
-                self.forget_names();
-            } else if !self.has_unnamed_files {
+            if let Some(expected) = &mut self.expected_files {
                 self.name_bytes += name.file_name().map_or(0, OsStr::len) + ENTRY_BYTES;
-                self.expected_files.add_file(&name, status.size());
+                expected.add_file(&name, status.size());
             }
         }
         Ok(())
@@ -308,9 +294,14 @@ impl CopyTree {
 
     /// The name of a source below the destination; empty where its content is copied.
     fn name_of_source(&self, source: usize) -> &OsStr {
-        let name = self.order.sources[source].file_name();
-        name.filter(|_| !self.order.copies_contents[source])
-            .unwrap_or_default()
+        let path = &self.order.sources[source];
+        let name = path.file_name().unwrap_or_default();
+        let is_content = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if self.order.is_rsync && is_content {
+            OsStr::new("")
+        } else {
+            name
+        }
     }
 
     fn name_below_destination(&self, entry: &SourceDirectory) -> PathBuf {
@@ -407,7 +398,7 @@ mod tests {
             let order = parse_copy_order(b"cp", line.as_bytes()).unwrap();
             let mut tree = CopyTree::new(&process, Arc::new(order));
             tree.next_step(MAX_NAMES);
-            let expected = (!is_known).then_some(UnknownTotal::LinkOfProcfs);
+            let expected = (!is_known).then_some(Errno::LOOP);
             assert_eq!(tree.unknown_total, expected, "{sources}");
         }
     }
@@ -423,12 +414,9 @@ mod tests {
         let order = parse_copy_order(b"cp", b"cp\0-a\0source\0copy\0").unwrap();
         let mut tree = CopyTree::new(&process_directory(directory.path()), Arc::new(order));
         tree.next_step(MAX_NAMES);
-        assert_eq!(tree.unknown_total, Some(UnknownTotal::TooLarge));
+        assert_eq!(tree.unknown_total, Some(Errno::TOOBIG));
         assert!(tree.is_complete() && tree.unread.is_empty());
-        assert_eq!(
-            (tree.current_count(), tree.name_bytes),
-            (FileCount::default(), 0)
-        );
+        assert_eq!(tree.current_count(), FileCount::default());
     }
 
     #[test]
@@ -451,12 +439,11 @@ mod tests {
         let mut tree = CopyTree::new(&process_directory(directory.path()), Arc::new(order));
         tree.next_step(MAX_NAMES);
         let count = tree.current_count();
+        // Two headers, and a block of content.
         assert_eq!(
             (count.bytes, count.files_done, count.bytes_done),
-            (100, None, None)
+            (3 * 512, None, None)
         );
-        // Two headers, and a block of content.
-        assert_eq!(count.archive_bytes, 3 * 512);
     }
 
     fn job(root: &Path, line: &[u8]) -> CopyTree {

@@ -2,8 +2,6 @@
 
 use super::{ProgressBasis, Transfer};
 use crate::probe::sample::{FileKind, OpenFile};
-use crate::transfers::kind::{kind_of_program, transforms};
-use crate::transfers::transfer_file::holds_about;
 
 /// Holes of less than this part of a file are no matter.
 const MIN_HOLE_DIVISOR: u64 = 16;
@@ -11,7 +9,7 @@ const MIN_HOLE_DIVISOR: u64 = 16;
 impl Transfer {
     /// Bytes of the source's data, if it has holes that matter.
     fn data_of_sparse_source(&self) -> Option<u64> {
-        let size = self.size?;
+        let size = self.progress.shown.size_bytes?;
         let data = self
             .source_data
             .filter(|data| *data < size - size / MIN_HOLE_DIVISOR);
@@ -21,11 +19,10 @@ impl Transfer {
     /// Bytes to transfer in total, without holes; `None` where more holes were skipped than the allocated
     /// bytes of the source reveal, as with preallocation.
     pub(super) fn total_bytes(&self) -> Option<u64> {
-        let size = self.size?;
+        let size = self.progress.shown.size_bytes?;
         let data = self.data_of_sparse_source().unwrap_or(size);
         let is_unexpected = self.skipped > size - data && self.skipped > size / MIN_HOLE_DIVISOR;
         match self.basis {
-            ProgressBasis::IoCounters => None,
             ProgressBasis::DestinationGrowth => Some(data),
             ProgressBasis::Position if is_unexpected => None,
             ProgressBasis::Position if self.skipped == 0 => Some(size),
@@ -40,7 +37,7 @@ impl Transfer {
     /// of a file with holes, in relation to the data of its source: programs leave the holes out. What is
     /// allocated beyond the length is not written yet.
     pub(super) fn grown_position(&self, length: u64, allocated: u64) -> (u64, u64) {
-        let Some(size) = self.size else {
+        let Some(size) = self.progress.shown.size_bytes else {
             return (length, length);
         };
         let data = self.data_of_sparse_source();
@@ -70,25 +67,12 @@ impl Transfer {
 
     /// Recognises a destination that got its full length before its data.
     pub(super) fn detect_preallocation(&mut self, destination: &OpenFile) {
-        let Some(size) = self.size else {
+        let Some(size) = self.progress.shown.size_bytes else {
             return;
         };
         let data = self.source_data.map_or(size, |data| data.min(size));
         self.is_preallocated |= destination.kind == FileKind::Regular
             && destination.size >= Some(size)
             && destination.allocated_bytes < data / 2;
-    }
-
-    /// Records whether the destination holds a copy instead of, say, a compressed archive: about as many
-    /// bytes as were read.
-    pub(super) fn recognise_copy(&mut self, destination: &OpenFile, read_position: u64) {
-        let length = destination.size.unwrap_or(0);
-        let held = length
-            .min(destination.allocated_bytes)
-            .max(destination.position);
-        let is_copied = self.basis == ProgressBasis::DestinationGrowth;
-        if !transforms(kind_of_program(self.command.as_bytes(), true, true)) {
-            self.is_plain_copy = Some(is_copied || holds_about(held, read_position));
-        }
     }
 }

@@ -46,13 +46,10 @@ pub(super) fn draw(view: &RequestsView, theme: Theme, area: Rect, buf: &mut Buff
             3 => bytes(stats.read_bytes, StyleRole::Read),
             4 => bytes(stats.written_bytes, StyleRole::Write),
             5 => time_cell(stats.q2c.mean_ns(), theme),
-            _ => {
-                let share = stats.writeback_requests as f64 / stats.requests.max(1) as f64;
-                Line::styled(
-                    format!("{:.0}", share * 100.0),
-                    theme.role_style(StyleRole::Faint),
-                )
-            }
+            _ => Line::styled(
+                format!("{:.0}", stats.writeback_share() * 100.0),
+                theme.role_style(StyleRole::Faint),
+            ),
         }
     };
     let table = TableWidget {

@@ -149,7 +149,7 @@ impl WindowRecorder {
     /// What gives reason to scan the tasks although no snapshot shows it; costs little.
     pub fn read_signals(&mut self) -> QuietSignals {
         let (fuse_waiting, errors) = self.facts.read_signals();
-        let logged_errors = matches!(&errors, NewErrors::Read(errors) if !errors.is_empty());
+        let logged_errors = matches!(&errors, NewErrors::Available(errors) if !errors.is_empty());
         self.logged.push_back((boot_time(), errors));
         QuietSignals {
             fuse_waiting,
@@ -242,12 +242,12 @@ fn joined_errors<'a>(readings: impl Iterator<Item = &'a NewErrors>) -> NewErrors
     let mut unread = None;
     for errors in readings {
         match errors {
-            NewErrors::Read(errors) => all.extend(errors.iter().cloned()),
+            NewErrors::Available(errors) => all.extend(errors.iter().cloned()),
             other => unread = Some(other.clone()),
         }
     }
     match unread {
         Some(reason) if all.is_empty() => reason,
-        _ => NewErrors::Read(all),
+        _ => NewErrors::Available(all),
     }
 }

@@ -66,7 +66,7 @@ type ErrorsByDevice = BTreeMap<SafeText, DeviceErrors>;
 /// The errors in the kernel log.
 fn logged_errors(begin: &FactsSample, end: &FactsSample) -> Result<ErrorsByDevice, NotExamined> {
     let errors = match &end.kernel_errors {
-        NewErrors::Read(errors) => errors,
+        NewErrors::Available(errors) => errors,
         NewErrors::NotPermitted => return Err(NotExamined::NotPermitted),
         NewErrors::Absent => {
             return Err(NotExamined::NotReported("the kernel does not report it"));

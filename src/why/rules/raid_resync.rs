@@ -3,7 +3,7 @@
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
 use crate::files::shell;
-use crate::probe::system::device_health::RaidAction;
+use crate::probe::operations::OperationKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 use crate::why::analysis::Analysis;
@@ -33,7 +33,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
 }
 
 /// The arrays that do something besides I/O. The snapshots of a recording list that as a transfer.
-fn active_arrays(analysis: &Analysis<'_>) -> Vec<(SafeText, RaidAction)> {
+fn active_arrays(analysis: &Analysis<'_>) -> Vec<(SafeText, OperationKind)> {
     if let Some((_, facts)) = &analysis.window.facts {
         let devices = facts.devices.iter();
         return devices
@@ -51,18 +51,18 @@ fn active_arrays(analysis: &Analysis<'_>) -> Vec<(SafeText, RaidAction)> {
         .collect()
 }
 
-fn raid_action(kind: TransferKind) -> Option<RaidAction> {
+fn raid_action(kind: TransferKind) -> Option<OperationKind> {
     Some(match kind {
-        TransferKind::Resync => RaidAction::Resync,
-        TransferKind::Rebuild => RaidAction::Recover,
-        TransferKind::Check => RaidAction::Check,
-        TransferKind::Repair => RaidAction::Repair,
-        TransferKind::Reshape => RaidAction::Reshape,
+        TransferKind::Resync => OperationKind::Resync,
+        TransferKind::Rebuild => OperationKind::Rebuild,
+        TransferKind::Check => OperationKind::Check,
+        TransferKind::Repair => OperationKind::Repair,
+        TransferKind::Reshape => OperationKind::Reshape,
         _ => return None,
     })
 }
 
-fn cause(analysis: &Analysis<'_>, name: &SafeText, action: RaidAction) -> Cause {
+fn cause(analysis: &Analysis<'_>, name: &SafeText, action: OperationKind) -> Cause {
     let waiting: Vec<_> = analysis.waiters_on(name, SUFFERING).collect();
     let severity = if waiting.is_empty() {
         Severity::Note
@@ -82,11 +82,11 @@ fn cause(analysis: &Analysis<'_>, name: &SafeText, action: RaidAction) -> Cause 
     cause.victims = parties(&waiting);
     cause.remedies.push(slow_resync(name));
     let action = match action {
-        RaidAction::Resync => "is resynchronized",
-        RaidAction::Recover => "is rebuilt",
-        RaidAction::Check => "is checked",
-        RaidAction::Repair => "is repaired",
-        RaidAction::Reshape => "is reshaped",
+        OperationKind::Resync => "is resynchronized",
+        OperationKind::Rebuild => "is rebuilt",
+        OperationKind::Check => "is checked",
+        OperationKind::Repair => "is repaired",
+        _ => "is reshaped",
     };
     cause.headline = format!("{}: {name} {action}", who_waits(&cause));
     cause.sentence = if waiting.is_empty() {

@@ -19,7 +19,6 @@ use diskscope::snapshot::view::{
     Bottleneck, DeviceView, GrowingFile, HostView, MountErrors, MountView, NoMountValues, Throttle,
     TransferState, TransferView, UnitLimit, UnitView,
 };
-use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{
     FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,
@@ -477,11 +476,11 @@ fn hot_files() -> HotFilesView {
         duration_ns: 12_000_000_000,
         recorded_ns: 3_000_000_000,
         files: vec![read, written],
+        file_bytes: 1_000_049_152,
         metadata_bytes: 4_100_000,
-        journal_bytes: 20_480,
         events_lost: 12,
         syncs: vec![SyncView {
-            call: SyncCall::Fdatasync,
+            call: "fdatasync",
             process: postgres,
             threads: 8,
             file: Some(name(
@@ -493,7 +492,6 @@ fn hot_files() -> HotFilesView {
             p50_ns: Some(7_000_000),
             p99_ns: Some(11_000_000),
             max_ns: Some(30_000_000),
-            journal_fraction: Some(0.75),
         }],
         ..HotFilesView::default()
     }

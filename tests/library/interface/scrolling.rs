@@ -11,7 +11,6 @@ use diskscope::probe::sample::UnitKind;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::snapshot::files::FileView;
 use diskscope::snapshot::view::{MountView, UnitView};
-use diskscope::trace::events::SyncCall;
 use diskscope::trace::hot_files::view::{
     FileNameView, HotFileView, HotFilesView, ProcessView, SyncView,
 };
@@ -222,7 +221,7 @@ fn many_hot_files() -> AppState {
         via: None,
     });
     let syncs = (0..90).map(|inode| SyncView {
-        call: SyncCall::Fsync,
+        call: "fsync",
         process: ProcessView {
             pid: 7,
             command: "dd".into(),
@@ -235,7 +234,6 @@ fn many_hot_files() -> AppState {
         p50_ns: None,
         p99_ns: None,
         max_ns: Some(1000),
-        journal_fraction: None,
     });
     let view = HotFilesView {
         files: files.collect(),

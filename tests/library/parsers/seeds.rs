@@ -186,7 +186,7 @@ pub fn recording_seed() -> Vec<u8> {
 /// Lines of a recording: a trigger, requests and views.
 pub fn recorded_lines_seed() -> Vec<u8> {
     let mut trigger = TriggerRecord::default();
-    trigger.first.time_ms = 2;
+    trigger.first.time = "2026-01-01T00:00:00Z".into();
     trigger.first.condition = "await(sda)>50ms".into();
     let mut lines = serde_json::to_vec(&trigger).unwrap();
     lines.push(b'\n');

@@ -265,7 +265,7 @@ fn another_network_namespace_is_named_where_exit_records_do_not_arrive() {
     let words: Vec<&str> = whole.split_whitespace().collect();
     let joined = words.join(" ");
     assert!(
-        joined.contains("exit records of taskstats arrive in the first network namespace only"),
+        joined.contains("taskstats need the first user, PID and network namespaces"),
         "{joined}"
     );
 }

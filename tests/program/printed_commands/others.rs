@@ -6,7 +6,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command};
 
 use diskscope::drive::mounts::MountEntry;
 use diskscope::probe::process::blocked_task::ThreadSleep;
@@ -418,69 +418,6 @@ fn fio_line_that_writes_leaves_a_shorter_file_alone() {
     let output = run();
     assert!(output.status.success(), "{lines}: {output:?}");
     assert!(fs::read(&file).unwrap() != content);
-}
-
-/// Runs a script in a mount namespace of its own, in which a file system in memory of that size is mounted on
-/// a directory, its first argument; `None` where there are no such namespaces.
-fn output_on_file_system(size: &str, directory: &Path, script: &str) -> Option<Output> {
-    let may = Command::new("unshare").args(["--mount", "true"]).output();
-    if !may.is_ok_and(|output| output.status.success()) {
-        skip(Requirement::Namespaces, "unshare --mount fails");
-        return None;
-    }
-    let script = format!("mount -t tmpfs -o size={size} none \"$1\"\n{script}");
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-e", "-c", &script, "sh"]);
-    Some(command.arg(directory).output().unwrap())
-}
-
-#[test]
-fn fio_line_that_writes_leaves_the_reserve_to_others() {
-    if !has_fio() {
-        return;
-    }
-    let place = tempfile::tempdir_in("/dev/shm").unwrap();
-    let file = place.path().join("it's");
-    fs::write(&file, vec![0xa5; 1 << 20]).unwrap();
-    let lines = writing_fio_lines(file.to_str().unwrap());
-    let dense = "head -c 1048576 /dev/zero >\"$1/it's\"";
-    let sparse = "truncate -s 1M \"$1/it's\"";
-    for (size, content, runs) in [
-        ("64m", dense, true),
-        ("1m", sparse, false),
-        ("64m", sparse, true),
-    ] {
-        let script = format!("{content}\n{lines}");
-        let Some(output) = output_on_file_system(size, place.path(), &script) else {
-            return;
-        };
-        assert_eq!(output.status.success(), runs, "{script}: {output:?}");
-        assert_ne!(output.stdout.is_empty(), runs, "{script}: {output:?}");
-    }
-}
-
-#[test]
-fn fio_line_for_a_directory_leaves_the_reserve_to_others() {
-    if !has_fio() {
-        return;
-    }
-    let [place, state] = [(); 2].map(|()| tempfile::tempdir_in("/dev/shm").unwrap());
-    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-        .args(["run", "random-read", "--scratch-size", "8MiB"])
-        .args(["--requests", "100", "--json", "-"])
-        .arg(place.path())
-        .env("XDG_STATE_HOME", state.path())
-        .output()
-        .unwrap();
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let lines = document["runs"][0]["reproduce"]["fio"].as_str().unwrap();
-    for (size, runs) in [("14m", false), ("20m", true)] {
-        let Some(output) = output_on_file_system(size, place.path(), lines) else {
-            return;
-        };
-        assert_eq!(output.status.success(), runs, "{size}: {output:?}");
-        assert_ne!(output.stdout.is_empty(), runs, "{size}: {output:?}");
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use diskscope::recording::{Recording, RecordingCursor};
+use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use serde_json::Value;
 
@@ -116,13 +116,16 @@ fn replay_order_is_unaffected_by_clock_steps() {
         ];
         let output = run_with_clock_step(sandbox.command(&record), &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let recording = Recording::open(&sandbox.path().join("day.rec")).unwrap();
-        assert!(recording.damage().is_none() && recording.view_count() >= 7);
-        let times: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
-        let mut replay = RecordingCursor::new(recording);
+        let mut replay = Recording::open(&sandbox.path().join("day.rec")).unwrap();
+        assert!(replay.damage().is_none() && replay.view_count() >= 7);
+        let times: Vec<u64> = replay
+            .view_marks()
+            .iter()
+            .map(|mark| mark.time_ms)
+            .collect();
         for view in 0..times.len() {
             assert_eq!(
-                (replay.position(), replay.read_view().unwrap().is_some()),
+                (replay.position(), replay.read_current().unwrap().is_some()),
                 (view, true)
             );
             replay.seek_time(times[view]);

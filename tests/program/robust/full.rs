@@ -244,7 +244,7 @@ fn recording_on_full_disk_can_be_replayed_until_then() {
     assert!(message.contains("can be replayed"), "{message}");
     fs::remove_file(filler).unwrap();
     let mut recording = Recording::open(&file).unwrap();
-    assert!(!recording.is_empty());
+    assert!(recording.view_count() > 0);
     let last = recording.view_count() - 1;
     assert!(recording.read_view(last).unwrap().is_some());
 }
@@ -325,7 +325,7 @@ fn ring_on_full_disk_deletes_its_oldest_and_goes_on() {
     assert!(recording.damage().is_none());
     let last = recording.view_count() - 1;
     let age_ms =
-        jiff::Timestamp::now().as_millisecond() as u64 - recording.view_mark(last).unwrap().time_ms;
+        jiff::Timestamp::now().as_millisecond() as u64 - recording.view_marks()[last].time_ms;
     assert!(age_ms < 2000, "{age_ms}: {message}");
     assert!(recording.read_view(last).unwrap().is_some());
 }

@@ -101,10 +101,7 @@ const PROVOCATIONS: &[(&str, Provocation)] = &[
         "stalled",
         Test("drive_that_stops_answering_is_flagged_as_stalled"),
     ),
-    (
-        "paused",
-        Test("paused_run_is_flagged_and_latencies_exclude_pause"),
-    ),
+    ("paused", Test("paused_run_is_flagged")),
     (
         "paused-open-loop",
         Test("paused_run_with_arrival_rate_is_invalid"),

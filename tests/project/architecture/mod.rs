@@ -29,7 +29,7 @@ const LAYERS: &[&[&str]] = &[
     &["app", "benchmark_run"],
     &["tui::theme"],
     &["tui::widgets"],
-    &["flight_recorder", "ui"],
+    &["ui"],
     &["tui"],
     &["cli"],
 ];
@@ -45,7 +45,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bench", &["probe"]),
     ("alerts", &["bench", "engine"]),
     ("why", &["bench", "engine", "session"]),
-    ("recording", &["bench", "engine", "probe", "session"]),
+    ("recording", &["bench", "engine", "session"]),
     ("report", &["engine"]),
     ("app", &["probe", "report"]),
     ("ui", &["benchmark_run", "engine", "probe", "recording"]),

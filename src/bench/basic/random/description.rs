@@ -70,29 +70,6 @@ pub(super) fn of(workload: RandomWorkload) -> &'static Description {
     }
 }
 
-/// Explanation of both directions: what the benchmark does, how to read the chart, what it costs.
-macro_rules! explanation {
-    ($operation:literal, $chart:literal, $cost:literal) => {
-        concat!(
-            $operation,
-            " aligned blocks at random offsets in the window and keeps a constant number of requests \
-in flight (--depth times --workers). This is the access pattern of databases, mail servers and virtual \
-machines.
-
-The chart shows IOPS over time. ",
-            $chart,
-            "
-
-With --rate, requests arrive at a constant rate that does not depend on the drive (open loop), as from \
-many independent users. Latency then counts from the scheduled arrival, so that a stall is not hidden \
-(no coordinated omission).
-
-",
-            $cost
-        )
-    };
-}
-
 /// What the workloads have in common.
 const SHARED: Description = Description {
     name: "",
@@ -122,15 +99,7 @@ static READ: Description = Description {
     aliases: &["rndread", "randread"],
     example: "/srv --depth 32 --duration 30s",
     summary: "random reads: IOPS and latency",
-    explanation: explanation!(
-        "Reads",
-        "A level line is a constant rate; a falling line is a drive that throttles or runs out of \
-cache. The histogram shows latencies on a logarithmic axis: two peaks mean that some requests were served \
-from a cache, or waited for something else. 99 of 100 requests complete within p99; the slower ones are \
-those that users notice.",
-        "It only reads. Typical: 70 to 200 IOPS for a hard disk, up to 90,000 for a SATA SSD, several \
-100,000 for an NVMe SSD at a sufficient depth."
-    ),
+    explanation: include_str!("random-read.md").trim_ascii_end(),
     workload: Workload::RANDOM_READS,
     parameters: random_parameters!([], [], BYTES),
     ..SHARED
@@ -141,16 +110,7 @@ static WRITE: Description = Description {
     aliases: &["rndwrite", "randwrite"],
     example: "/srv --depth 1 --sync dsync",
     summary: "random writes: IOPS and latency",
-    explanation: explanation!(
-        "Writes",
-        "Most drives accept writes into a cache: a curve that falls after some seconds shows when the \
-cache is full, and only the level after that is sustained. With --sync dsync a write completes when its \
-data is durable, as for a database log: a hard disk then completes one write per revolution, an SSD \
-without power-loss protection a few thousand per second. Higher rates mean that a cache acknowledges \
-writes that a power failure would lose.",
-        "The data is random and different in every request unless --data says otherwise, because some \
-drives compress. It overwrites the window, by default at most 8 GiB (--bytes)."
-    ),
+    explanation: include_str!("random-write.md").trim_ascii_end(),
     may_write: true,
     parameters: random_parameters!([], [SYNC, DATA], WRITTEN_BYTES),
     ..SHARED
@@ -161,15 +121,7 @@ static MIXED: Description = Description {
     aliases: &["randrw"],
     example: "/srv --reads 70% --block-size 8KiB",
     summary: "mixed random reads and writes: IOPS and latency of each direction",
-    explanation: "\
-Reads or writes aligned blocks at random offsets in the window; the direction of each request is random. \
-This is the workload of a busy server: 70 % reads are usual for databases.
-
-Reads and writes are reported separately. Compare the latency of the reads with that of random-read: on an \
-SSD, reads wait behind writes and erase operations, which shows in p99 first. The chart shows IOPS over \
-time.
-
-It overwrites the window, by default at most 8 GiB (--bytes, which counts reads too).",
+    explanation: include_str!("mixed.md").trim_ascii_end(),
     may_write: true,
     workload: Workload::RANDOM_READS,
     metrics: &[

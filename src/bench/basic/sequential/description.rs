@@ -31,32 +31,6 @@ pub(crate) fn of(operation: Operation) -> &'static Description {
     }
 }
 
-/// Explanation of both directions: what the benchmark does, how to read the chart, what it costs.
-macro_rules! explanation {
-    ($verb:literal, $use:literal, $chart:literal, $cost:literal) => {
-        concat!(
-            "Divides the window into 100 equal zones and ",
-            $verb,
-            " large blocks at the beginning of each zone, in ascending order. This is the access \
-pattern of ",
-            $use,
-            ".
-
-The chart shows throughput against offset. ",
-            $chart,
-            "
-
-The queue stays full across zones. The time of a zone runs from the last completion of the previous \
-zones to its own last completion. With --duration, each zone gets at least an equal share of the time.
-
-",
-            $cost,
-            " --duration, --bytes and --requests are divided evenly among the zones, so that a short \
-run still reaches the end of the drive."
-        )
-    };
-}
-
 /// What both directions have in common.
 const SHARED: Description = Description {
     name: "",
@@ -104,15 +78,7 @@ static READ: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/dev/sda",
     summary: "sequential reads of large blocks: throughput against offset",
-    explanation: explanation!(
-        "reads",
-        "backups, video streaming and full table scans",
-        "A hard disk is fastest at the beginning, on its outer tracks, and falls to about half at the \
-end, in steps: each step is a zone with its own number of sectors per track (zone bit recording). The \
-second line shows the zones that were found. An SSD yields a level line; dips are worn or never-written \
-regions. A flat top is the limit of the interface, not of the medium.",
-        "It only reads: by default up to 128 MiB in each zone, 12.5 GiB in total."
-    ),
+    explanation: include_str!("sequential-read.md").trim_ascii_end(),
     parameters: &[
         &BLOCK_SIZE,
         &DEPTH,
@@ -133,14 +99,7 @@ static WRITE: Description = Description {
     group: BenchmarkGroup::Throughput,
     example: "/srv --scratch-size 16GiB",
     summary: "sequential writes of large blocks: throughput against offset",
-    explanation: explanation!(
-        "writes",
-        "copying files, backups and video recording",
-        "A hard disk becomes slower from its outer to its inner tracks, in steps. An SSD whose \
-throughput drops to a lower level after some gigabytes has filled its write cache: steady-state measures \
-its size. Shingled disks (SMR) drop to a few MB/s.",
-        "It overwrites the window: by default up to 128 MiB in each zone, 12.5 GiB in total."
-    ),
+    explanation: include_str!("sequential-write.md").trim_ascii_end(),
     may_write: true,
     parameters: &[
         &BLOCK_SIZE,

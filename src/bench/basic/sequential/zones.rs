@@ -43,18 +43,12 @@ pub fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
 /// Cumulative completions over time: `[nanoseconds, requests]`, ascending.
 type CompletionCurve = Vec<[f64; 2]>;
 
-/// Curve from the log of an execution, which contains every `every`-th request. Excludes pauses.
+/// Curve from the log of an execution, which contains every `every`-th request.
 fn curve_from_log(outcome: &ExecutionOutcome, every: u32) -> CompletionCurve {
-    let paused = |at: u64| -> u64 {
-        let pauses = outcome.pauses.iter();
-        pauses
-            .map(|pause| at.min(pause.end).saturating_sub(pause.start))
-            .sum()
-    };
     let mut ends: Vec<u64> = outcome
         .request_log
         .iter()
-        .map(|request| request.end_ns.saturating_sub(paused(request.end_ns)))
+        .map(|request| request.end_ns)
         .collect();
     ends.sort_unstable();
     let mut curve: CompletionCurve = ends

@@ -1,73 +1,25 @@
-//! A fio job equivalent to a plan.
+//! The options of a fio job that is equivalent to a plan.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::drive::Target;
-use crate::engine::{AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, SyncMode};
+use crate::engine::{
+    AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, PlanLimits, SyncMode,
+};
 use crate::session::document::FioGap;
 
-/// A fio job without the file that it runs on.
-#[derive(Debug, Clone, PartialEq)]
+/// A job: its words from `fio` on, without those that name the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioJob {
-    /// Reads, writes, or both.
-    pub operation: IoOperation,
-    /// Sequential or random addresses.
-    pub sequential: bool,
-    /// Exponent of a Zipf distribution.
-    pub zipf: Option<f64>,
-    /// `--bs` or `--bsrange`.
-    pub block_size: BlockSize,
-    /// `--blockalign`, if it differs from the block size.
-    pub block_align: Option<u64>,
-    /// `--iodepth` of each job.
-    pub depth: u32,
-    /// `--numjobs`.
-    pub numjobs: u32,
-    /// First byte.
-    pub offset: u64,
-    /// Length of the address range in bytes.
-    pub size: u64,
-    /// Zones, if only part of each is measured.
-    pub zones: Option<FioZones>,
-    /// Limits of each job.
-    pub limits: FioLimits,
-    /// `--ramp_time`.
-    pub ramp: Duration,
-    /// `--direct` and `--invalidate`.
-    pub cache_mode: CacheMode,
-    /// `--sync`.
-    pub sync_mode: SyncMode,
-    /// Data pattern of writes.
-    pub data_kind: DataKind,
-    /// `--randseed`.
-    pub seed: u64,
-}
-
-/// `--zonemode=strided`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FioZones {
-    /// Bytes to read or write from the beginning of each zone.
-    pub zone_bytes: u64,
-    /// Distance between the beginnings of two zones in bytes.
-    pub zone_stride: u64,
-}
-
-/// Limits of each job; the first one reached ends it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FioLimits {
-    /// Run time, excluding ramp time.
-    pub runtime: Option<Duration>,
-    /// Bytes, including ramp time.
-    pub bytes: Option<u64>,
-    /// Requests, excluding ramp time.
-    pub requests: Option<u64>,
+    pub(super) words: Vec<String>,
 }
 
 impl FioJob {
-    /// The job equivalent to one plan of random requests.
+    /// The job of a plan with random addresses.
     ///
     /// # Errors
-    /// What fio cannot reproduce.
+    /// Why fio cannot run an equivalent job.
     pub fn random_job(plan: &Plan, target: &Target) -> Result<Self, FioGap> {
         let zipf = match &plan.pattern {
             AccessPattern::Random => None,
@@ -86,168 +38,213 @@ impl FioJob {
             return Err(FioGap::OpenLoopLatency);
         }
         let limits = limits_per_job(plan)?;
-        if limits == FioLimits::default() {
+        if limits == PlanLimits::default() {
             return Err(FioGap::NoLimit);
         }
         let (offset, size) = offset_and_size(plan, target)?;
         check_block_sizes(plan)?;
-        let block = u64::from(plan.block_size.min_bytes());
-        Ok(Self {
-            zipf,
-            sequential: false,
-            block_align: (plan.alignment != block).then_some(plan.alignment),
-            offset,
-            size,
-            limits,
-            ..Self::from_plan(plan)?
-        })
+        let mut words = first_words(plan, false, offset, size)?;
+        if plan.alignment != u64::from(plan.block_size.min_bytes()) {
+            words.push(format!("--blockalign={}", plan.alignment));
+        }
+        words.extend(zipf.map(|theta| format!("--random_distribution=zipf:{theta}")));
+        words.push(format!("--randseed={}", plan.seed));
+        words.push("--norandommap".to_owned());
+        words.extend(limit_words(plan, limits));
+        Ok(Self::complete(words, plan))
     }
 
-    /// The job that reads or writes equidistant ranges of equal length in sequence.
+    /// The job of a plan that reads or writes these ranges one after the other.
     ///
     /// # Errors
-    /// What fio cannot reproduce.
-    pub fn sequential_job(plan: &Plan, ranges: &[std::ops::Range<u64>]) -> Result<Self, FioGap> {
+    /// Why fio cannot run an equivalent job.
+    pub fn sequential_job(plan: &Plan, ranges: &[Range<u64>]) -> Result<Self, FioGap> {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return Err(FioGap::Parameters);
         };
-        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-        let mut job = Self {
-            sequential: true,
-            offset: first.start,
-            size: last.end - first.start,
-            limits: FioLimits {
-                bytes: Some(bytes),
-                ..FioLimits::default()
-            },
-            ..Self::from_plan(plan)?
-        };
-        if ranges.windows(2).all(|pair| pair[0].end == pair[1].start) {
-            return Ok(job);
+        let mut words = first_words(plan, true, first.start, last.end - first.start)?;
+        if ranges.windows(2).any(|pair| pair[0].end != pair[1].start) {
+            let bytes = first.end - first.start;
+            let stride = ranges[1].start - first.start;
+            let is_even = ranges.iter().enumerate().all(|(number, range)| {
+                let start = first.start + number as u64 * stride;
+                *range == (start..start + bytes)
+            });
+            if !is_even {
+                return Err(FioGap::UnevenZones);
+            }
+            words.push("--zonemode=strided".to_owned());
+            words.push(format!("--zonesize={bytes}"));
+            words.push(format!("--zonerange={bytes}"));
+            words.push(format!("--zoneskip={}", stride - bytes));
         }
-        let zones = FioZones {
-            zone_bytes: first.end - first.start,
-            zone_stride: ranges[1].start - first.start,
+        let limits = PlanLimits {
+            bytes: Some(ranges.iter().map(|range| range.end - range.start).sum()),
+            ..PlanLimits::default()
         };
-        let even = ranges.iter().enumerate().all(|(number, range)| {
-            range.start == first.start + number as u64 * zones.zone_stride
-                && range.end - range.start == zones.zone_bytes
+        words.extend(limit_words(plan, limits));
+        Ok(Self::complete(words, plan))
+    }
+
+    /// The words, with those of page cache and data.
+    fn complete(mut words: Vec<String>, plan: &Plan) -> Self {
+        words.extend(cache_words(plan));
+        if plan.operation.writes() {
+            words.extend(data_words(plan.data_kind));
+        }
+        words.push("--lat_percentiles=1".to_owned());
+        Self { words }
+    }
+
+    /// The value of an option.
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut values = self.words.iter().filter_map(|word| {
+            let (option, value) = word.split_once('=')?;
+            (option.strip_prefix("--") == Some(name)).then_some(value)
         });
-        if !even {
-            return Err(FioGap::UnevenZones);
-        }
-        job.zones = Some(zones);
-        Ok(job)
+        values.next_back()
     }
 
-    /// The options that every job copies from a plan.
-    fn from_plan(plan: &Plan) -> Result<Self, FioGap> {
-        if let IoOperation::Mixed { reads } = plan.operation
-            && (reads * 100.0 - (reads * 100.0).round()).abs() > 1e-6
-        {
-            return Err(FioGap::FractionalReadPercentage);
-        }
-        Ok(Self {
-            operation: plan.operation,
-            sequential: false,
-            zipf: None,
-            block_size: plan.block_size,
-            block_align: None,
-            depth: plan.depth,
-            numjobs: plan.workers,
-            offset: plan.window.start,
-            size: plan.window.end - plan.window.start,
-            zones: None,
-            limits: FioLimits::default(),
-            ramp: plan.ramp_time,
-            cache_mode: plan.cache_mode,
-            sync_mode: plan.sync_mode,
-            data_kind: plan.data_kind,
-            seed: plan.seed,
-        })
+    /// The value of an option that is a number.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.value(name)?.parse().ok()
     }
 
-    /// Whether the job writes.
+    /// Whether it writes.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        self.operation.writes()
+        !matches!(self.value("rw"), Some("read" | "randread"))
     }
 
-    /// Maximum bytes that all jobs read and write together; `None` if only time limits them.
-    #[must_use]
-    pub fn max_bytes(&self) -> Option<u64> {
-        let largest = u64::from(self.block_size.max_bytes());
-        let of_requests = self.limits.requests.map(|it| it.saturating_mul(largest));
+    /// The range that it may touch in bytes.
+    pub(super) fn range(&self) -> Option<Range<u64>> {
+        let offset = self.number("offset")?;
+        Some(offset..offset.checked_add(self.number("size")?)?)
+    }
+
+    /// Upper limit of the bytes that it overwrites.
+    pub(super) fn max_overwritten_bytes(&self) -> Option<u64> {
+        let range = self.range()?;
+        let size = range.end - range.start;
+        let Some(each) = self.number("io_size") else {
+            return Some(size);
+        };
         // The last request of a job with several block sizes may extend beyond the limit.
-        let beyond = match self.block_size {
-            BlockSize::Fixed(_) => 0,
-            BlockSize::Range(..) => largest.saturating_sub(1),
-        };
-        let of_bytes = self.limits.bytes.map(|bytes| bytes.saturating_add(beyond));
-        let each = [of_requests, of_bytes].into_iter().flatten().min()?;
-        Some(each.saturating_mul(u64::from(self.numjobs)))
-    }
-
-    /// Maximum bytes of the target that change; 0 for a read-only job.
-    #[must_use]
-    pub fn max_overwritten_bytes(&self) -> u64 {
-        if !self.is_write() {
-            return 0;
-        }
-        self.max_bytes().unwrap_or(u64::MAX).min(self.size)
-    }
-
-    /// The byte after the last one of the address range; `None` for a range that no file can have.
-    #[must_use]
-    pub fn end(&self) -> Option<u64> {
-        self.offset.checked_add(self.size)
-    }
-
-    /// Whether [`FioJob::random_job`] or [`FioJob::sequential_job`] can have made it. With other limits
-    /// or zones fio would leave the address range, and a value of 0 has a meaning of its own: a size of 0
-    /// is the whole file.
-    #[must_use]
-    pub fn is_consistent(&self) -> bool {
-        let block = u64::from(self.block_size.min_bytes());
-        let has_unusable_value = self.size < block
-            || [block, self.depth.into(), self.numjobs.into()].contains(&0)
-            || self.block_align == Some(0)
-            || self.limits.bytes == Some(0)
-            || self.limits.requests == Some(0)
-            || self.limits.runtime.is_some_and(|runtime| runtime.is_zero());
-        if has_unusable_value {
-            return false;
-        }
-        if !self.sequential {
-            return self.zones.is_none() && self.limits != FioLimits::default();
-        }
-        let bytes_in_ranges = match self.zones {
-            None => Some(self.size),
-            Some(zones) => zones.measured_bytes(self.size),
-        };
-        let limits = FioLimits {
-            bytes: bytes_in_ranges,
-            ..FioLimits::default()
-        };
-        bytes_in_ranges.is_some() && self.limits == limits
+        let sizes = self
+            .value("bsrange")
+            .and_then(|range| range.split_once('-'));
+        let beyond = sizes
+            .map_or(Ok(0), |(_, largest)| largest.parse::<u64>())
+            .ok()?;
+        let amount = each.saturating_add(beyond);
+        Some(amount.saturating_mul(self.number("numjobs")?).min(size))
     }
 }
 
-impl FioZones {
-    /// Bytes to read or write in an address range of that size; `None` if it does not end with the last
-    /// of them.
-    fn measured_bytes(self, size: u64) -> Option<u64> {
-        let is_valid = self.zone_bytes > 0 && self.zone_stride >= self.zone_bytes;
-        let before_last = size.checked_sub(self.zone_bytes).filter(|_| is_valid)?;
-        let zones = before_last.checked_div(self.zone_stride)? + 1;
-        before_last
-            .is_multiple_of(self.zone_stride)
-            .then(|| zones.checked_mul(self.zone_bytes))?
+fn first_words(
+    plan: &Plan,
+    is_sequential: bool,
+    offset: u64,
+    size: u64,
+) -> Result<Vec<String>, FioGap> {
+    let rw = match (plan.operation, is_sequential) {
+        (IoOperation::Read, true) => "read",
+        (IoOperation::Read, false) => "randread",
+        (IoOperation::Write, true) => "write",
+        (IoOperation::Write, false) => "randwrite",
+        (IoOperation::Mixed { .. }, true) => "rw",
+        (IoOperation::Mixed { .. }, false) => "randrw",
+    };
+    let mut words = vec![
+        "fio".to_owned(),
+        "--name=diskscope".to_owned(),
+        format!("--rw={rw}"),
+        "--ioengine=io_uring".to_owned(),
+        match plan.block_size {
+            BlockSize::Fixed(size) => format!("--bs={size}"),
+            BlockSize::Range(from, to) => format!("--bsrange={from}-{to}"),
+        },
+        format!("--iodepth={}", plan.depth),
+        format!("--numjobs={}", plan.workers),
+        "--thread".to_owned(),
+        "--group_reporting".to_owned(),
+        format!("--offset={offset}"),
+        format!("--size={size}"),
+    ];
+    if let IoOperation::Mixed { reads } = plan.operation {
+        if (reads * 100.0 - (reads * 100.0).round()).abs() > 1e-6 {
+            return Err(FioGap::FractionalReadPercentage);
+        }
+        words.push(format!("--rwmixread={:.0}", reads * 100.0));
+    }
+    Ok(words)
+}
+
+fn limit_words(plan: &Plan, limits: PlanLimits) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(runtime) = limits.duration {
+        // fio ignores that limit if a limit in bytes is present.
+        if limits.bytes.is_none() && limits.requests.is_none() {
+            words.push("--time_based".to_owned());
+        }
+        words.push(format!("--runtime={}", runtime_argument(runtime)));
+    }
+    if !plan.ramp_time.is_zero() {
+        words.push(format!("--ramp_time={}", runtime_argument(plan.ramp_time)));
+    }
+    // Without more room than the size, requests beyond it would not be sent.
+    let largest = u64::from(plan.block_size.max_bytes());
+    let room = limits
+        .requests
+        .map(|requests| requests.saturating_mul(largest).saturating_mul(2));
+    words.extend(
+        limits
+            .bytes
+            .or(room)
+            .map(|bytes| format!("--io_size={bytes}")),
+    );
+    words.extend(
+        limits
+            .requests
+            .map(|requests| format!("--number_ios={requests}")),
+    );
+    words
+}
+
+fn cache_words(plan: &Plan) -> Vec<String> {
+    let (direct, invalidate) = match plan.cache_mode {
+        CacheMode::Bypass => (1, 0),
+        CacheMode::Drop => (0, 1),
+        CacheMode::Keep => (0, 0),
+    };
+    let mut words = vec![
+        format!("--direct={direct}"),
+        format!("--invalidate={invalidate}"),
+    ];
+    match plan.sync_mode {
+        SyncMode::None => {}
+        SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
+        SyncMode::Sync => words.push("--sync=sync".to_owned()),
+        SyncMode::Flush => words.push("--fdatasync=1".to_owned()),
+    }
+    words
+}
+
+fn data_words(kind: DataKind) -> Vec<String> {
+    match kind {
+        DataKind::Random => vec!["--refill_buffers".to_owned()],
+        DataKind::Zero => vec!["--zero_buffers".to_owned()],
+        DataKind::Repeated => vec!["--dedupe_percentage=100".to_owned()],
+        DataKind::Compressible(percent) => vec![
+            "--refill_buffers".to_owned(),
+            format!("--buffer_compress_percentage={percent}"),
+            "--buffer_compress_chunk=4096".to_owned(),
+        ],
     }
 }
 
 /// Limits of each job, if the common limits divide evenly.
-fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
+fn limits_per_job(plan: &Plan) -> Result<PlanLimits, FioGap> {
     let jobs = u64::from(plan.workers);
     let even = |amount: u64| {
         amount
@@ -261,8 +258,8 @@ fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
         let size = u64::from(size.max(1));
         let needed = plan.limits.bytes.map(|bytes| bytes.div_ceil(size));
         let requests = [needed, plan.limits.requests].into_iter().flatten().min();
-        return Ok(FioLimits {
-            runtime,
+        return Ok(PlanLimits {
+            duration: runtime,
             bytes: requests
                 .map(even)
                 .transpose()?
@@ -273,8 +270,8 @@ fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
     if plan.limits.requests.is_some() && !plan.ramp_time.is_zero() {
         return Err(FioGap::RampLimit);
     }
-    Ok(FioLimits {
-        runtime,
+    Ok(PlanLimits {
+        duration: runtime,
         bytes: plan.limits.bytes.map(even).transpose()?,
         requests: plan.limits.requests.map(even).transpose()?,
     })
@@ -323,5 +320,17 @@ fn check_block_sizes(plan: &Plan) -> Result<(), FioGap> {
                 && to.is_multiple_of(from);
             same.then_some(()).ok_or(FioGap::BlockSizes)
         }
+    }
+}
+
+/// Formats a duration for fio with microsecond precision.
+fn runtime_argument(time: Duration) -> String {
+    let (seconds, micros) = (time.as_secs(), time.as_micros());
+    if time == Duration::from_secs(seconds) {
+        format!("{seconds}")
+    } else if micros.is_multiple_of(1000) {
+        format!("{}ms", micros / 1000)
+    } else {
+        format!("{}us", micros.max(1))
     }
 }

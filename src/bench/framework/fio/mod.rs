@@ -12,10 +12,8 @@
 
 mod job;
 mod line;
-mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use self::job::{FioJob, FioLimits, FioZones};
-pub use self::line::FioFile;
-pub use self::parse::parse_command_lines;
+pub use self::job::FioJob;
+pub use self::line::{FioFile, parse_command_lines};

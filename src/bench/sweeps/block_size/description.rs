@@ -60,31 +60,6 @@ pub(crate) fn of(operation: Operation) -> &'static Description {
     }
 }
 
-/// Explanation of both directions, which differ in their cost.
-macro_rules! explanation {
-    ($verb:literal, $cost:literal) => {
-        concat!(
-            "Measures random ",
-            $verb,
-            " with block sizes from 512 bytes (or the drive's logical block size) to 16 MiB in powers \
-of two, at depth 1, each block size in four rounds in random order (--seed). Small blocks show the cost of \
-an access, large blocks the throughput of the medium.
-
-The model is latency = access time + block size / throughput. The line is fitted to the means of the block \
-sizes; each derived metric has the 95 % CI of its values in the four rounds. No line is reported if it does \
-not fit in one of the rounds. The charts show throughput, latency with the fitted line, and throughput and \
-IOPS relative to their maximum: they cross near the balanced block size, at which access and transfer \
-take the same time. Larger blocks use the throughput better, smaller blocks have a lower latency. A B-tree \
-on this drive (a database index) has the fastest lookups with nodes of btree_node_size, for the configured \
-sizes of keys and pointers; btree_lookup_time applies to that node size without a cache. The kernel splits \
-requests above max_sectors_kb, so that the line may bend there.
-
-",
-            $cost
-        )
-    };
-}
-
 /// What both directions have in common.
 const SHARED: Description = Description {
     name: "",
@@ -155,7 +130,7 @@ static READ: Description = Description {
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-block 4MiB",
     summary: "random reads of 512 B to 16 MiB: access time, media throughput, balanced block size",
-    explanation: explanation!("reads", "It only reads."),
+    explanation: include_str!("block-size-read.md").trim_ascii_end(),
     parameters: &[
         &MIN_BLOCK,
         &MAX_BLOCK,
@@ -179,10 +154,7 @@ static WRITE: Description = Description {
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-block 4MiB",
     summary: "random writes of 512 B to 16 MiB: access time, media throughput, balanced block size",
-    explanation: explanation!(
-        "writes",
-        "It overwrites the window, by default at most 8 GiB (--bytes)."
-    ),
+    explanation: include_str!("block-size-write.md").trim_ascii_end(),
     may_write: true,
     parameters: &[
         &MIN_BLOCK,

@@ -55,32 +55,6 @@ pub(crate) fn of(operation: Operation) -> &'static Description {
     }
 }
 
-/// Explanation of both directions, which differ in their cost.
-macro_rules! explanation {
-    ($verb:literal, $cost:literal) => {
-        concat!(
-            "Measures random ",
-            $verb,
-            " at queue depths 1, 2, 4, 8 ... up to 256, each depth in four rounds in random order \
-(--seed). It shows how the drive scales with the number of concurrent users, and which queue depth, thread \
-pool size or database I/O concurrency to configure.
-
-IOPS grow with the depth until the drive is saturated; from then on only latency grows. The score of a \
-depth is 1 / (alpha/T + (1 - alpha)/L), where T is the throughput and L the reciprocal of p90, both \
-relative to the best of the sweep. alpha is the weight of throughput, 0.8 by default; a lower value favours \
-latency. The optimal depth is the smallest one whose score is at least 95 % of the best; iops_max is that \
-of the smallest depth with at least 95 % of the highest IOPS. Both are reported only if all smaller depths \
-are significantly worse (95 %, compared round by round); otherwise a check names the depths without a \
-significant difference. The knee of the IOPS curve is reported if it is the same in all rounds. By \
-Little's law, IOPS times mean latency is the mean number of requests in flight: where it is below the \
-configured depth, the host was the bottleneck and not the drive.
-
-From the second round on, depths after two doublings without a gain are skipped (--early-stop). ",
-            $cost
-        )
-    };
-}
-
 /// What both directions have in common.
 const SHARED: Description = Description {
     name: "",
@@ -142,7 +116,7 @@ static READ: Description = Description {
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random reads at queue depths 1 to 256: IOPS, latency, optimal depth",
-    explanation: explanation!("reads", "It only reads."),
+    explanation: include_str!("concurrency-read.md").trim_ascii_end(),
     workload: Workload::RANDOM_READS,
     parameters: &[
         &framework::BLOCK_SIZE,
@@ -168,10 +142,7 @@ static WRITE: Description = Description {
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random writes at queue depths 1 to 256: IOPS, latency, optimal depth",
-    explanation: explanation!(
-        "writes",
-        "It overwrites the window, by default at most 8 GiB (--bytes)."
-    ),
+    explanation: include_str!("concurrency-write.md").trim_ascii_end(),
     may_write: true,
     parameters: &[
         &framework::BLOCK_SIZE,

@@ -15,7 +15,6 @@ use crate::probe::process::stat::{parse_io, parse_stat};
 use crate::probe::process::threads;
 use crate::probe::sample::{Availability, ProcessIo};
 use crate::probe::text::open_relative;
-use crate::roots::SysPaths;
 
 /// State and identity of idle processes are read once in this many samples.
 const STAT_REFRESH_SAMPLES: u32 = 32;
@@ -38,15 +37,14 @@ impl ProcessTable {
     /// Reads one process, or the one that has its id now; `false` when it has ended.
     pub(super) fn refresh_process(
         &mut self,
-        proc: BorrowedFd<'_>,
         entry: &mut ProcessEntry,
         reading: &ProcessReading<'_>,
     ) -> bool {
-        if self.read_process(proc, entry, reading).is_some() {
+        if self.read_process(entry, reading).is_some() {
             return true;
         }
         self.forget(entry);
-        let fresh = self.read_new_process(proc, entry.process.identity.pid);
+        let fresh = self.read_new_process(reading.proc, entry.process.identity.pid);
         let is_reused = fresh.is_some();
         *entry = fresh.unwrap_or_default();
         is_reused
@@ -55,13 +53,12 @@ impl ProcessTable {
     /// Reads one process; `None` when it has ended.
     fn read_process(
         &mut self,
-        proc: BorrowedFd<'_>,
         entry: &mut ProcessEntry,
         reading: &ProcessReading<'_>,
     ) -> Option<()> {
         let pid = entry.process.identity.pid;
         let before = entry.process.io;
-        entry.process.io = self.read_io(proc, entry)?;
+        entry.process.io = self.read_io(reading.proc, entry)?;
         entry.process.read_at = self.sample_time;
         let charged = entry.charged_bytes_since(before);
         self.explained_bytes = self.explained_bytes.saturating_add(charged);
@@ -85,30 +82,25 @@ impl ProcessTable {
         let is_unproven = !entry.io.is_kept() && !entry.stat.is_kept();
         let is_due = entry.needs_details && entry.age_samples > 0;
         if is_due || is_unproven || reading.waits == WaitSource::Stat {
-            self.read_stat(proc, entry, reading.waits)?;
+            self.read_stat(entry, reading)?;
         }
         entry.is_active = moved;
         if has_io || entry.age_samples == 0 {
-            entry.update_own_io(proc, is_first);
+            entry.update_own_io(reading.proc, is_first);
         }
         if self.own_pid != Some(pid) {
-            entry.update_descriptors(proc, moved, reading.roots);
+            entry.update_descriptors(reading.proc, moved, reading.roots);
             self.record_closed(entry, false);
         }
-        self.read_details(proc, entry, reading);
+        self.read_details(entry, reading);
         entry.age_samples = entry.age_samples.saturating_add(1);
         Some(())
     }
 
     /// Reads details that are needed only for active or blocked processes.
-    fn read_details(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        entry: &mut ProcessEntry,
-        reading: &ProcessReading<'_>,
-    ) {
+    fn read_details(&mut self, entry: &mut ProcessEntry, reading: &ProcessReading<'_>) {
         let process = &mut entry.process;
-        let pid = process.identity.pid;
+        let (proc, pid) = (reading.proc, process.identity.pid);
         if !entry.is_active && process.state != Some('D') {
             process.wait_channel = None;
             process.thread_samples = None;
@@ -118,7 +110,7 @@ impl ProcessTable {
             // Some programs write their status into their arguments.
             entry.is_identified &= entry.facts_due_age == 0;
             entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
-            let membership = self.hierarchies.membership(reading.roots, pid);
+            let membership = reading.hierarchies.membership(reading.roots, pid);
             process.io_limits = membership.limits.into();
             let group = membership.group;
             process.unit = group.and_then(|group| self.units.unit_of(reading.roots, &group));
@@ -143,28 +135,24 @@ impl ProcessTable {
     /// uses, advances no counter.
     pub(super) fn examine_pipelines(
         &self,
-        proc: BorrowedFd<'_>,
         entries: &mut BTreeMap<u32, ProcessEntry>,
-        roots: &SysPaths,
+        reading: &ProcessReading<'_>,
     ) {
-        let active = entries
-            .values()
-            .filter(|entry| entry.is_active_in_pipeline());
-        let mut members: BTreeMap<u32, usize> =
-            active.map(|entry| (entry.process_group, 0)).collect();
+        let active = entries.values().filter(|it| it.is_active_in_pipeline());
+        let mut members: BTreeMap<u32, usize> = active.map(|it| (it.process_group, 0)).collect();
         if members.is_empty() {
             return;
         }
         for entry in entries.values() {
-            if let Some(count) = members.get_mut(&entry.process_group) {
-                *count += 1;
-            }
+            members
+                .entry(entry.process_group)
+                .and_modify(|count| *count += 1);
         }
         members.retain(|_, count| *count <= MAX_PIPELINE_PROCESSES);
         for (pid, entry) in entries {
             let is_member = members.contains_key(&entry.process_group);
             if is_member && !entry.is_active && self.own_pid != Some(*pid) {
-                entry.update_descriptors(proc, true, roots);
+                entry.update_descriptors(reading.proc, true, reading.roots);
             }
         }
     }
@@ -227,12 +215,8 @@ impl ProcessTable {
 
     /// Reads state and delays, and detects whether it executes another program; `None` when it has
     /// ended.
-    fn read_stat(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        entry: &mut ProcessEntry,
-        waits: WaitSource,
-    ) -> Option<()> {
+    fn read_stat(&mut self, entry: &mut ProcessEntry, reading: &ProcessReading<'_>) -> Option<()> {
+        let (proc, waits) = (reading.proc, reading.waits);
         let pid = entry.process.identity.pid;
         let mut buffer = [0; 1024];
         let opened = || open_relative(proc, format!("{pid}/stat"));
@@ -245,21 +229,6 @@ impl ProcessTable {
         if now.start_ticks != identity.start_ticks {
             return None;
         }
-        entry.process.state = Some(now.state);
-        entry.process_group = now.process_group;
-        entry.process.cpu_time = Some(self.identifier.ticks_to_duration(now.cpu_ticks));
-        entry.process.thread_count = now.thread_count;
-        entry.process.reaped_faults = now.reaped_faults;
-        // A count of 0 may also belong to a process that began before accounting was switched on.
-        entry.process.io_delay = match waits {
-            WaitSource::Stat => (now.blkio_delay_ticks > 0)
-                .then(|| self.identifier.ticks_to_duration(now.blkio_delay_ticks)),
-            WaitSource::Taskstats => entry.process.io_delay,
-            WaitSource::None => None,
-        };
-        if waits != WaitSource::Taskstats {
-            entry.process.swap_in_delay = None;
-        }
         // Between fork and exec it still had its parent's name and arguments, and within exec it
         // has none.
         let bare = entry.age_samples <= ARGUMENTS_RETRY_SAMPLES && identity.arguments.is_empty();
@@ -269,9 +238,16 @@ impl ProcessTable {
             if entry.is_identified {
                 fresh = self.identifier.add_arguments_and_user(proc, fresh);
             }
-            if fresh != **identity {
-                entry.process.identity = Arc::new(fresh);
-            }
+            entry.set_identity(fresh);
+        }
+        entry.set_state(&now, &self.identifier);
+        if waits != WaitSource::Taskstats {
+            // A count of 0 may also belong to a process that began before accounting was switched on.
+            let ticks = now.blkio_delay_ticks;
+            let is_counted = waits == WaitSource::Stat && ticks > 0;
+            let delay = is_counted.then(|| self.identifier.ticks_to_duration(ticks));
+            entry.process.io_delay = delay;
+            entry.process.swap_in_delay = None;
         }
         Some(())
     }

@@ -8,8 +8,11 @@ use super::*;
 use crate::probe::sample::ProcessIo;
 
 fn reading(roots: &SysPaths, at: Duration) -> ProcessReading<'_> {
+    let proc = crate::probe::text::open_relative(rustix::fs::CWD, roots.proc.as_path()).unwrap();
     ProcessReading {
+        proc: std::os::fd::AsFd::as_fd(Box::leak(Box::new(proc))),
         roots,
+        hierarchies: Box::leak(Box::default()),
         at,
         charged: None,
         waits: WaitSource::None,

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::trace::events::catalog::all_events;
-use crate::trace::events::event::{SyncCall, kernel_number};
+use crate::trace::events::catalog::EVENTS;
+use crate::trace::events::event::kernel_number;
 
 /// The id of the first event of a file of layouts; the kernel numbers its events when it starts.
 const FIRST_ID: usize = 100;
@@ -62,9 +62,6 @@ fn record_of(format: &str) -> Vec<u8> {
             "ino" | "i_ino" => INODE,
             "order" => 2,
             "count" | "len" => 8192,
-            "fd" => 9,
-            "dirtied_blocks" => 3,
-            "root_objectid" => 256,
             _ => 0,
         };
         let text: &[u8] = match name {
@@ -87,14 +84,9 @@ fn expected_event(kind: EventKind, format: &str) -> Event {
         fields.any(|(name, _)| names.contains(&name))
     };
     let sectors = if has(&["nr_sector"]) { 16 } else { 0 };
-    let amount = match kind {
-        EventKind::PageAdded => has(&["order"]).then_some(2),
-        EventKind::DirectStarted => Some(8192),
-        EventKind::CallStarted(SyncCall::Sync | SyncCall::Msync) => None,
-        EventKind::CallStarted(_) => Some(9),
-        EventKind::JournalChanged => Some(3),
-        EventKind::FileSynced => has(&["root_objectid"]).then_some(256),
-        _ => None,
+    let amount = match has(&["order"]) {
+        true => Some(2),
+        false => has(&["count", "len"]).then_some(8192),
     };
     let text = |name, value: &'static [u8]| if has(&[name]) { value } else { b"" };
     Event {
@@ -126,14 +118,14 @@ fn expected_event(kind: EventKind, format: &str) -> Event {
 /// Decodes a record of each event that a kernel has; returns the events that it lacks.
 fn check_kernel(kernel: &str) -> Vec<String> {
     let mut missing = Vec::new();
-    for event in all_events() {
-        let Some(format) = format_of(kernel, &event.path) else {
-            missing.push(event.path);
+    for event in EVENTS {
+        let Some(format) = format_of(kernel, event.path) else {
+            missing.push(event.path.to_owned());
             continue;
         };
         let mut decoder = EventDecoder::default();
         assert!(
-            decoder.add_format(event.kind, &format),
+            decoder.add_format(event, &format),
             "{kernel} {}",
             event.path
         );
@@ -160,26 +152,25 @@ fn events_of_kernels_are_decoded() {
     missing.retain(|path| !others.iter().any(|group| path.starts_with(group)));
     assert_eq!(missing, [fault, direct, iter]);
     for (kernel, known) in [("5.0", 2), ("3.14", 1)] {
-        assert_eq!(
-            check_kernel(kernel).len(),
-            all_events().len() - known,
-            "{kernel}"
-        );
+        assert_eq!(check_kernel(kernel).len(), EVENTS.len() - known, "{kernel}");
     }
 }
 
 #[test]
 fn unknown_and_truncated_records_and_incomplete_formats_are_refused() {
     let events = traces("6.18").join("events");
-    let (decoder, available) = EventDecoder::from_format_files(&events, &all_events());
-    assert_eq!(available.len(), all_events().len() - 2);
+    let (decoder, available) = EventDecoder::from_format_files(&events, EVENTS);
+    assert_eq!(available.len(), EVENTS.len() - 2);
     for record in [&[0][..], &2104_u16.to_ne_bytes(), &[255; 64]] {
         assert_eq!(decoder.decode_record(1, record), None);
     }
     let mut decoder = EventDecoder::default();
     let format = format_of("6.18", "block/block_rq_issue").unwrap();
-    assert!(!decoder.add_format(EventKind::Issued, &format.replace(" sector;", " other;")));
-    assert!(!decoder.add_format(EventKind::PageAdded, &format));
-    let (_, available) = EventDecoder::from_format_files(&traces("none"), &all_events());
+    let spec = |path| EVENTS.iter().find(|event| event.path == path).unwrap();
+    let issued = spec("block/block_rq_issue");
+    assert!(!decoder.add_format(issued, &format.replace(" sector;", " other;")));
+    let added = spec("filemap/mm_filemap_add_to_page_cache");
+    assert!(!decoder.add_format(added, &format));
+    let (_, available) = EventDecoder::from_format_files(&traces("none"), EVENTS);
     assert_eq!(available, []);
 }

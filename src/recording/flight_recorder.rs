@@ -1,26 +1,26 @@
 //! Watches for the conditions of a flight recorder, and collects what is kept around a trigger.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::trigger::{
+    BEFORE_TRIGGER, BlockedThread, KeptRequests, Observation, RecordedDiagnosis, TriggerRecord,
+};
 use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::FactsReader;
 use crate::probe::process::task_scan::BlockedTask;
-use crate::recording::{
-    BEFORE_TRIGGER, BlockedThread, KeptRequests, Observation, RecordedDiagnosis, TriggerRecord,
-};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::trace::requests::{DeviceNumber, RequestLine, TracedRequest};
 use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
 use crate::why::recorder::{WindowRecorder, process_of};
 use crate::why::requests::RequestEvidence;
-use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
+use crate::why::{Diagnosis, DiagnosisDocument, diagnose, diagnosis_text};
 
 /// A condition does not trigger again before this time has passed.
-pub const TRIGGER_PAUSE: Duration = Duration::from_secs(300);
+const TRIGGER_PAUSE: Duration = Duration::from_secs(300);
 /// Time between two samples after a trigger, if the interval is longer.
 pub const TRIGGER_SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Snapshots before a trigger that are diagnosed at least, whatever the interval.
@@ -40,8 +40,8 @@ pub struct FlightRecorder {
     most_requests: usize,
     /// Snapshots of the last seconds with their times on the boot clock.
     recent: VecDeque<(Duration, Arc<Snapshot>)>,
-    /// When each condition triggered last.
-    triggered: Vec<(Condition, Duration)>,
+    /// The conditions that do not trigger again now, and since when.
+    paused: Vec<(Condition, Duration)>,
     pending: Option<PendingTrigger>,
 }
 
@@ -56,15 +56,6 @@ struct PendingTrigger {
     window: WindowRecorder,
 }
 
-/// A trigger with its requests, as they are recorded.
-#[derive(Debug)]
-pub struct KeptTrigger {
-    /// The trigger.
-    pub record: TriggerRecord,
-    /// The requests around it, as lines of JSON.
-    pub requests: Vec<u8>,
-}
-
 impl FlightRecorder {
     /// Starts watching, and tracing requests into the kernel's memory where that is permitted. At
     /// most `most_requests` of them are kept for a trigger.
@@ -77,7 +68,7 @@ impl FlightRecorder {
             trace,
             most_requests,
             recent: VecDeque::new(),
-            triggered: Vec::new(),
+            paused: Vec::new(),
             pending: None,
             roots,
         }
@@ -97,44 +88,38 @@ impl FlightRecorder {
         if let Some(pending) = &mut self.pending {
             pending.window.add_snapshot(Arc::clone(live));
         }
+        self.paused
+            .retain(|(_, since)| now.saturating_sub(*since) < TRIGGER_PAUSE);
         let mut triggers = self.monitor.observe(live, now);
-        triggers.retain(|trigger| !self.is_paused(&trigger.condition, now));
+        let is_paused = |condition: &Condition| self.paused.iter().any(|(it, _)| it == condition);
+        triggers.retain(|trigger| !is_paused(&trigger.condition));
         for trigger in &triggers {
-            self.triggered
-                .retain(|(condition, _)| *condition != trigger.condition);
-            self.triggered.push((trigger.condition.clone(), now));
+            self.paused.push((trigger.condition.clone(), now));
             self.keep_trigger(trigger, now);
         }
         triggers
     }
 
     fn keep_trigger(&mut self, trigger: &Trigger, now: Duration) {
-        let blocked = blocked_threads(&self.roots);
         let observed = observed(trigger);
-        let Some(PendingTrigger { record, .. }) = &mut self.pending else {
-            let recent = self.recent.iter().map(|(_, live)| Arc::clone(live));
-            self.pending = Some(PendingTrigger {
-                record: TriggerRecord {
-                    first: observed,
-                    blocked,
-                    ..TriggerRecord::default()
-                },
-                at: now,
-                before: recent.collect(),
-                window: WindowRecorder::begin(self.roots.clone(), false),
-            });
-            return;
-        };
-        if record.further.len() < MAX_FURTHER {
-            record.further.push(observed);
-        }
-        // Threads that were not blocked yet: the condition may be about them.
-        for thread in blocked {
-            let is_known = record.blocked.iter().any(|it| it.tid == thread.tid);
-            if !is_known && record.blocked.len() < MAX_BLOCKED {
-                record.blocked.push(thread);
+        if let Some(PendingTrigger { record, .. }) = &mut self.pending {
+            if record.further.len() < MAX_FURTHER {
+                record.further.push(observed);
             }
+            return;
         }
+        let recent = self.recent.iter().map(|(_, live)| live);
+        self.pending = Some(PendingTrigger {
+            record: TriggerRecord {
+                first: observed,
+                blocked: blocked_threads(&self.roots),
+                ..TriggerRecord::default()
+            },
+            at: now,
+            // The first snapshot of a sampler has no rates.
+            before: recent.filter(|it| it.interval.is_some()).cloned().collect(),
+            window: WindowRecorder::begin(self.roots.clone(), false),
+        });
     }
 
     /// Scans the tasks if a trigger is pending.
@@ -144,8 +129,9 @@ impl FlightRecorder {
         }
     }
 
-    /// Ends the time after the pending trigger: reads the requests and diagnoses.
-    pub fn finish_pending(&mut self) -> Option<KeptTrigger> {
+    /// Ends the time after the pending trigger: reads the requests and diagnoses. Returns what is to be
+    /// recorded: the trigger, and the requests as lines of JSON.
+    pub fn finish_pending(&mut self) -> Option<(TriggerRecord, Vec<u8>)> {
         let mut pending = self.pending.take()?;
         let at = nanoseconds(pending.at);
         let from = nanoseconds(pending.at.saturating_sub(BEFORE_TRIGGER));
@@ -161,16 +147,11 @@ impl FlightRecorder {
             Err(reason) => Err(reason.clone()),
         };
         let mut window = pending.window.finish();
-        window.snapshots = pending
-            .before
-            .into_iter()
-            .filter(|live| live.interval.is_some())
-            .chain(window.snapshots)
-            .collect();
+        window.snapshots.splice(..0, pending.before);
         let mut requests = Vec::new();
         match taken {
             Ok(taken) => {
-                window.requests = request_evidence(&self.roots, &window, &taken);
+                window.requests = request_evidence(&self.roots, &taken);
                 pending.record.requests = KeptRequests {
                     kept: taken.requests.len() as u64,
                     left_out: taken.left_out,
@@ -184,48 +165,29 @@ impl FlightRecorder {
             Err(reason) => pending.record.requests.unavailable = Some(reason),
         }
         pending.record.diagnosis = diagnose(&window).map(recorded_diagnosis);
-        Some(KeptTrigger {
-            record: pending.record,
-            requests,
-        })
-    }
-
-    fn is_paused(&self, condition: &Condition, now: Duration) -> bool {
-        self.triggered.iter().any(|(triggered, at)| {
-            triggered == condition && now.saturating_sub(*at) < TRIGGER_PAUSE
-        })
+        Some((pending.record, requests))
     }
 
     /// Keeps the snapshots of the time before a trigger.
     fn remember(&mut self, live: &Arc<Snapshot>, now: Duration) {
         self.recent.push_back((now, Arc::clone(live)));
-        while self.recent.len() > MIN_SNAPSHOTS
-            && self
-                .recent
-                .front()
-                .is_some_and(|(at, _)| now.saturating_sub(*at) > BEFORE_TRIGGER)
-        {
-            self.recent.pop_front();
-        }
+        let is_old = |(at, _): &mut (Duration, _)| now.saturating_sub(*at) > BEFORE_TRIGGER;
+        while self.recent.len() > MIN_SNAPSHOTS && self.recent.pop_front_if(is_old).is_some() {}
     }
 }
 
 /// What a trigger says, as it is recorded.
 fn observed(trigger: &Trigger) -> Observation {
-    let time: Option<jiff::Timestamp> = trigger.time.parse().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    let subject = match trigger.instance.pid {
-        Some(pid) => format!("{pid} {}", trigger.instance.name).into(),
-        None => trigger.instance.name.clone(),
-    };
     let value = trigger.condition.metric().unit().format(trigger.value);
     Observation {
         time: trigger.time.clone(),
-        time_ms: time_ms.unwrap_or(0),
         condition: trigger.condition.to_string().into(),
-        subject: Some(subject).filter(|subject| !subject.is_empty()),
-        value: Some(trigger.value),
-        value_text: Some(value.into()),
+        subject: match trigger.instance.pid {
+            Some(pid) => format!("{pid} {}", trigger.instance.name).into(),
+            None => trigger.instance.name.clone(),
+        },
+        value: trigger.value,
+        value_text: value.into(),
     }
 }
 
@@ -235,46 +197,32 @@ fn blocked_threads(roots: &SysPaths) -> Vec<BlockedThread> {
     let sample = facts.read();
     let scan = facts.scan().unwrap_or_default();
     let examine = |task: &BlockedTask| {
-        let details = facts.examine_blocked(&sample, task);
+        let stack = facts.examine_blocked(&sample, task).stack;
         BlockedThread {
             pid: task.pid,
             tid: task.tid,
             name: SafeText::from_bytes(&task.name),
             wait_channel: task.wait_channel.as_ref().map(SafeText::from),
-            stack: details
-                .stack
-                .map(|stack| stack.iter().map(SafeText::from).collect()),
+            stack: stack.map(|stack| stack.iter().map(SafeText::from).collect()),
         }
     };
     scan.blocked.iter().take(MAX_BLOCKED).map(examine).collect()
 }
 
-/// The evidence of the drive with the most requests in flight.
-fn request_evidence(
-    roots: &SysPaths,
-    window: &EvidenceWindow,
-    taken: &RetainedRequests,
-) -> Option<RequestEvidence> {
-    let traced: BTreeSet<DeviceNumber> = taken.requests.iter().map(|it| it.device).collect();
-    let queue = |name: &str| {
-        let queues = window.snapshots.iter().flat_map(|live| &live.devices);
-        queues
-            .filter(|device| device.name == *name)
-            .filter_map(|device| device.queue_size)
-            .sum::<f64>()
-    };
-    let name_of = |number: DeviceNumber| taken.drive_names.get(&number);
-    let busiest = traced
-        .into_iter()
-        .filter_map(|number| Some((number, name_of(number)?)))
-        .max_by(|a, b| queue(a.1).total_cmp(&queue(b.1)));
-    let (number, name) = busiest?;
-    let requests: Vec<TracedRequest> = taken
-        .requests
-        .iter()
-        .filter(|request| request.device == number)
-        .cloned()
-        .collect();
+/// The evidence of the drive with the most requests in flight: the sum of their times.
+fn request_evidence(roots: &SysPaths, taken: &RetainedRequests) -> Option<RequestEvidence> {
+    let mut times: BTreeMap<DeviceNumber, u64> = BTreeMap::new();
+    for request in &taken.requests {
+        let (begin, end) = (
+            request.timestamps.first_timestamp(),
+            request.timestamps.completed,
+        );
+        *times.entry(request.device).or_default() += end.saturating_sub(begin);
+    }
+    let (busiest, _) = times.into_iter().max_by_key(|(_, time)| *time)?;
+    let name = taken.drive_names.get(&busiest)?;
+    let requests = taken.requests.iter().filter(|it| it.device == busiest);
+    let requests: Vec<TracedRequest> = requests.cloned().collect();
     let evidence = RequestEvidence::new(name.into(), &requests, |tid| process_of(roots, tid));
     Some(evidence)
 }
@@ -296,12 +244,10 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
     diagnosis.keep_lasting_remedies();
+    let text = diagnosis_text(&diagnosis, true);
     RecordedDiagnosis {
         sentence: diagnosis.conclusion().into(),
-        text: diagnosis_text(&diagnosis, true)
-            .lines()
-            .map(SafeText::from)
-            .collect(),
+        text: text.lines().map(SafeText::from).collect(),
         document: serde_json::to_value(DiagnosisDocument::new(&diagnosis)).unwrap_or_default(),
     }
 }
@@ -399,12 +345,12 @@ mod tests {
         // Neither holds anew within the pause.
         assert_eq!(observe(4, 0.1, 0.1), 0);
         assert_eq!(observe(5, 0.8, 0.8), 0);
-        let record = recorder.finish_pending().unwrap().record;
+        let record = recorder.finish_pending().unwrap().0;
         assert_eq!(record.first.condition.as_str(), texts[0]);
         assert_eq!(record.further.len(), 1, "{record:?}");
         assert_eq!(record.further[0].condition.as_str(), texts[1]);
         assert_eq!(record.further[0].time.as_str(), "2026-01-01T00:00:03Z");
-        assert_eq!(record.end_ms(), record.further[0].time_ms + 10_000);
+        assert_eq!(record.end_ms(), 1_767_225_613_000);
         assert!(recorder.finish_pending().is_none());
     }
 }
