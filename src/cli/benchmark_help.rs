@@ -2,42 +2,35 @@
 
 use std::fmt::Write as _;
 
+use clap::{Arg, Command};
 use textwrap::{Options, fill};
 
+use super::failure::CommandFailure;
 use crate::bench::framework::metric_families;
-use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
-use crate::bench::{AnyParameter, Description, ParameterKind, ParameterValue};
+use crate::bench::{
+    self, AnyParameter, BENCHMARKS, Benchmark, Description, ParameterKind, ParameterValue,
+};
 use crate::drive::Target;
 use crate::units;
 
 /// Width of the text in columns.
 const WIDTH: usize = 80;
-/// Column at which the description of an option begins.
-const HELP_COLUMN: usize = 32;
-/// A space at which no line ends.
-const NO_BREAK_SPACE: &str = "\u{a0}";
+/// Heading of all parameters in the help of `run`.
+pub(super) const PARAMETERS_HEADING: &str =
+    "Parameters of the benchmarks: `diskscope run BENCHMARK --help` lists its own";
 
-/// Options of every run that are not parameters: names, and what they do.
-const RUN_OPTIONS: [(&str, &str); 6] = [
-    (
-        "--goal GOAL",
-        "a service goal such as iops>=1000 or p95<=500ms; repeatable",
-    ),
-    ("--repeat N", "number of runs, one after the other"),
-    (
-        "--json FILE",
-        "write the session document to this file; - is stdout",
-    ),
-    ("--format FORMAT", "text, json, csv or openmetrics"),
-    (
-        "-o, --output FILE",
-        "write the result to this file instead of stdout",
-    ),
-    (
-        "--overwrite PATH",
-        "consent to overwrite the data on TARGET; must equal TARGET",
-    ),
-];
+/// The benchmark of this name, or the failure that names the nearest.
+pub(super) fn find_benchmark(name: &str) -> Result<&'static dyn Benchmark, CommandFailure> {
+    if let Some(benchmark) = bench::find_benchmark(name) {
+        return Ok(benchmark);
+    }
+    let known = BENCHMARKS.iter().map(|it| it.description().name);
+    let known: Vec<_> = known.collect();
+    let nearest = bench::suggest_benchmark(name);
+    let message = format!("there is no benchmark {name:?}{nearest}");
+    let advice = format!("there are {}", known.join(", "));
+    Err(CommandFailure::usage_error(message).with_advice(advice))
+}
 
 /// The default for an ordinary target; the form of the interface shows the one for the selected
 /// target.
@@ -45,83 +38,80 @@ pub(super) fn default_value(parameter: &dyn AnyParameter) -> ParameterValue {
     parameter.default_value(&Target::example_drive())
 }
 
-/// The text about one benchmark.
-pub(super) fn benchmark_help(benchmark: &Description) -> String {
-    let mut text = benchmark.name.to_owned();
-    if !benchmark.aliases.is_empty() {
-        let _ = write!(text, " ({})", benchmark.aliases.join(", "));
-    }
-    text.push_str(if benchmark.may_write {
-        "  WRITES\n"
-    } else {
-        "\n"
-    });
-    append_indented(&mut text, benchmark.summary, 2);
-    let _ = writeln!(
-        text,
-        "\nUsage: diskscope run {} TARGET [OPTIONS]",
-        benchmark.name
-    );
-    let mut paragraphs = benchmark.explanation.split("\n\n");
-    for heading in ["What it does", "How to read it"] {
-        let _ = writeln!(text, "\n{heading}:");
-        if let Some(paragraph) = paragraphs.next() {
-            append_indented(&mut text, paragraph, 2);
-        }
-    }
-    for paragraph in paragraphs {
-        text.push('\n');
-        append_indented(&mut text, paragraph, 2);
-    }
-    append_options(&mut text, benchmark);
-    let _ = writeln!(text, "\nMetrics:");
-    append_indented(&mut text, &metric_families::describe(benchmark.metrics), 2);
-    let _ = writeln!(
-        text,
-        "\nExample:\n  diskscope run {} {}",
-        benchmark.name, benchmark.example
-    );
-    text
+/// The text about one benchmark. `run` is the definition of the command with the options of all.
+pub(super) fn benchmark_help(run: Command, benchmark: &Description) -> String {
+    let help = run
+        .mut_args(|option| shown_option(option, benchmark))
+        .before_help(explanation(benchmark))
+        .after_help(format!(
+            "Metrics:\n{}\n\nExample:\n  diskscope run {} {}",
+            indented(&metric_families::describe(benchmark.metrics)),
+            benchmark.name,
+            benchmark.example
+        ))
+        .help_template("{before-help}{all-args}{after-help}")
+        .term_width(WIDTH)
+        .render_help();
+    help.to_string()
 }
 
-fn append_options(text: &mut String, benchmark: &Description) {
-    let _ = writeln!(text, "\nOptions of this benchmark:");
-    for parameter in benchmark.parameters {
+/// An option as the help of this benchmark shows it.
+fn shown_option(option: Arg, benchmark: &Description) -> Arg {
+    let mut own = benchmark.parameters.iter().enumerate();
+    if let Some((place, parameter)) = own.find(|(_, it)| option.get_id() == it.name()) {
         let default = match default_value(*parameter) {
             ParameterValue::Unset => String::new(),
             value => format!(" [default: {value}]"),
         };
-        let choices = choices_text(parameter.kind());
-        // Choices and default are not divided between lines.
-        let values: Vec<String> = [choices, default]
-            .iter()
-            .filter(|values| values.len() < WIDTH - HELP_COLUMN)
-            .map(|values| format!(" {}", values.trim().replace(' ', NO_BREAK_SPACE)))
-            .collect();
-        append_option(
-            text,
-            &option_term(*parameter),
-            &format!("{}{}", parameter.help(), values.concat().trim_end()),
-        );
+        let values = values_text(parameter.kind());
+        return option
+            .value_name(value_name(parameter.kind()))
+            .help(format!("{}{values}{default}", parameter.help()))
+            .help_heading("Options of this benchmark")
+            .display_order(place);
     }
-    let _ = writeln!(text, "\nOptions of every run:");
-    for parameter in [&ENGINE as &dyn AnyParameter, &SCRATCH_SIZE] {
-        append_option(text, &option_term(parameter), parameter.help());
+    let is_of_others = option.get_help_heading() == Some(PARAMETERS_HEADING);
+    if is_of_others || option.is_positional() || option.get_id() == "help" {
+        return option.hide(true);
     }
-    for (term, help) in RUN_OPTIONS {
-        append_option(text, term, help);
-    }
+    option.help_heading("Options of every run")
 }
 
-fn option_term(parameter: &dyn AnyParameter) -> String {
-    format!("--{} {}", parameter.name(), value_name(parameter.kind()))
+/// What stands before the options.
+fn explanation(benchmark: &Description) -> String {
+    let mut text = benchmark.name.to_owned();
+    if !benchmark.aliases.is_empty() {
+        let _ = write!(text, " ({})", benchmark.aliases.join(", "));
+    }
+    if benchmark.may_write {
+        text.push_str("  WRITES");
+    }
+    let (summary, name) = (indented(benchmark.summary), benchmark.name);
+    let _ = write!(
+        text,
+        "\n{summary}\n\nUsage: diskscope run {name} TARGET [OPTIONS]"
+    );
+    let headings = ["\n\nWhat it does:\n", "\n\nHow to read it:\n"].into_iter();
+    let headings = headings.chain(std::iter::repeat("\n\n"));
+    for (heading, paragraph) in headings.zip(benchmark.explanation.split("\n\n")) {
+        text.push_str(heading);
+        text.push_str(&indented(paragraph));
+    }
+    text
+}
+
+fn indented(paragraph: &str) -> String {
+    let options = Options::new(WIDTH);
+    fill(
+        paragraph,
+        options.initial_indent("  ").subsequent_indent("  "),
+    )
 }
 
 /// The form of a value, in capitals.
 fn value_name(kind: ParameterKind) -> &'static str {
     match kind {
-        ParameterKind::Size { .. } => "SIZE",
-        ParameterKind::SizeOrRange { .. } => "SIZE[-SIZE]",
+        ParameterKind::Size { .. } | ParameterKind::SizeOrRange { .. } => "SIZE",
         ParameterKind::Fraction => "PERCENT",
         ParameterKind::Duration | ParameterKind::NonZeroDuration | ParameterKind::Latency => "TIME",
         ParameterKind::Count { .. } | ParameterKind::Number { .. } => "N",
@@ -133,7 +123,7 @@ fn value_name(kind: ParameterKind) -> &'static str {
 }
 
 /// The accepted values, where they are limited.
-fn choices_text(kind: ParameterKind) -> String {
+fn values_text(kind: ParameterKind) -> String {
     match kind {
         ParameterKind::Choice(words) => format!(" [{}]", words.join(", ")),
         ParameterKind::ChoiceOrPercent(words) => format!(" [{}, 0 to 100]", words.join(", ")),
@@ -148,37 +138,15 @@ fn choices_text(kind: ParameterKind) -> String {
     }
 }
 
-fn append_option(text: &mut String, term: &str, help: &str) {
-    let first = format!("  {term:<width$}", width = HELP_COLUMN - 2);
-    let rest = " ".repeat(HELP_COLUMN);
-    let first = match first.len() > HELP_COLUMN {
-        true => format!("  {term}  "),
-        false => first,
-    };
-    let options = Options::new(WIDTH)
-        .initial_indent(&first)
-        .subsequent_indent(&rest);
-    let _ = writeln!(text, "{}", fill(help, options).replace(NO_BREAK_SPACE, " "));
-}
-
-fn append_indented(text: &mut String, paragraph: &str, indent: usize) {
-    let indent = " ".repeat(indent);
-    let options = Options::new(WIDTH)
-        .initial_indent(&indent)
-        .subsequent_indent(&indent);
-    let _ = writeln!(text, "{}", fill(paragraph, options));
-}
-
 #[cfg(test)]
 mod unit_tests {
     use super::*;
-    use crate::bench::BENCHMARKS;
 
     #[test]
     fn help_of_every_benchmark_has_its_options_with_defaults_and_fits_80_columns() {
         for benchmark in BENCHMARKS {
             let description = benchmark.description();
-            let text = benchmark_help(description);
+            let text = crate::cli::run::help_of(description);
             for parameter in description.parameters {
                 assert!(text.contains(&format!("--{} ", parameter.name())), "{text}");
             }
@@ -190,10 +158,12 @@ mod unit_tests {
 
     #[test]
     fn help_states_default_and_choices_of_an_option() {
-        let benchmark = crate::bench::find_benchmark("random-write").unwrap();
-        let text = benchmark_help(benchmark.description());
+        let benchmark = find_benchmark("random-write").unwrap();
+        let text = crate::cli::run::help_of(benchmark.description());
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
         for part in [
-            "random-write (rndwrite, randwrite)  WRITES",
+            "random-write (rndwrite, randwrite) WRITES",
             "[1 to 4096]",
             "[default: 32]",
             "dsync, sync]",

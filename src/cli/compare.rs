@@ -1,15 +1,14 @@
 //! `diskscope compare`: compares sessions, or many drives by one metric.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Args;
 
-use super::failure::{
-    CommandFailure, CommandResult, ExitStatus, FEWER_FILES, session_load_failure,
-};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{converted, pretty_json, whole_destination};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, pretty_json};
+use super::subcommand::Arguments;
 use crate::bench;
 use crate::files::file_id::FileId;
 use crate::files::output::NewFileAccess;
@@ -24,214 +23,183 @@ use crate::session::store;
 use crate::session::store::ReadBudget;
 use crate::text;
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] =
-    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Csv];
-
-pub(super) fn command() -> Command {
-    Command::new("compare")
-        .about("Compare saved sessions, or rank many drives by one metric")
-        .arg(
-            Arg::new("files")
-                .value_name("FILE")
-                .required(true)
-                .num_args(2..)
-                .value_parser(value_parser!(PathBuf))
-                .help("session files: documents or journals"),
-        )
-        .arg(
-            Arg::new("by")
-                .long("by")
-                .value_name("METRIC")
-                .help("rank all drives by this metric, such as iops, and mark outliers"),
-        )
-        .arg(ignore_option())
-        .arg(
-            Arg::new("fail-if-slower")
-                .long("fail-if-slower")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("by")
-                .help(
-                    "exit with status 6 if a metric is significantly worse than the baseline's: the \
-                     95 % interval of the ratio excludes 1",
-                ),
-        )
-        .args(format_arguments(FORMATS))
-}
-
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
-    let ignored = ignored_parameters(matches);
-    let format = selected_format(matches, FORMATS)?;
-    let inputs: Vec<FileId> = paths
-        .iter()
-        .filter_map(|path| Some(FileId::of_metadata(&path.metadata().ok()?)))
-        .collect();
-    let mut output = whole_destination(matches, &inputs, NewFileAccess::Umask)?;
-    let (text, exit) = match matches.get_one::<String>("by") {
-        Some(metric) => compare_by_metric(&paths, metric, &ignored, format)?,
-        None => compare_side_by_side(&paths, &ignored, format, matches.get_flag("fail-if-slower"))?,
-    };
-    output.write(&text)?;
-    Ok(exit)
-}
-
-/// Compares all files; a file that cannot be read is an error.
-fn compare_side_by_side(
-    paths: &[&PathBuf],
-    ignored: &[String],
-    format: OutputFormat,
+/// Compare saved sessions, or rank many drives by one metric
+#[derive(Debug, Args)]
+pub(super) struct CompareArguments {
+    /// session files: documents or journals
+    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    files: Vec<PathBuf>,
+    /// rank all drives by this metric, such as iops, and mark outliers
+    #[arg(long, value_name = "METRIC")]
+    by: Option<String>,
+    #[command(flatten)]
+    ignore: IgnoreOption,
+    /// exit with status 6 if a metric is significantly worse than the baseline's: the 95 % interval of the
+    /// ratio excludes 1
+    #[arg(long, conflicts_with = "by")]
     fail_if_slower: bool,
-) -> Result<(String, ExitStatus), CommandFailure> {
-    check_combined_size(paths)?;
-    let mut budget = ReadBudget::default();
-    let sessions = paths
-        .iter()
-        .map(|path| {
-            Ok((
-                session_name(path),
-                budget.load(path).map_err(session_load_failure)?.0,
-            ))
-        })
-        .collect::<Result<Vec<_>, CommandFailure>>()?;
-    check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
-    let comparison = compare::compare_sessions(&comparison_inputs(&sessions), ignored);
-    let text = match format {
-        OutputFormat::Json => pretty_json(&comparison)?,
-        OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
-        _ => report::compare::comparison_text(&comparison),
-    };
-    let exit = match comparison.benchmarks.is_empty() {
-        true => ExitStatus::Failed,
-        false if fail_if_slower && comparison.has_slower_metric() => ExitStatus::Slower,
-        false => ExitStatus::Success,
-    };
-    Ok((text, exit))
-}
-
-/// Compares many files by one metric. Among many files some are usually damaged: those are
-/// reported, the others are compared.
-fn compare_by_metric(
-    paths: &[&PathBuf],
-    name: &str,
-    ignored: &[String],
-    format: OutputFormat,
-) -> Result<(String, ExitStatus), CommandFailure> {
-    let metric = MetricId::parse(name);
-    let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
-    for path in paths {
-        match store::load_session(path) {
-            Ok(mut session) => {
-                // Only one metric of each run is needed: dropping the rest makes room for thousands
-                // of files.
-                for run in &mut session.runs {
-                    run.keep_metric(&metric);
-                }
-                sessions.push((session_name(path), session));
-            }
-            Err(error) => unreadable.push(ExcludedSession {
-                name: session_name(path).into(),
-                reason: error.to_string().into(),
-            }),
-        }
-    }
-    check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
-    check_metric(&metric, &sessions)?;
-    let mut fleet = compare::compare_fleet(&comparison_inputs(&sessions), &metric, ignored);
-    let complete = unreadable.is_empty() && !fleet.tables.is_empty();
-    fleet.excluded.extend(unreadable);
-    let text = match format {
-        OutputFormat::Json => pretty_json(&fleet)?,
-        OutputFormat::Csv => converted(csv::fleet_csv(&fleet))?,
-        _ => report::fleet::fleet_text(&fleet),
-    };
-    let exit = match complete {
-        true => ExitStatus::Success,
-        false => ExitStatus::Failed,
-    };
-    Ok((text, exit))
-}
-
-/// Refuses files that together need too much memory for a comparison.
-pub(super) fn check_combined_size(paths: &[&PathBuf]) -> Result<(), CommandFailure> {
-    store::check_total_size(paths)
-        .map_err(|error| CommandFailure::usage_error(error.to_string()).with_advice(FEWER_FILES))
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 /// The option that names parameters that may differ.
-pub(super) fn ignore_option() -> Arg {
-    Arg::new("ignore")
-        .long("ignore")
-        .value_name("PARAMETER")
-        .action(ArgAction::Append)
-        .help(
-            "ignore differences in this parameter (repeatable); default: require equal parameters",
-        )
+#[derive(Debug, Args)]
+pub(super) struct IgnoreOption {
+    /// ignore differences in this parameter (repeatable); default: require equal parameters
+    #[arg(long = "ignore", value_name = "PARAMETER")]
+    pub(super) parameters: Vec<String>,
 }
 
-/// The parameters that may differ.
-pub(super) fn ignored_parameters(matches: &ArgMatches) -> Vec<String> {
-    let names = matches.get_many("ignore").into_iter().flatten();
-    names.cloned().collect()
-}
+impl Arguments for CompareArguments {
+    const FORMATS: &'static [OutputFormat] =
+        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Csv];
 
-/// Refuses names that are a parameter of no benchmark and of no session: a misspelt name would have
-/// no effect.
-pub(super) fn check_ignored_parameters<'s>(
-    ignored: &[String],
-    sessions: impl Iterator<Item = &'s Session>,
-) -> Result<(), CommandFailure> {
-    if ignored.is_empty() {
-        return Ok(());
+    fn run(self) -> CommandResult {
+        let metadata = self.files.iter().filter_map(|path| path.metadata().ok());
+        let inputs: Vec<FileId> = metadata.map(|it| FileId::of_metadata(&it)).collect();
+        let mut output = self.format.output.whole(&inputs, NewFileAccess::Umask)?;
+        let (text, exit) = match &self.by {
+            Some(metric) => self.compare_by_metric(&MetricId::parse(metric))?,
+            None => self.compare_side_by_side()?,
+        };
+        output.write(&text)?;
+        Ok(exit)
     }
-    let described = bench::BENCHMARKS.iter().flat_map(|test| {
-        let parameters = test.description().parameters.iter();
-        parameters.map(|parameter| parameter.name().to_owned())
-    });
-    let recorded = sessions
-        .flat_map(|session| &session.runs)
-        .flat_map(|run| run.parameters.keys().map(ToString::to_string));
-    let known: BTreeSet<String> = described.chain(recorded).collect();
-    let names = || known.iter().map(String::as_str);
-    match ignored.iter().find(|name| !known.contains(*name)) {
-        None => Ok(()),
-        Some(name) => Err(CommandFailure::usage_error(format!(
-            "--ignore {name:?}: no benchmark has a parameter of that name{}",
-            text::suggestion(name, names())
-        ))
-        .with_advice(format!(
-            "parameters are {}",
-            names().collect::<Vec<_>>().join(", ")
-        ))),
+}
+
+impl CompareArguments {
+    /// Compares all files; a file that cannot be read is an error.
+    fn compare_side_by_side(&self) -> Result<(String, ExitStatus), CommandFailure> {
+        let names = self.files.iter().map(|path| session_name(path)).collect();
+        let (sessions, _) = load_together(&self.files, names)?;
+        self.ignore.check(&sessions)?;
+        let inputs = comparison_inputs(&sessions);
+        let comparison = compare::compare_sessions(&inputs, &self.ignore.parameters);
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&comparison)?,
+            OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
+            _ => report::compare::comparison_text(&comparison),
+        };
+        let exit = if comparison.benchmarks.is_empty() {
+            ExitStatus::Failed
+        } else if self.fail_if_slower && comparison.has_slower_metric() {
+            ExitStatus::Slower
+        } else {
+            ExitStatus::Success
+        };
+        Ok((text, exit))
+    }
+
+    /// Ranks all drives by one metric; a file that cannot be read is named and left out.
+    fn compare_by_metric(&self, metric: &MetricId) -> Result<(String, ExitStatus), CommandFailure> {
+        let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            match store::load_session(path) {
+                Ok(mut session) => {
+                    // Only one metric of each run is needed: dropping the rest makes room for thousands
+                    // of files.
+                    for run in &mut session.runs {
+                        run.keep_metric(metric);
+                    }
+                    sessions.push((session_name(path), session));
+                }
+                Err(error) => unreadable.push(ExcludedSession {
+                    name: session_name(path).into(),
+                    reason: error.to_string().into(),
+                }),
+            }
+        }
+        self.ignore.check(&sessions)?;
+        check_metric(metric, &sessions)?;
+        let inputs = comparison_inputs(&sessions);
+        let mut fleet = compare::compare_fleet(&inputs, metric, &self.ignore.parameters);
+        let is_complete = unreadable.is_empty() && !fleet.tables.is_empty();
+        fleet.excluded.extend(unreadable);
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&fleet)?,
+            OutputFormat::Csv => converted(csv::fleet_csv(&fleet))?,
+            _ => report::fleet::fleet_text(&fleet),
+        };
+        let exit = if is_complete {
+            ExitStatus::Success
+        } else {
+            ExitStatus::Failed
+        };
+        Ok((text, exit))
+    }
+}
+
+/// Sessions with the names under which they are compared.
+pub(super) type NamedSessions = Vec<(String, Session)>;
+
+/// Loads all sessions, and refuses files that together need too much memory. The second value are the files.
+pub(super) fn load_together(
+    paths: &[PathBuf],
+    names: Vec<String>,
+) -> Result<(NamedSessions, Vec<FileId>), CommandFailure> {
+    let (mut sessions, mut ids) = (Vec::new(), Vec::new());
+    let mut budget = ReadBudget::default();
+    for (path, name) in paths.iter().zip(names) {
+        let (session, id) = budget.load(path)?;
+        sessions.push((name, session));
+        ids.push(id);
+    }
+    Ok((sessions, ids))
+}
+
+impl IgnoreOption {
+    /// Refuses names that are a parameter of no benchmark and of no session: a misspelt name would have
+    /// no effect.
+    pub(super) fn check(&self, sessions: &NamedSessions) -> Result<(), CommandFailure> {
+        if self.parameters.is_empty() {
+            return Ok(());
+        }
+        let described = bench::BENCHMARKS.iter().flat_map(|benchmark| {
+            let parameters = benchmark.description().parameters.iter();
+            parameters.map(|parameter| parameter.name().to_owned())
+        });
+        let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
+        let recorded = runs.flat_map(|run| run.parameters.keys().map(ToString::to_string));
+        let known: BTreeSet<String> = described.chain(recorded).collect();
+        for name in &self.parameters {
+            if !known.contains(name) {
+                let message =
+                    format!("--ignore {name:?}: no benchmark has a parameter of that name");
+                return Err(unknown_name(&message, name, known, "parameters are"));
+            }
+        }
+        Ok(())
     }
 }
 
 /// Refuses a metric that no session has.
-fn check_metric(metric: &MetricId, sessions: &[(String, Session)]) -> Result<(), CommandFailure> {
+fn check_metric(metric: &MetricId, sessions: &NamedSessions) -> Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
-    let known: HashSet<&MetricId> = runs
-        .flat_map(|run| run.findings.metrics.iter().map(|metric| &metric.id))
-        .collect();
-    if known.is_empty() || known.contains(metric) {
+    let metrics = runs.flat_map(|run| &run.findings.metrics);
+    let known: BTreeSet<String> = metrics.map(|metric| metric.id.to_string()).collect();
+    let name = metric.to_string();
+    if known.is_empty() || known.contains(&name) {
         return Ok(());
     }
-    let mut names: Vec<String> = known.iter().map(ToString::to_string).collect();
-    names.sort_unstable();
-    let name = metric.to_string();
-    Err(CommandFailure::usage_error(format!(
-        "--by {name:?}: none of these sessions has that metric{}",
-        text::suggestion(&name, names.iter().map(String::as_str))
-    ))
-    .with_advice(format!("they have {}", names.join(", "))))
+    let message = format!("--by {name:?}: none of these sessions has that metric");
+    Err(unknown_name(&message, &name, known, "they have"))
+}
+
+fn unknown_name(message: &str, name: &str, known: BTreeSet<String>, list: &str) -> CommandFailure {
+    let nearest = text::suggestion(name, known.iter().map(String::as_str));
+    let known: Vec<String> = known.into_iter().collect();
+    CommandFailure::usage_error(format!("{message}{nearest}"))
+        .with_advice(format!("{list} {}", known.join(", ")))
 }
 
 fn session_name(path: &Path) -> String {
     SafeText::from_path(path).into()
 }
 
-fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {
+/// The sessions as they are compared.
+pub(super) fn comparison_inputs(sessions: &NamedSessions) -> Vec<ComparisonInput<'_>> {
+    let sessions = sessions.iter();
     sessions
-        .iter()
         .map(|(name, session)| ComparisonInput { name, session })
         .collect()
 }

@@ -1,43 +1,26 @@
 //! `diskscope completions SHELL`: prints a shell's completion script.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, ArgMatches, Command, ValueHint};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use clap_complete::{Shell, generate};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
-/// Shells with a completion script.
-const SUPPORTED_SHELLS: [(&str, Shell); 3] = [
-    ("bash", Shell::Bash),
-    ("zsh", Shell::Zsh),
-    ("fish", Shell::Fish),
-];
-
-pub(super) fn command() -> Command {
-    Command::new("completions")
-        .about("Print a completion script for a shell")
-        .arg(
-            Arg::new("shell")
-                .value_name("SHELL")
-                .required(true)
-                .value_parser(SUPPORTED_SHELLS.map(|(name, _)| name))
-                .help("the shell"),
-        )
-        .after_help("To load it into the running shell: source <(diskscope completions bash)")
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "To load it into the running shell: source <(diskscope completions bash)")]
+pub(super) struct CompletionsArguments {
+    /// the shell
+    shell: Shell,
 }
 
 /// Prints the script for this definition of the command line.
 pub(super) fn run(matches: &ArgMatches, program: Command) -> CommandResult {
-    let wanted = matches.get_one::<String>("shell");
-    let known = SUPPORTED_SHELLS
-        .iter()
-        .find(|(name, _)| wanted.is_some_and(|wanted| wanted == name));
-    let Some((_, shell)) = known else {
-        return Err(CommandFailure::usage_error("completions needs a SHELL"));
-    };
-    print_result(&completion_script(*shell, program))?;
+    let arguments = CompletionsArguments::from_arg_matches(matches);
+    let shell = arguments.map_err(CommandFailure::usage_error)?.shell;
+    print_result(&completion_script(shell, program))?;
     Ok(ExitStatus::Success)
 }
 
@@ -99,7 +82,7 @@ mod unit_tests {
 
     #[test]
     fn completions_cover_every_command_and_benchmark() {
-        for (_, shell) in SUPPORTED_SHELLS {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let text = completion_script(shell, crate::cli::command());
             for command in crate::cli::command().get_subcommands() {
                 assert!(

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command, parser};
+use clap::Args;
+use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{pretty_json, print_status_line, whole_destination};
-use super::pace;
+use super::options::{self, FormatOption, OutputFormat, choice};
+use super::output::{pretty_json, print_status_line};
+use super::subcommand::Arguments;
 use crate::app::live::device_list::{DeviceColumn, optional_columns};
 use crate::app::preferences::Preferences;
 use crate::app::process::{ProcessColumn, process_columns};
@@ -24,34 +24,53 @@ use crate::text;
 use crate::tui::theme::ThemeName;
 use crate::units;
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
-
-pub(super) fn command() -> Command {
-    Command::new("config")
-        .about("Print the configuration in effect, and where each value comes from")
-        .arg(interval_argument())
-        .arg(theme_argument())
-        .args(format_arguments(FORMATS))
-        .after_help(
-            "A value comes from an option, the configuration file, the environment or the program, in \
-             this order. The text is a configuration file.\n\nExamples:\n  diskscope config\n  \
-             diskscope config --json | jq .settings.theme",
-        )
+/// The option of the time between two samples. Its default is that of the configuration.
+#[derive(Debug, Args)]
+pub(super) struct IntervalOption {
+    /// time between two samples; a bare number is seconds [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = options::parse_interval)]
+    pub(super) interval: Option<Duration>,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
-    // What the program prints lacks the comments of the file.
-    let file = config::config_path().and_then(|path| path.metadata().ok());
-    let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
-    let mut output = whole_destination(matches, &inputs, NewFileAccess::Umask)?;
-    let config = effective(matches)?;
-    output.write(&match format {
-        OutputFormat::Text => config_text(&config),
-        _ => pretty_json(&config_json(&config))?,
-    })?;
-    Ok(ExitStatus::Success)
+/// The option of the colours.
+#[derive(Debug, Args)]
+pub(super) struct ThemeOption {
+    /// colours [default: auto]
+    #[arg(long, value_parser = choice(&ThemeName::ALL, ThemeName::word))]
+    pub(super) theme: Option<ThemeName>,
+}
+
+/// Print the configuration in effect, and where each value comes from
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A value comes from an option, the configuration file, the environment or the program, in \
+    this order. The text is a configuration file.\n\nExamples:\n  diskscope config\n  \
+    diskscope config --json | jq .settings.theme"
+)]
+pub(super) struct ConfigArguments {
+    #[command(flatten)]
+    interval: IntervalOption,
+    #[command(flatten)]
+    theme: ThemeOption,
+    #[command(flatten)]
+    format: FormatOption,
+}
+
+impl Arguments for ConfigArguments {
+    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+
+    fn run(self) -> CommandResult {
+        // What the program prints lacks the comments of the file.
+        let file = config::config_path().and_then(|path| path.metadata().ok());
+        let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
+        let mut output = self.format.output.whole(&inputs, NewFileAccess::Umask)?;
+        let config = effective(self.interval.interval, self.theme.theme)?;
+        output.write(&match self.format.get() {
+            OutputFormat::Text => config_text(&config),
+            _ => pretty_json(&config_json(&config))?,
+        })?;
+        Ok(ExitStatus::Success)
+    }
 }
 
 /// The keys of the file, in the order in which they are printed.
@@ -101,12 +120,10 @@ fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::
         Written::Whole(seconds) => seconds.to_string(),
         Written::Fraction(seconds) => seconds.to_string(),
     };
-    let interval = units::parse_time(&text)
-        .map_err(|error| D::Error::custom(format_args!("interval: {error}")))?;
-    if interval < pace::MIN_INTERVAL {
-        return Err(D::Error::custom("interval: the shortest interval is 100ms"));
-    }
-    Ok(Some(interval))
+    let interval = options::parse_interval(&text);
+    interval
+        .map(Some)
+        .map_err(|error| D::Error::custom(format_args!("interval: {error}")))
 }
 
 fn theme<'de, D: Deserializer<'de>>(value: D) -> Result<Option<ThemeName>, D::Error> {
@@ -141,26 +158,8 @@ fn one_of<T: Copy, E: Error>(
     })
 }
 
-/// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ValueSource {
-    Default,
-    File,
-    Option,
-    Environment,
-}
-
-impl ValueSource {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::File => "file",
-            Self::Option => "option",
-            Self::Environment => "environment",
-        }
-    }
-}
+/// Where a value comes from, as it is printed.
+type ValueSource = &'static str;
 
 /// The configuration in effect.
 pub(super) struct Config {
@@ -201,44 +200,37 @@ impl Config {
     /// The values of [`KEYS`], null where one is not set, and their sources.
     fn values(&self) -> [(Value, ValueSource); 6] {
         let settings = &self.file.settings;
-        let columns = match settings.columns.as_deref() {
-            None | Some([]) => optional_columns(),
-            Some(columns) => columns.to_vec(),
-        };
+        let columns = settings.columns.clone().filter(|it| !it.is_empty());
+        let columns = columns.unwrap_or_else(optional_columns);
         let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        let interval = units::format_exact_duration(self.interval);
+        let sort = settings.sort.map(|column| column.name);
+        let hidden = settings.hidden_devices.clone().unwrap_or_default();
+        let target = &settings.default_target;
         [
-            (
-                json!(units::format_exact_duration(self.interval)),
-                self.interval_source,
-            ),
+            (json!(interval), self.interval_source),
             (json!(self.theme.word()), self.theme_source),
-            (
-                json!(settings.sort.map(|column| column.name)),
-                source_of(&settings.sort),
-            ),
+            (json!(sort), source_of(&settings.sort)),
             (json!(columns), source_of(&settings.columns)),
-            (
-                json!(settings.hidden_devices.clone().unwrap_or_default()),
-                source_of(&settings.hidden_devices),
-            ),
-            (
-                json!(settings.default_target),
-                source_of(&settings.default_target),
-            ),
+            (json!(hidden), source_of(&settings.hidden_devices)),
+            (json!(target), source_of(target)),
         ]
     }
 }
 
 fn source_of<T>(value: &Option<T>) -> ValueSource {
     match value {
-        Some(_) => ValueSource::File,
-        None => ValueSource::Default,
+        Some(_) => "file",
+        None => "default",
     }
 }
 
 /// The configuration file with the options of the command line and the environment applied. Says on
 /// stderr if the file is ignored.
-pub(super) fn effective(matches: &ArgMatches) -> Result<Config, CommandFailure> {
+pub(super) fn effective(
+    interval: Option<Duration>,
+    theme: Option<ThemeName>,
+) -> Result<Config, CommandFailure> {
     let file = config::load(&KEYS).map_err(|error| {
         CommandFailure::usage_error(error).with_advice("keys and values: docs/configuration.md")
     })?;
@@ -246,61 +238,18 @@ pub(super) fn effective(matches: &ArgMatches) -> Result<Config, CommandFailure> 
         print_status_line(&format!("note: {ignored}"));
     }
     let mut config = Config::of_file(file);
-    if is_given(matches, "interval") {
-        config.interval = pace::interval_option(matches)?;
-        config.interval_source = ValueSource::Option;
+    if let Some(interval) = interval {
+        (config.interval, config.interval_source) = (interval, "option");
     }
-    if is_given(matches, "theme")
-        && let Some(word) = matches.get_one::<String>("theme")
-    {
-        config.theme = parse_theme(word)?;
-        config.theme_source = ValueSource::Option;
+    if let Some(theme) = theme {
+        (config.theme, config.theme_source) = (theme, "option");
     }
     // https://no-color.org: colours that the user asks this program for are not affected.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if no_color && config.theme == ThemeName::Auto {
-        config.theme = ThemeName::Plain;
-        config.theme_source = ValueSource::Environment;
+        (config.theme, config.theme_source) = (ThemeName::Plain, "environment");
     }
     Ok(config)
-}
-
-/// The option of the time between two samples. Its default is that of the configuration.
-pub(super) fn interval_argument() -> Arg {
-    Arg::new("interval")
-        .long("interval")
-        .value_name("DURATION")
-        .help("time between two samples; a bare number is seconds [default: 1s]")
-}
-
-/// The option of the colours.
-pub(super) fn theme_argument() -> Arg {
-    Arg::new("theme")
-        .long("theme")
-        .value_name("THEME")
-        .help(format!(
-            "colours: {} [default: auto]",
-            ThemeName::ALL.map(ThemeName::word).join(", ")
-        ))
-}
-
-/// The theme with this name.
-fn parse_theme(word: &str) -> Result<ThemeName, CommandFailure> {
-    let words = ThemeName::ALL.map(ThemeName::word);
-    let mut themes = ThemeName::ALL.into_iter();
-    themes.find(|theme| theme.word() == word).ok_or_else(|| {
-        CommandFailure::usage_error(format!(
-            "--theme {word:?}: there is no such theme{}",
-            text::suggestion(word, words)
-        ))
-        .with_advice(format!("themes are {}", words.join(", ")))
-    })
-}
-
-/// Whether the command has this option and it was given.
-fn is_given(matches: &ArgMatches, name: &str) -> bool {
-    matches!(matches.try_contains_id(name), Ok(true))
-        && matches.value_source(name) == Some(parser::ValueSource::CommandLine)
 }
 
 fn config_text(config: &Config) -> String {
@@ -321,7 +270,7 @@ fn config_text(config: &Config) -> String {
         } else {
             format!("{key} = {}", json::escape_controls(&value.to_string()))
         };
-        let _ = writeln!(text, "{line:<40} # {}", source.name());
+        let _ = writeln!(text, "{line:<40} # {source}");
     }
     text
 }

@@ -3,12 +3,13 @@
 use std::cell::LazyCell;
 use std::fmt::Write as _;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{converted, json_lines, pretty_json, whole_destination};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, json_lines, pretty_json};
+use super::subcommand::Arguments;
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
@@ -23,14 +24,6 @@ use crate::report::csv::CsvTable;
 use crate::roots::SysPaths;
 use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
-
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[
-    OutputFormat::Text,
-    OutputFormat::Json,
-    OutputFormat::Ndjson,
-    OutputFormat::Csv,
-];
 
 /// The devices; the keys are those of `--json`.
 const DEVICE_TABLE: CsvTable = CsvTable {
@@ -62,91 +55,45 @@ const DEVICE_TABLE: CsvTable = CsvTable {
     ],
 };
 
-pub(super) fn command() -> Command {
-    Command::new("devices")
-        .about("List the drives: identity, stacking, users, tuning advice")
-        .args(format_arguments(FORMATS))
-        .arg(
-            Arg::new("all")
-                .long("all")
-                .action(ArgAction::SetTrue)
-                .help("include empty slots: loop devices without a file, readers without a card"),
-        )
+/// List the drives: identity, stacking, users, tuning advice
+#[derive(Debug, Args)]
+pub(super) struct DevicesArguments {
+    #[command(flatten)]
+    format: FormatOption,
+    /// include empty slots: loop devices without a file, readers without a card
+    #[arg(long)]
+    all: bool,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
-    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
-    let roots = SysPaths::default();
-    let mut drives = identity::list_block_devices(&roots);
-    let file_systems = file_systems::list_file_systems(&roots);
-    let temperatures = temperature::temperatures(&roots, &drives);
-    if !matches.get_flag("all") {
-        drives.retain(|drive| drive.size_bytes > 0);
+impl Arguments for DevicesArguments {
+    const FORMATS: &'static [OutputFormat] = &[
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Ndjson,
+        OutputFormat::Csv,
+    ];
+
+    fn run(self) -> CommandResult {
+        let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
+        let facts = DeviceFacts::read(self.all);
+        // Searched only where an answer is printed: it looks at all processes.
+        let uses = LazyCell::new(|| facts.uses());
+        let listings = || facts.drives.iter().map(|drive| facts.listing(drive, &uses));
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
+            OutputFormat::Ndjson => json_lines(listings())?,
+            OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
+            _ if facts.drives.is_empty() => NO_DEVICES.to_owned(),
+            _ => facts.text(&uses),
+        };
+        output.write(&text)?;
+        Ok(ExitStatus::Success)
     }
-    let counters = disk_counters(&roots);
-    // Searched only where an answer is printed: it looks at all processes.
-    let uses = LazyCell::new(|| uses_of_drives(&roots, &drives));
-    let unplug_of =
-        |drive: &BlockDevice| unplug_answer_of(&roots, drive, &drives, &uses, &counters);
-    let listings = || {
-        drives.iter().map(|drive| DeviceListing {
-            temperature_celsius: temperatures.get(&drive.number).copied(),
-            ..DeviceListing::new(drive, &file_systems, unplug_of(drive))
-        })
-    };
-    let text = match format {
-        OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
-        OutputFormat::Ndjson => json_lines(listings())?,
-        OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
-        _ if drives.is_empty() => NO_DEVICES.to_owned(),
-        _ => devices_text((&drives, &file_systems, &temperatures), &unplug_of),
-    };
-    output.write(&text)?;
-    Ok(ExitStatus::Success)
-}
-
-/// The counters of the devices; none where they cannot be read.
-fn disk_counters(roots: &SysPaths) -> Vec<DiskCounters> {
-    let text = std::fs::read(roots.proc.join("diskstats"));
-    text.map_or_else(|_| Vec::new(), |text| diskstats::parse(&text))
-}
-
-/// The users of all drives.
-fn uses_of_drives(roots: &SysPaths, drives: &[BlockDevice]) -> Uses {
-    let names: Vec<&str> = drives
-        .iter()
-        .filter(|drive| unplug::can_be_unplugged(drive))
-        .map(|drive| drive.name.as_str())
-        .collect();
-    guard::find_users(roots, Subject::Devices(&names))
-}
-
-/// Whether a drive can be unplugged, as far as one reading of its counters says.
-fn unplug_answer_of(
-    roots: &SysPaths,
-    drive: &BlockDevice,
-    drives: &[BlockDevice],
-    uses: &Uses,
-    counters: &[DiskCounters],
-) -> Option<UnplugAnswer> {
-    let own = counters
-        .iter()
-        .find(|disk| disk.device_number == drive.number);
-    let flush = own.map_or(FlushState::NotObserved, |disk| {
-        let flushes = disk.flushes.map(|flushes| flushes.completed);
-        FlushState::of_counters(disk.writes.sectors, flushes)
-    });
-    let answer = unplug::unplug_answer(drive, drives, Some(uses), None, flush)?;
-    Some(unplug::with_exclusive_use(roots, drive, drives, answer))
 }
 
 /// The text where there is no device.
 const NO_DEVICES: &str =
     "no block devices; a directory can still be measured: diskscope run random-read .\n";
-
-/// All drives, file systems and temperatures.
-type DeviceFacts<'a> = (&'a [BlockDevice], &'a [MountedFileSystem], &'a Temperatures);
 
 /// A drive with its file systems and tuning advice, as JSON.
 #[derive(Serialize)]
@@ -162,129 +109,140 @@ struct DeviceListing<'a> {
     unplug: Option<UnplugAnswer>,
 }
 
-impl<'a> DeviceListing<'a> {
-    fn new(
-        drive: &'a BlockDevice,
-        file_systems: &'a [MountedFileSystem],
-        unplug: Option<UnplugAnswer>,
-    ) -> Self {
-        let own = file_systems
-            .iter()
-            .filter(|it| it.block_device == drive.number);
+/// What is known of all devices.
+struct DeviceFacts {
+    roots: SysPaths,
+    drives: Vec<BlockDevice>,
+    file_systems: Vec<MountedFileSystem>,
+    temperatures: Temperatures,
+    /// None where they cannot be read.
+    counters: Vec<DiskCounters>,
+}
+
+impl DeviceFacts {
+    fn read(with_empty_slots: bool) -> Self {
+        let roots = SysPaths::default();
+        let mut drives = identity::list_block_devices(&roots);
+        let temperatures = temperature::temperatures(&roots, &drives);
+        drives.retain(|drive| with_empty_slots || drive.size_bytes > 0);
+        let counters = std::fs::read(roots.proc.join("diskstats"));
         Self {
+            drives,
+            file_systems: file_systems::list_file_systems(&roots),
+            temperatures,
+            counters: counters.map_or_else(|_| Vec::new(), |text| diskstats::parse(&text)),
+            roots,
+        }
+    }
+
+    /// The users of all drives that can be unplugged.
+    fn uses(&self) -> Uses {
+        let drives = self.drives.iter();
+        let removable = drives.filter(|drive| unplug::can_be_unplugged(drive));
+        let names: Vec<&str> = removable.map(|drive| drive.name.as_str()).collect();
+        guard::find_users(&self.roots, Subject::Devices(&names))
+    }
+
+    /// Whether a drive can be unplugged, as far as one reading of its counters says.
+    fn unplug_answer(&self, drive: &BlockDevice, uses: &Uses) -> Option<UnplugAnswer> {
+        let mut counters = self.counters.iter();
+        let own = counters.find(|disk| disk.device_number == drive.number);
+        let flush = own.map_or(FlushState::NotObserved, |disk| {
+            let flushes = disk.flushes.map(|flushes| flushes.completed);
+            FlushState::of_counters(disk.writes.sectors, flushes)
+        });
+        let answer = unplug::unplug_answer(drive, &self.drives, Some(uses), None, flush)?;
+        let answer = unplug::with_exclusive_use(&self.roots, drive, &self.drives, answer);
+        Some(answer)
+    }
+
+    fn listing<'a>(&'a self, drive: &'a BlockDevice, uses: &Uses) -> DeviceListing<'a> {
+        DeviceListing {
             drive,
             label: drive.label(),
             sector_kind: report::devices::sector_kind(drive),
-            temperature_celsius: None,
-            file_systems: own.collect(),
-            advice: advice::tuning_advice(drive, file_systems, None),
-            unplug,
+            temperature_celsius: self.temperatures.get(&drive.number).copied(),
+            file_systems: self.file_systems_on(drive).collect(),
+            advice: advice::tuning_advice(drive, &self.file_systems, None),
+            unplug: self.unplug_answer(drive, uses),
         }
     }
-}
 
-/// Drives with their partitions and the devices stacked on them, then the advice.
-fn devices_text(
-    all: DeviceFacts<'_>,
-    unplug_of: &dyn Fn(&BlockDevice) -> Option<UnplugAnswer>,
-) -> String {
-    let mut text = String::new();
-    let (drives, file_systems, _) = all;
-    for drive in drives.iter().filter(|drive| is_root_device(drive, drives)) {
-        append_device_tree(&mut text, drive, all, 0);
+    fn file_systems_on(&self, drive: &BlockDevice) -> impl Iterator<Item = &MountedFileSystem> {
+        let number = drive.number;
+        let all = self.file_systems.iter();
+        all.filter(move |it| it.block_device == number)
     }
-    let removable = drives.iter().filter(|drive| drive.removable == Some(true));
-    let answers: Vec<_> = removable
-        .filter_map(|drive| Some((drive, unplug_of(drive)?)))
-        .collect();
-    if !answers.is_empty() {
-        text.push_str("\nsafe to unplug\n");
-    }
-    for (drive, answer) in answers {
-        let answer = report::unplug::unplug_text(&answer, &drive.path);
-        let _ = writeln!(text, "  {}: {answer}", drive.name);
-    }
-    let advice: Vec<(&BlockDevice, TuningAdvice)> = drives
-        .iter()
-        .flat_map(|drive| {
-            let given = advice::tuning_advice(drive, file_systems, None);
-            given.into_iter().map(move |advice| (drive, advice))
-        })
-        .collect();
-    if !advice.is_empty() {
-        text.push_str("\nadvice (no setting is changed automatically)\n");
-    }
-    for (drive, advice) in advice {
-        let _ = writeln!(text, "  {}: {}", drive.name, advice.reason);
-        let _ = writeln!(text, "    {}", shell::for_terminal(advice.command));
-    }
-    text
-}
 
-fn is_root_device(drive: &BlockDevice, drives: &[BlockDevice]) -> bool {
-    let known = |name: &String| drives.iter().any(|other| other.name == *name);
-    !drive.parent.iter().chain(&drive.slaves).any(known)
-}
+    /// Drives with their partitions and the devices stacked on them, then what can be unplugged, and
+    /// the advice.
+    fn text<F: FnOnce() -> Uses>(&self, uses: &LazyCell<Uses, F>) -> String {
+        let mut text = String::new();
+        for drive in &self.drives {
+            let is_known = |name: &String| self.drives.iter().any(|other| other.name == *name);
+            if !drive.parent.iter().chain(&drive.slaves).any(is_known) {
+                self.append_tree(&mut text, drive, 0);
+            }
+        }
+        let mut heading = "\nsafe to unplug\n";
+        for drive in self.drives.iter().filter(|it| it.removable == Some(true)) {
+            if let Some(answer) = self.unplug_answer(drive, uses) {
+                let answer = report::unplug::unplug_text(&answer, &drive.path);
+                let _ = writeln!(text, "{heading}  {}: {answer}", drive.name);
+                heading = "";
+            }
+        }
+        let mut heading = "\nadvice (no setting is changed automatically)\n";
+        for drive in &self.drives {
+            for advice in advice::tuning_advice(drive, &self.file_systems, None) {
+                let command = shell::for_terminal(advice.command);
+                let (name, reason) = (&drive.name, advice.reason);
+                let _ = writeln!(text, "{heading}  {name}: {reason}\n    {command}");
+                heading = "";
+            }
+        }
+        text
+    }
 
-fn append_device_tree(text: &mut String, drive: &BlockDevice, all: DeviceFacts<'_>, depth: usize) {
-    let indent = "  ".repeat(depth);
-    let name = format!("{indent}{}", drive.name);
-    let size = units::format_size(drive.size_bytes);
-    let _ = writeln!(
-        text,
-        "{name:<14} {size:>8}  {}",
-        device_details(drive, all).join(", ")
-    );
-    // A member of several devices is shown below each of them; a cycle cannot be stacked.
-    for other in all.0.iter().filter(|other| other.is_on(drive)) {
-        append_device_tree(text, other, all, depth + 1);
+    fn append_tree(&self, text: &mut String, drive: &BlockDevice, depth: usize) {
+        let name = format!("{}{}", "  ".repeat(depth), drive.name);
+        let size = units::format_size(drive.size_bytes);
+        let details = self.details(drive).join(", ");
+        let _ = writeln!(text, "{name:<14} {size:>8}  {details}");
+        // A member of several devices is shown below each of them; a cycle cannot be stacked.
+        for other in self.drives.iter().filter(|other| other.is_on(drive)) {
+            self.append_tree(text, other, depth + 1);
+        }
     }
-}
 
-fn device_details(
-    drive: &BlockDevice,
-    (_, file_systems, temperatures): DeviceFacts<'_>,
-) -> Vec<String> {
-    let mut words = vec![drive.label()];
-    let volume = drive.volume.as_ref();
-    words.extend(volume.map(|it| report::devices::volume_kind(it.kind).to_owned()));
-    if drive.kind != DriveKind::Partition {
-        words.extend(
-            drive
-                .serial
-                .as_ref()
-                .map(|serial| format!("serial {serial}")),
-        );
-        let link = drive.details.link.as_ref().map(|link| link.name.clone());
-        words.extend(link.or_else(|| drive.transport.clone()));
-        words.extend(
-            drive
-                .rotational
-                .map(|it| if it { "rotating" } else { "not rotating" }.to_owned()),
-        );
-        words.extend(report::devices::sector_kind(drive));
-        let temperature = temperatures.get(&drive.number);
-        words.extend(temperature.map(|celsius| format!("{celsius:.0} C")));
-        words.extend(
-            drive
-                .scheduler
-                .as_ref()
-                .map(|name| format!("scheduler {name}")),
-        );
+    fn details(&self, drive: &BlockDevice) -> Vec<String> {
+        let mut words = vec![drive.label()];
+        let volume = drive.volume.as_ref();
+        words.extend(volume.map(|it| report::devices::volume_kind(it.kind).to_owned()));
+        if drive.kind != DriveKind::Partition {
+            let serial = drive.serial.as_ref();
+            words.extend(serial.map(|serial| format!("serial {serial}")));
+            let link = drive.details.link.as_ref().map(|link| link.name.clone());
+            words.extend(link.or_else(|| drive.transport.clone()));
+            let rotating = |is: bool| if is { "rotating" } else { "not rotating" }.to_owned();
+            words.extend(drive.rotational.map(rotating));
+            words.extend(report::devices::sector_kind(drive));
+            let temperature = self.temperatures.get(&drive.number);
+            words.extend(temperature.map(|celsius| format!("{celsius:.0} C")));
+            let scheduler = drive.scheduler.as_ref();
+            words.extend(scheduler.map(|name| format!("scheduler {name}")));
+        }
+        words.extend(drive.signature.clone());
+        if drive.read_only == Some(true) {
+            words.push("read-only".to_owned());
+        }
+        if drive.aligned == Some(false) {
+            words.push("MISALIGNED".to_owned());
+        }
+        words.extend(drive.users.iter().filter_map(use_text));
+        words.extend(self.file_systems_on(drive).filter_map(usage_text));
+        words
     }
-    words.extend(drive.signature.clone());
-    if drive.read_only == Some(true) {
-        words.push("read-only".to_owned());
-    }
-    if drive.aligned == Some(false) {
-        words.push("MISALIGNED".to_owned());
-    }
-    words.extend(drive.users.iter().filter_map(use_text));
-    let own = file_systems
-        .iter()
-        .filter(|it| it.block_device == drive.number);
-    words.extend(own.filter_map(usage_text));
-    words
 }
 
 /// How much of a file system is used.
@@ -292,10 +250,8 @@ fn usage_text(file_system: &MountedFileSystem) -> Option<String> {
     let usage = file_system.usage?;
     let mut text = format!("{} used", units::format_percent(usage.used_fraction()?));
     if let Some(inodes) = usage.used_inode_fraction().filter(|share| *share >= 0.8) {
-        text.push_str(&format!(
-            ", {} of its inodes",
-            units::format_percent(inodes)
-        ));
+        let inodes = units::format_percent(inodes);
+        text.push_str(&format!(", {inodes} of its inodes"));
     }
     Some(text)
 }

@@ -1,10 +1,15 @@
 //! Exit statuses, and the failure of a command.
 
+use crate::alerts::command::CommandError;
+use crate::engine::CancellationToken;
 use crate::files::error::FileError;
+use crate::recording::{RecordingReadError, RecordingWriteError};
 use crate::session::store::StoreError;
+use crate::trace::events::TraceError;
+use crate::trace::stream::NoDevice;
 
 /// Advice if files are too large together for a comparison.
-pub(super) const FEWER_FILES: &str =
+const FEWER_FILES: &str =
     "name fewer files, or rank them by one metric: diskscope compare --by iops FILE...";
 
 /// Exit status of the program; scripts may rely on the numbers.
@@ -41,6 +46,15 @@ impl ExitStatus {
         Self::Interrupted,
     ];
 
+    /// The status of a command that did all it was to do, or that a signal ended early.
+    pub(super) fn of_end(control: &CancellationToken) -> Self {
+        if control.is_cancelled() {
+            Self::Interrupted
+        } else {
+            Self::Success
+        }
+    }
+
     /// What the status means, for the manual page and the documentation.
     #[must_use]
     pub fn meaning(self) -> &'static str {
@@ -73,41 +87,26 @@ pub(crate) struct CommandFailure {
 }
 
 impl CommandFailure {
-    pub(super) fn usage_error(message: impl ToString) -> Self {
+    pub(super) fn new(exit: ExitStatus, message: impl ToString) -> Self {
         Self {
-            exit: ExitStatus::UsageError,
+            exit,
             message: message.to_string(),
             details: Vec::new(),
         }
     }
 
-    pub(super) fn refused(message: impl ToString) -> Self {
-        Self {
-            exit: ExitStatus::Refused,
-            message: message.to_string(),
-            details: Vec::new(),
-        }
+    pub(super) fn usage_error(message: impl ToString) -> Self {
+        Self::new(ExitStatus::UsageError, message)
     }
 
     pub(super) fn failed(message: impl ToString) -> Self {
-        Self {
-            exit: ExitStatus::Failed,
-            message: message.to_string(),
-            details: Vec::new(),
-        }
+        Self::new(ExitStatus::Failed, message)
     }
 
     /// Adds a line of advice.
     pub(super) fn with_advice(mut self, advice: impl ToString) -> Self {
         self.details.push(advice.to_string());
         self
-    }
-}
-
-/// A result that could not be written.
-impl From<FileError> for CommandFailure {
-    fn from(error: FileError) -> Self {
-        Self::failed(&error).with_advice(error.advice())
     }
 }
 
@@ -119,13 +118,79 @@ pub(super) fn output_refused(error: FileError) -> CommandFailure {
     CommandFailure::usage_error(&error).with_advice(error.advice())
 }
 
-/// The failure for a session that cannot be loaded.
-pub(super) fn session_load_failure(error: StoreError) -> CommandFailure {
-    match error.is_usage() {
-        true if matches!(error, StoreError::TooLargeTogether { .. }) => {
-            CommandFailure::usage_error(error).with_advice(FEWER_FILES)
+/// A usage error, or a failure of the command.
+fn usage_if(is_usage: bool, error: impl ToString) -> CommandFailure {
+    if is_usage {
+        CommandFailure::usage_error(error)
+    } else {
+        CommandFailure::failed(error)
+    }
+}
+
+/// A result that could not be written.
+impl From<FileError> for CommandFailure {
+    fn from(error: FileError) -> Self {
+        Self::failed(&error).with_advice(error.advice())
+    }
+}
+
+/// A session that cannot be loaded.
+impl From<StoreError> for CommandFailure {
+    fn from(error: StoreError) -> Self {
+        let failure = usage_if(error.is_usage(), &error);
+        if matches!(error, StoreError::TooLargeTogether { .. }) {
+            return failure.with_advice(FEWER_FILES);
         }
-        true => CommandFailure::usage_error(error),
-        false => CommandFailure::failed(error),
+        failure
+    }
+}
+
+/// Requests that cannot be traced.
+impl From<TraceError> for CommandFailure {
+    fn from(error: TraceError) -> Self {
+        Self::failed(&error).with_advice(error.advice())
+    }
+}
+
+/// A device that cannot be traced.
+impl From<NoDevice> for CommandFailure {
+    fn from(error: NoDevice) -> Self {
+        Self::usage_error(&error).with_advice(error.advice())
+    }
+}
+
+/// A recording that cannot be read.
+impl From<RecordingReadError> for CommandFailure {
+    fn from(error: RecordingReadError) -> Self {
+        let is_usage = match &error {
+            RecordingReadError::NotARecording { .. } => true,
+            RecordingReadError::Input(input) => input.is_usage(),
+            _ => false,
+        };
+        usage_if(is_usage, error)
+    }
+}
+
+/// A recording that cannot be written.
+impl From<RecordingWriteError> for CommandFailure {
+    fn from(error: RecordingWriteError) -> Self {
+        let is_usage = matches!(
+            error,
+            RecordingWriteError::Output(_) | RecordingWriteError::RingSize(_)
+        );
+        usage_if(is_usage, &error).with_advice(error.advice())
+    }
+}
+
+/// A command of `--exec` that cannot be started.
+impl From<CommandError> for CommandFailure {
+    fn from(error: CommandError) -> Self {
+        if !matches!(error, CommandError::Untrusted { .. }) {
+            return Self::usage_error(error);
+        }
+        Self::new(ExitStatus::Refused, error).with_advice(
+            "only root and the user of the command may own or write the program and the directories of \
+             its path; --exec-user names another user",
+        )
     }
 }

@@ -1,19 +1,18 @@
 //! `diskscope files`: lists open files of processes, deleted files that still occupy space, and the
 //! files that the requests belong to.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Args, value_parser};
 
+use super::destination::Destination;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::options::time_option;
-use super::output::{converted, json_lines, pretty_json, terminal_width, whole_destination};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, json_lines, pretty_json, terminal_width};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
+use super::subcommand::Arguments;
 use crate::drive::identity;
-use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::file_systems;
 use crate::probe::process::open_files;
@@ -24,132 +23,101 @@ use crate::roots::SysPaths;
 use crate::snapshot::files;
 use crate::text;
 use crate::trace::hot_files::{FileTrace, RecordedTime};
-
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[
-    OutputFormat::Text,
-    OutputFormat::Json,
-    OutputFormat::Ndjson,
-    OutputFormat::Csv,
-];
-
-/// Duration of a trace.
-const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+use crate::units;
 
 /// The deleted files; the keys are those of `--json`.
 const DELETED_FILE_TABLE: CsvTable = CsvTable {
     columns: &["path", "device", "mounted_at", "held_bytes", "size_bytes"],
 };
 
-pub(super) fn command() -> Command {
-    Command::new("files")
-        .about(
-            "List deleted files that still use space, the open files of a process, or the files \
-             with the most disk I/O",
-        )
-        .args(format_arguments(FORMATS))
-        .arg(
-            Arg::new("hot")
-                .long("hot")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("pid")
-                .help(
-                    "trace which files the requests of all disks belong to, and who waits for \
-                     fsync (root)",
-                ),
-        )
-        .arg(
-            Arg::new("duration")
-                .long("duration")
-                .value_name("DURATION")
-                .requires("hot")
-                .help(
-                    "duration of the trace, such as 10s; a bare number is seconds [default: 10s]",
-                ),
-        )
-        .arg(
-            Arg::new("no-sampling")
-                .long("no-sampling")
-                .action(ArgAction::SetTrue)
-                .requires("hot")
-                .help("trace all of the time, even where that takes much processor time"),
-        )
-        .arg(
-            Arg::new("pid")
-                .value_name("PID")
-                .value_parser(value_parser!(u32).range(1..))
-                .help("list the open files of this process"),
-        )
+/// List deleted files that still use space, the open files of a process, or the files with the most disk I/O
+#[derive(Debug, Args)]
+pub(super) struct FilesArguments {
+    #[command(flatten)]
+    format: FormatOption,
+    /// trace which files the requests of all disks belong to, and who waits for fsync (root)
+    #[arg(long, conflicts_with = "pid")]
+    hot: bool,
+    /// duration of the trace, such as 10s; a bare number is seconds
+    #[arg(long, requires = "hot", default_value = "10s", value_parser = units::parse_time)]
+    duration: Duration,
+    /// trace all of the time, even where that takes much processor time
+    #[arg(long, requires = "hot")]
+    no_sampling: bool,
+    /// list the open files of this process
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    pid: Option<u32>,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    if matches.get_flag("hot") {
-        return run_hot(matches);
+impl Arguments for FilesArguments {
+    const FORMATS: &'static [OutputFormat] = &[
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Ndjson,
+        OutputFormat::Csv,
+    ];
+
+    fn run(self) -> CommandResult {
+        let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
+        if self.hot {
+            return self.run_hot(&mut output);
+        }
+        let (roots, format) = (SysPaths::default(), self.format.get());
+        let text = if let Some(pid) = self.pid {
+            let opened = open_files::files_of_process(&roots, pid)
+                .map_err(|error| CommandFailure::failed(unreadable_message(pid, &error)))?;
+            let views = files::open_file_views(&opened);
+            match format {
+                OutputFormat::Csv => entity_csv(&views),
+                OutputFormat::Text => open_files_text(&views, terminal_width(&output)),
+                _ => listing(&views, format)?,
+            }
+        } else {
+            let drives = identity::list_block_devices(&roots);
+            let systems = file_systems::list_file_systems(&roots);
+            let deleted = open_files::deleted_files(&roots);
+            let views = files::deleted_file_views(&deleted, &drives, &systems);
+            match format {
+                OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&views))?,
+                OutputFormat::Text => deleted_files_text(&views),
+                _ => listing(&views, format)?,
+            }
+        };
+        output.write(&text)?;
+        Ok(ExitStatus::Success)
     }
-    let roots = SysPaths::default();
-    let format = selected_format(matches, FORMATS)?;
-    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
-    let text = if let Some(pid) = matches.get_one::<u32>("pid") {
-        let opened = open_files::files_of_process(&roots, *pid)
-            .map_err(|error| CommandFailure::failed(unreadable_message(*pid, &error)))?;
-        let files = files::open_file_views(&opened);
-        match format {
-            OutputFormat::Csv => entity_csv(&files),
-            OutputFormat::Text => open_files_text(&files, terminal_width(&output)),
-            _ => listing(&files, format)?,
-        }
-    } else {
-        let drives = identity::list_block_devices(&roots);
-        let systems = file_systems::list_file_systems(&roots);
-        let deleted = open_files::deleted_files(&roots);
-        let files = files::deleted_file_views(&deleted, &drives, &systems);
-        match format {
-            OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&files))?,
-            OutputFormat::Text => deleted_files_text(&files),
-            _ => listing(&files, format)?,
-        }
-    };
-    output.write(&text)?;
-    Ok(ExitStatus::Success)
 }
 
-/// `files --hot`.
-fn run_hot(matches: &ArgMatches) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
-    let duration = time_option(matches, "duration")?.unwrap_or(DEFAULT_DURATION);
-    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
-    let control = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&control))?;
-    let recorded = if matches.get_flag("no-sampling") {
-        RecordedTime::All
-    } else {
-        RecordedTime::WithinCpuLimit
-    };
-    let trace = FileTrace::start(&SysPaths::default(), recorded)
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
-    let end = Instant::now() + duration;
-    while !control.is_cancelled() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || !trace.follow(left.min(SIGNAL_POLL_INTERVAL)) {
-            break;
+impl FilesArguments {
+    /// `files --hot`.
+    fn run_hot(&self, output: &mut Destination) -> CommandResult {
+        let control = signals::cancelled_by_signals()?;
+        let recorded = if self.no_sampling {
+            RecordedTime::All
+        } else {
+            RecordedTime::WithinCpuLimit
+        };
+        let trace = FileTrace::start(&SysPaths::default(), recorded)?;
+        let end = Instant::now() + self.duration;
+        while !control.is_cancelled() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || !trace.follow(left.min(SIGNAL_POLL_INTERVAL)) {
+                break;
+            }
+        }
+        let (view, end_reason) = trace.finish();
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&view)?,
+            OutputFormat::Text => hot_files_text(&view, terminal_width(output)),
+            OutputFormat::Csv => entity_csv(&view.files),
+            _ => json_lines(&view.files)?,
+        };
+        output.write(&text)?;
+        match end_reason {
+            Some(reason) => Err(CommandFailure::failed(reason)),
+            None => Ok(ExitStatus::of_end(&control)),
         }
     }
-    let (view, end_reason) = trace.finish();
-    let text = match format {
-        OutputFormat::Json => pretty_json(&view)?,
-        OutputFormat::Text => hot_files_text(&view, terminal_width(&output)),
-        OutputFormat::Csv => entity_csv(&view.files),
-        _ => json_lines(&view.files)?,
-    };
-    output.write(&text)?;
-    if let Some(message) = end_reason {
-        return Err(CommandFailure::failed(message));
-    }
-    Ok(if control.is_cancelled() {
-        ExitStatus::Interrupted
-    } else {
-        ExitStatus::Success
-    })
 }
 
 /// A list of files as JSON.

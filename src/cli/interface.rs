@@ -1,62 +1,96 @@
-//! `diskscope` without a subcommand: the terminal interface.
+//! `diskscope` without a subcommand: the terminal interface. `diskscope demo`: the interface on a recording
+//! that the program contains.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::Args;
 
-use super::config;
+use super::config::{self, IntervalOption, ThemeOption};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::subcommand::Arguments;
 use crate::tui;
+use crate::tui::demo_content::DemoContent;
 use crate::tui::{InterfaceError, InterfaceOptions, LoopEnd};
 
-pub(super) fn interface_arguments() -> [Arg; 4] {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .action(ArgAction::SetTrue)
-            .help(help)
-    };
-    [
-        switch("ascii", "draw with ASCII characters only"),
-        switch(
-            "mouse",
-            "use the mouse wheel; the terminal then selects text only with Shift",
-        ),
-        config::interval_argument(),
-        config::theme_argument(),
-    ]
+/// What every command that opens a screen has.
+#[derive(Debug, Args)]
+pub(super) struct ScreenOptions {
+    /// draw with ASCII characters only
+    #[arg(long)]
+    ascii: bool,
+    #[command(flatten)]
+    theme: ThemeOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    if !io::stdout().is_terminal() {
-        return Err(CommandFailure::usage_error(
-            "the interface needs a terminal: see `diskscope --help`",
-        ));
+impl ScreenOptions {
+    /// How a recording is shown: it sets its own pace, and no command that shows one takes the mouse.
+    pub(super) fn for_recording(&self) -> Result<InterfaceOptions, CommandFailure> {
+        let config = config::effective(None, self.theme.theme)?;
+        Ok(InterfaceOptions {
+            ascii: self.ascii,
+            mouse: false,
+            interval: Duration::from_secs(1),
+            theme: config.theme,
+            preferences: config.preferences(),
+        })
     }
-    let config = config::effective(matches)?;
-    let options = InterfaceOptions {
-        ascii: matches.get_flag("ascii"),
-        mouse: matches.get_flag("mouse"),
-        interval: config.interval,
-        theme: config.theme,
-        preferences: config.preferences(),
-    };
-    exit_of_ending(tui::run(&options))
 }
 
-/// How a recording is shown: it sets its own pace, and no command that shows one takes the mouse.
-pub(super) fn options_of_recording(
-    matches: &ArgMatches,
-) -> Result<InterfaceOptions, CommandFailure> {
-    let config = config::effective(matches)?;
-    Ok(InterfaceOptions {
-        ascii: matches.get_flag("ascii"),
-        mouse: false,
-        interval: Duration::from_secs(1),
-        theme: config.theme,
-        preferences: config.preferences(),
-    })
+/// The options without a subcommand.
+#[derive(Debug, Args)]
+pub(super) struct InterfaceArguments {
+    #[command(flatten)]
+    screen: ScreenOptions,
+    /// use the mouse wheel; the terminal then selects text only with Shift
+    #[arg(long)]
+    mouse: bool,
+    #[command(flatten)]
+    interval: IntervalOption,
+}
+
+impl Arguments for InterfaceArguments {
+    fn run(self) -> CommandResult {
+        check_terminal("the interface")?;
+        let config = config::effective(self.interval.interval, self.screen.theme.theme)?;
+        let options = InterfaceOptions {
+            ascii: self.screen.ascii,
+            mouse: self.mouse,
+            interval: config.interval,
+            theme: config.theme,
+            preferences: config.preferences(),
+        };
+        exit_of_ending(tui::run(&options))
+    }
+}
+
+/// Show the screens on a recording inside the program: nothing is measured or written
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The recording was made in a virtual machine whose hard disk is limited to 120 requests \
+    and 25 MB per second: a nightly copy slows a database down that writes to the same disk. \
+    Space pauses, the arrow keys step, ? lists all keys."
+)]
+pub(super) struct DemoArguments {
+    #[command(flatten)]
+    screen: ScreenOptions,
+}
+
+impl Arguments for DemoArguments {
+    fn run(self) -> CommandResult {
+        check_terminal("the demo")?;
+        let options = self.screen.for_recording()?;
+        let content = DemoContent::load().map_err(CommandFailure::failed)?;
+        exit_of_ending(tui::demo(&options, content))
+    }
+}
+
+fn check_terminal(what: &str) -> Result<(), CommandFailure> {
+    if io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let message = format!("{what} needs a terminal: see `diskscope --help`");
+    Err(CommandFailure::usage_error(message))
 }
 
 /// Converts the way in which the interface ended to an exit status.

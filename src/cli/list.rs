@@ -2,69 +2,54 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::Args;
 use serde_json::json;
 use textwrap::{Options, fill};
 
-use super::benchmark_help::{benchmark_help, default_value};
-use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{json_lines, pretty_json, whole_destination};
+use super::benchmark_help::{default_value, find_benchmark};
+use super::failure::{CommandResult, ExitStatus};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{json_lines, pretty_json};
+use super::run::help_of;
+use super::subcommand::Arguments;
 use crate::bench::{
-    self, AnyParameter, BENCHMARKS, BenchmarkGroup, Description, ParameterKind, ParameterValue,
+    AnyParameter, BENCHMARKS, BenchmarkGroup, Description, ParameterKind, ParameterValue,
 };
 use crate::files::output::NewFileAccess;
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] =
-    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Ndjson];
-
-pub(super) fn command() -> Command {
-    Command::new("tests")
-        .visible_alias("benchmarks")
-        .about("List the benchmarks, or show one in full: what it does, its options, an example")
-        .arg(
-            Arg::new("name")
-                .value_name("BENCHMARK")
-                .help("show this benchmark in full"),
-        )
-        .args(format_arguments(FORMATS))
+/// List the benchmarks, or show one in full: what it does, its options, an example
+#[derive(Debug, Args)]
+#[command(visible_alias = "benchmarks")]
+pub(super) struct TestsArguments {
+    /// show this benchmark in full
+    #[arg(value_name = "BENCHMARK")]
+    name: Option<String>,
+    #[command(flatten)]
+    format: FormatOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let format = selected_format(matches, FORMATS)?;
-    let mut output = whole_destination(matches, &[], NewFileAccess::Umask)?;
-    let all = || BENCHMARKS.iter().map(|benchmark| benchmark.description());
-    let text = match (matches.get_one::<String>("name"), format) {
-        (Some(name), OutputFormat::Text) => benchmark_help(find_described(name)?),
-        (Some(name), OutputFormat::Json) => pretty_json(&benchmark_json(find_described(name)?))?,
-        (Some(name), _) => json_lines([benchmark_json(find_described(name)?)])?,
-        (None, OutputFormat::Text) => list_text(),
-        (None, OutputFormat::Json) => pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?,
-        (None, _) => json_lines(all().map(benchmark_json))?,
-    };
-    output.write(&text)?;
-    Ok(ExitStatus::Success)
-}
+impl Arguments for TestsArguments {
+    const FORMATS: &'static [OutputFormat] =
+        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Ndjson];
 
-/// The description of a benchmark, or the failure that names the nearest.
-pub(super) fn find_described(name: &str) -> Result<&'static Description, CommandFailure> {
-    bench::find_benchmark(name)
-        .map(|benchmark| benchmark.description())
-        .ok_or_else(|| unknown_benchmark(name))
-}
-
-/// The failure for a name that no benchmark has.
-pub(super) fn unknown_benchmark(name: &str) -> CommandFailure {
-    let known: Vec<_> = BENCHMARKS
-        .iter()
-        .map(|benchmark| benchmark.description().name)
-        .collect();
-    CommandFailure::usage_error(format!(
-        "there is no benchmark {name:?}{}",
-        bench::suggest_benchmark(name)
-    ))
-    .with_advice(format!("there are {}", known.join(", ")))
+    fn run(self) -> CommandResult {
+        let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
+        let one = self.name.as_deref().map(find_benchmark).transpose()?;
+        let one = one.map(|benchmark| benchmark.description());
+        let all = || BENCHMARKS.iter().map(|benchmark| benchmark.description());
+        let text = match (one, self.format.get()) {
+            (Some(one), OutputFormat::Text) => help_of(one),
+            (Some(one), OutputFormat::Json) => pretty_json(&benchmark_json(one))?,
+            (Some(one), _) => json_lines([benchmark_json(one)])?,
+            (None, OutputFormat::Text) => list_text(),
+            (None, OutputFormat::Json) => {
+                pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?
+            }
+            (None, _) => json_lines(all().map(benchmark_json))?,
+        };
+        output.write(&text)?;
+        Ok(ExitStatus::Success)
+    }
 }
 
 /// All benchmarks by group, with their options and defaults.

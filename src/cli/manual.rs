@@ -1,71 +1,23 @@
 //! `diskscope manual`: generates the manual page from the program's own descriptions.
 
-use clap::{Arg, Command};
+use std::fmt::Display;
+
+use clap::{Arg, Args, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
 use super::failure::{CommandResult, ExitStatus};
 use super::output::print_result;
 use crate::bench::BENCHMARKS;
 
-const FILES_TABLE: &[(&str, &str)] = &[
-    (
-        "$XDG_CONFIG_HOME/diskscope/config.toml",
-        "the configuration; diskscope config prints the one in effect",
-    ),
-    (
-        "$XDG_STATE_HOME/diskscope/sessions",
-        "every run, as a JSON document; during a run, and after a kill, as a journal, which show also \
-         reads",
-    ),
-    (
-        "/run/diskscope/settings",
-        "the old values of system settings that a test has changed, until they are restored, and a lock for each",
-    ),
-    (
-        "/run/diskscope/tracing",
-        "names of the trace buffers in use, so that the next start removes those of killed runs",
-    ),
-];
-
-const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
-    (
-        "XDG_STATE_HOME",
-        "where sessions are kept; ~/.local/state when it is not set",
-    ),
-    (
-        "NO_COLOR",
-        "if set, the interface uses no colours unless a theme is chosen",
-    ),
-    (
-        "COLORFGBG",
-        "the background of the terminal, until the terminal itself tells it",
-    ),
-];
-
-const EXAMPLES_TABLE: &[(&str, &str)] = &[
-    ("diskscope", "live view of the disks of this machine"),
-    (
-        "diskscope run random-read /srv --depth 32",
-        "IOPS of the drive under /srv, in a scratch file that is removed at the end",
-    ),
-    (
-        "diskscope run sequential-read /dev/sda --json out.json",
-        "throughput of the whole drive over its address range",
-    ),
-    (
-        "diskscope compare before.json after.json",
-        "faster, slower, no significant difference, or not determined",
-    ),
-];
-
+/// The page, with places for what the program describes itself.
+const PAGE: &str = include_str!("manual.roff");
 /// Before a command in the text below the options of a subcommand.
 const COMMAND_INDENT: &str = "  ";
 
-pub(super) fn command() -> Command {
-    Command::new("manual")
-        .about("Print the manual page, for man(1)")
-        .after_help("To read it: diskscope manual | man -l -")
-}
+/// Print the manual page, for man(1)
+#[derive(Debug, Args)]
+#[command(after_help = "To read it: diskscope manual | man -l -")]
+pub(super) struct ManualArguments {}
 
 /// Prints the page for this definition of the command line.
 pub(super) fn run(program: &Command) -> CommandResult {
@@ -75,70 +27,44 @@ pub(super) fn run(program: &Command) -> CommandResult {
 
 /// The page in troff.
 fn manual_page(program: &Command) -> String {
-    let mut page = Roff::new();
-    let version = format!("diskscope {}", clap::crate_version!());
-    page.control(
-        "TH",
-        ["DISKSCOPE", "1", "", version.as_str(), "User Commands"],
-    );
-    append_section(&mut page, "NAME");
-    page.text([roman(format!(
-        "diskscope - {}",
-        command_description(program)
-    ))]);
-    append_section(&mut page, "SYNOPSIS");
-    append_synopsis(&mut page, program);
-    append_section(&mut page, "DESCRIPTION");
-    page.text([roman(
-        "Without a command the terminal interface opens: live devices, transfers and processes, benchmarks of any drive, single requests, saved sessions. The ? key lists the keys.",
-    )]);
-    page.control("PP", []);
-    page.text([roman(
-        "Nothing is ever written to a drive or an existing file without consent that names it \
-         (--overwrite, or typing the path), and never to one that is mounted, used for swap or held. \
-         File systems, partition tables, RAID, LVM and encryption on it also need --overwrite-signatures.",
-    )]);
-    append_section(&mut page, "OPTIONS");
-    append_options(&mut page, program);
-    append_section(&mut page, "COMMANDS");
-    for command in program.get_subcommands() {
-        append_command(&mut page, command);
-    }
-    append_section(&mut page, "BENCHMARKS");
-    append_benchmarks(&mut page);
-    append_section(&mut page, "UNITS");
-    page.text([roman(
-        "Sizes are decimal (kB, MB, GB, TB) or binary (KiB, MiB, GiB, TiB); a bare number is bytes. \
-         Durations are such as 500us, 10ms, 2s, 1m, and a bare number is seconds; latencies always \
-         have a unit; rates are such as 1000/s. run also accepts the options of fio: --bs, --iodepth, \
-         --numjobs, --runtime, --ramp_time and --rate_iops; in --bs 4k is 4 KiB.",
-    )]);
-    let statuses: Vec<(String, &str)> = ExitStatus::ALL
-        .iter()
-        .map(|status| ((*status as u8).to_string(), status.meaning()))
-        .collect();
-    let statuses: Vec<(&str, &str)> = statuses
-        .iter()
-        .map(|(number, meaning)| (number.as_str(), *meaning))
-        .collect();
-    for (heading, rows) in [
-        ("EXIT STATUS", &statuses[..]),
-        ("FILES", FILES_TABLE),
-        ("ENVIRONMENT", ENVIRONMENT_TABLE),
-        ("EXAMPLES", EXAMPLES_TABLE),
-    ] {
-        append_section(&mut page, heading);
-        for (term, meaning) in rows {
-            append_entry(&mut page, vec![bold(*term)], meaning);
+    let name = |page: &mut Roff| {
+        let description = shown(program.get_about());
+        page.text([roman(format!("diskscope - {description}"))]);
+    };
+    let commands = |page: &mut Roff| {
+        for command in program.get_subcommands() {
+            append_command(page, command);
         }
-    }
-    append_section(&mut page, "SEE ALSO");
-    page.text([roman("iostat(1), fio(1), blktrace(8), ionice(1)")]);
-    page.render()
+    };
+    let parts = [
+        ("@NAME@", section(name)),
+        ("@SYNOPSIS@", section(|page| append_synopsis(page, program))),
+        ("@OPTIONS@", section(|page| append_options(page, program))),
+        ("@COMMANDS@", section(commands)),
+        ("@BENCHMARKS@", section(append_benchmarks)),
+        ("@STATUSES@", section(append_statuses)),
+    ];
+    let preamble = Roff::new().render();
+    let page = PAGE.replace("@VERSION@", clap::crate_version!());
+    let fill = |page: String, (place, text): (&str, String)| page.replace(place, text.trim());
+    preamble + &parts.into_iter().fold(page, fill)
 }
 
-fn append_section(page: &mut Roff, heading: &str) {
-    page.control("SH", [heading]);
+fn section(append: impl FnOnce(&mut Roff)) -> String {
+    let mut page = Roff::new();
+    append(&mut page);
+    let (text, preamble) = (page.render(), Roff::new().render());
+    text.strip_prefix(&preamble).unwrap_or(&text).to_owned()
+}
+
+fn append_statuses(page: &mut Roff) {
+    for status in ExitStatus::ALL {
+        append_entry(
+            page,
+            vec![bold((status as u8).to_string())],
+            status.meaning(),
+        );
+    }
 }
 
 /// Appends a term and its meaning, indented.
@@ -148,11 +74,8 @@ fn append_entry(page: &mut Roff, term: Vec<Inline>, meaning: &str) {
     page.text([roman(meaning)]);
 }
 
-fn command_description(command: &Command) -> String {
-    command
-        .get_about()
-        .map(ToString::to_string)
-        .unwrap_or_default()
+fn shown(text: Option<&impl Display>) -> String {
+    text.map(ToString::to_string).unwrap_or_default()
 }
 
 fn append_synopsis(page: &mut Roff, program: &Command) {
@@ -174,17 +97,17 @@ fn append_command(page: &mut Roff, command: &Command) {
         "SS",
         [format!("diskscope {}", command_usage(command)).as_str()],
     );
-    page.text([roman(format!("{}.", command_description(command)))]);
-    if let Some(more) = command.get_after_help() {
-        append_paragraphs(page, &more.to_string());
-    }
+    page.text([roman(format!("{}.", shown(command.get_about())))]);
+    append_paragraphs(page, &shown(command.get_after_help()));
     append_options(page, command);
 }
 
 /// Appends text in paragraphs. Indented lines are commands, each of which stays one line of the page: where it is
 /// folded or hyphenated, what is copied from it is another command.
 fn append_paragraphs(page: &mut Roff, text: &str) {
-    page.control("PP", []);
+    if !text.is_empty() {
+        page.control("PP", []);
+    }
     for line in text.lines() {
         if let Some(command) = line.strip_prefix(COMMAND_INDENT) {
             page.control("nf", []);
@@ -203,20 +126,16 @@ fn append_options(page: &mut Roff, command: &Command) {
         .get_arguments()
         .filter(|argument| !argument.is_hide_set())
     {
-        let help = argument
-            .get_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let defaults: Vec<_> = argument
-            .get_default_values()
-            .iter()
-            .map(|value| value.to_string_lossy())
-            .collect();
-        let meaning = match defaults.as_slice() {
-            [] => help,
-            defaults if !argument.get_action().takes_values() || defaults.is_empty() => help,
-            defaults => format!("{help} [default: {}]", defaults.join(" ")),
-        };
+        let mut meaning = shown(argument.get_help());
+        let default = argument.get_default_values().first();
+        if let Some(default) = default.filter(|_| argument.get_action().takes_values()) {
+            meaning += &format!(" [default: {}]", default.to_string_lossy());
+        }
+        let values = argument.get_possible_values();
+        if !values.is_empty() && argument.get_action().takes_values() {
+            let words: Vec<_> = values.iter().map(|it| it.get_name()).collect();
+            meaning += &format!(" [{}]", words.join(", "));
+        }
         append_entry(page, option_term(argument), &meaning);
     }
 }

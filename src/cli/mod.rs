@@ -7,16 +7,15 @@ mod cleanup;
 mod compare;
 mod completions;
 mod config;
-mod demo;
 mod destination;
 mod device_names;
 mod devices;
 mod elevation;
 mod failure;
 mod files;
-mod format;
 mod interface;
 mod list;
+mod live_sampler;
 mod manual;
 mod options;
 mod output;
@@ -28,6 +27,7 @@ mod run;
 mod schema;
 mod show;
 mod signals;
+mod subcommand;
 mod trace;
 mod watch;
 mod why;
@@ -38,159 +38,61 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
-use std::panic::{self, PanicHookInfo};
+use std::panic;
 use std::process::{self, ExitCode};
 use std::thread;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Args, Command};
 use textwrap::{Options, fill};
 
-use self::failure::{CommandFailure, CommandResult};
+use self::failure::CommandFailure;
+use self::interface::InterfaceArguments;
 use self::output::print_status_line;
+use self::subcommand::{CommandGroup, Subcommand, run_parsed};
 use crate::bench;
 use crate::drive::ioctl;
-use crate::files::printable::{printable_bytes, printable_str};
+use crate::files::printable::printable_bytes;
 use crate::files::shell;
 use crate::files::supervisor;
 use crate::tui::terminal::leave_screen_sequences;
 use crate::tui::terminal_kind::{decodes_utf8, text_for};
 
 pub use self::failure::ExitStatus;
-pub use self::format::OutputFormat;
+pub use self::options::OutputFormat;
 
-/// The groups in which the help lists the subcommands, in listing order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommandGroup {
-    Watch,
-    Measure,
-    Results,
-    Setup,
-}
-
-impl CommandGroup {
-    const ALL: [Self; 4] = [Self::Watch, Self::Measure, Self::Results, Self::Setup];
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Watch => "What happens on this machine",
-            Self::Measure => "How good a drive is",
-            Self::Results => "Results of earlier runs",
-            Self::Setup => "The program itself",
-        }
-    }
-}
-
-/// A subcommand: its arguments and its function.
-struct Subcommand {
-    group: CommandGroup,
-    /// Formats of `--format`, the default first; empty if it has no such option.
-    formats: &'static [OutputFormat],
-    command: fn() -> Command,
-    run: fn(&ArgMatches) -> CommandResult,
-}
+use CommandGroup::{Measure, Results, Setup, Watch};
 
 const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand::new::<watch::WatchArguments>(Watch, "watch"),
+    Subcommand::new::<why::WhyArguments>(Watch, "why"),
+    Subcommand::new::<trace::TraceArguments>(Watch, "trace"),
+    Subcommand::new::<devices::DevicesArguments>(Watch, "devices"),
+    Subcommand::new::<files::FilesArguments>(Watch, "files"),
+    Subcommand::new::<record::RecordArguments>(Watch, "record"),
+    Subcommand::new::<replay::ReplayArguments>(Watch, "replay"),
+    Subcommand::new::<interface::DemoArguments>(Watch, "demo"),
+    Subcommand::new::<run::RunArguments>(Measure, "run"),
+    Subcommand::new::<list::TestsArguments>(Measure, "tests"),
+    Subcommand::new::<show::ShowArguments>(Results, "show"),
+    Subcommand::new::<compare::CompareArguments>(Results, "compare"),
+    Subcommand::new::<report::ReportArguments>(Results, "report"),
+    Subcommand::new::<config::ConfigArguments>(Setup, "config"),
+    Subcommand::new::<schema::SchemaArguments>(Setup, "schema"),
     Subcommand {
-        group: CommandGroup::Watch,
-        formats: watch::FORMATS,
-        command: watch::command,
-        run: watch::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: why::FORMATS,
-        command: why::command,
-        run: why::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: trace::FORMATS,
-        command: trace::command,
-        run: trace::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: devices::FORMATS,
-        command: devices::command,
-        run: devices::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: files::FORMATS,
-        command: files::command,
-        run: files::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
+        group: Setup,
+        name: "completions",
         formats: &[],
-        command: record::command,
-        run: record::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: replay::FORMATS,
-        command: replay::command,
-        run: replay::run,
-    },
-    Subcommand {
-        group: CommandGroup::Watch,
-        formats: &[],
-        command: demo::command,
-        run: demo::run,
-    },
-    Subcommand {
-        group: CommandGroup::Measure,
-        formats: run::FORMATS,
-        command: run::command,
-        run: run::run,
-    },
-    Subcommand {
-        group: CommandGroup::Measure,
-        formats: list::FORMATS,
-        command: list::command,
-        run: list::run,
-    },
-    Subcommand {
-        group: CommandGroup::Results,
-        formats: show::FORMATS,
-        command: show::command,
-        run: show::run,
-    },
-    Subcommand {
-        group: CommandGroup::Results,
-        formats: compare::FORMATS,
-        command: compare::command,
-        run: compare::run,
-    },
-    Subcommand {
-        group: CommandGroup::Results,
-        formats: &[],
-        command: report::command,
-        run: report::run,
-    },
-    Subcommand {
-        group: CommandGroup::Setup,
-        formats: config::FORMATS,
-        command: config::command,
-        run: config::run,
-    },
-    Subcommand {
-        group: CommandGroup::Setup,
-        formats: &[],
-        command: schema::command,
-        run: schema::run,
-    },
-    Subcommand {
-        group: CommandGroup::Setup,
-        formats: &[],
-        command: completions::command,
+        may_block: false,
+        define: completions::CompletionsArguments::augment_args,
         run: |matches| completions::run(matches, command()),
     },
     Subcommand {
-        group: CommandGroup::Setup,
+        group: Setup,
+        name: "manual",
         formats: &[],
-        command: manual::command,
+        may_block: false,
+        define: manual::ManualArguments::augment_args,
         run: |_| manual::run(&command()),
     },
 ];
@@ -211,18 +113,15 @@ Without a command the terminal interface opens, the Live screen first.";
 /// The complete definition of the command line for clap.
 #[must_use]
 pub fn command() -> Command {
-    let command = Command::new("diskscope")
+    InterfaceArguments::augment_args(Command::new("diskscope"))
         .version(clap::crate_version!())
         .about("What is using my disks, how far along is that copy, and how good is this drive?")
         .after_help(EXAMPLES)
         .help_template(format!(
-            "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}\n\n{{after-help}}\n",
+            "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}\n",
             grouped_commands()
         ))
-        .args(interface::interface_arguments());
-    SUBCOMMANDS
-        .iter()
-        .fold(command, |command, one| command.subcommand((one.command)()))
+        .subcommands(SUBCOMMANDS.iter().map(Subcommand::command))
 }
 
 /// The subcommands by group, each with its description.
@@ -231,9 +130,8 @@ fn grouped_commands() -> String {
     for group in CommandGroup::ALL {
         let _ = writeln!(text, "{}:", group.title());
         for one in SUBCOMMANDS.iter().filter(|one| one.group == group) {
-            let command = (one.command)();
-            let about = command.get_about().map(ToString::to_string);
-            let first = format!("  {:<12} ", command.get_name());
+            let about = one.command().get_about().map(ToString::to_string);
+            let first = format!("  {:<12} ", one.name);
             let wrapping = Options::new(80)
                 .initial_indent(&first)
                 .subsequent_indent("               ");
@@ -246,12 +144,9 @@ fn grouped_commands() -> String {
 
 /// The formats of each subcommand that has a choice, the default first, for the documentation.
 #[must_use]
-pub fn formats_by_command() -> Vec<(String, &'static [OutputFormat])> {
-    SUBCOMMANDS
-        .iter()
-        .filter(|one| !one.formats.is_empty())
-        .map(|one| ((one.command)().get_name().to_owned(), one.formats))
-        .collect()
+pub fn formats_by_command() -> Vec<(&'static str, &'static [OutputFormat])> {
+    let with_choice = SUBCOMMANDS.iter().filter(|one| !one.formats.is_empty());
+    with_choice.map(|one| (one.name, one.formats)).collect()
 }
 
 /// Runs the program.
@@ -273,7 +168,7 @@ pub fn main() -> ExitCode {
         Err(exit) => return ExitCode::from(exit as u8),
     };
     cleanup::clean_up_leftovers();
-    if may_block_on_devices(&matches)
+    if may_block(&matches)
         && let Some(end) = supervisor::split_process(leave_screen_sequences, print_status_line)
     {
         if end.needs_clean_up {
@@ -291,7 +186,11 @@ pub fn main() -> ExitCode {
 /// settings as after any other end of the worker by a signal.
 pub fn abort_on_panic() {
     panic::set_hook(Box::new(|panic| {
-        print_status_line(&panic_text(panic));
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("without a name");
+        // It ends a line before the message, which may contain foreign text.
+        let message = panic.to_string().replacen(":\n", ": ", 1);
+        print_status_line(&format!("thread {name} {message}"));
         let calls = Backtrace::capture();
         if calls.status() == BacktraceStatus::Captured {
             calls.to_string().lines().for_each(print_status_line);
@@ -299,19 +198,6 @@ pub fn abort_on_panic() {
         print_status_line("diskscope: this is a defect of diskscope; please report it");
         process::abort();
     }));
-}
-
-/// Where a panic was, and its message, which may contain foreign text.
-fn panic_text(panic: &PanicHookInfo<'_>) -> String {
-    let thread = thread::current();
-    let name = thread.name().unwrap_or("without a name");
-    let place = panic.location().map(ToString::to_string);
-    let place = place.as_deref().unwrap_or("an unknown place");
-    let message = panic.payload();
-    let formatted = message.downcast_ref::<String>().map(String::as_str);
-    let message = formatted.or_else(|| message.downcast_ref::<&str>().copied());
-    let message = message.unwrap_or("no message");
-    format!("thread {name} panicked at {place}: {message}")
 }
 
 /// Parses the arguments; the error is the exit status if the program ends here.
@@ -327,31 +213,26 @@ fn parse_arguments(arguments: impl Iterator<Item = OsString>) -> Result<ArgMatch
     })
 }
 
-/// Whether the command waits for devices, or for file systems with files that the user names or
-/// that the program keeps: any of them may never respond. Also whether it writes outputs, during which
-/// signals are held back, or traces, which has to be ended whatever ends the program.
-fn may_block_on_devices(matches: &ArgMatches) -> bool {
+/// Whether the command may never return: see [`Subcommand::may_block`].
+fn may_block(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
         Some(("run", matches)) if matches.get_flag("help") => false,
-        Some((name, _)) => [
-            "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
-            "why", "trace", "tests", "config", "schema", "demo",
-        ]
-        .contains(&name),
+        Some((name, _)) => subcommand(name).is_some_and(|one| one.may_block),
     }
+}
+
+fn subcommand(name: &str) -> Option<&'static Subcommand> {
+    SUBCOMMANDS.iter().find(|one| one.name == name)
 }
 
 fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
     let outcome = match matches.subcommand() {
-        None => interface::run(matches),
-        Some((name, matches)) => SUBCOMMANDS
-            .iter()
-            .find(|one| (one.command)().get_name() == name)
-            .map_or_else(
-                || Err(CommandFailure::usage_error(name)),
-                |one| (one.run)(matches),
-            ),
+        None => run_parsed::<InterfaceArguments>(matches),
+        Some((name, matches)) => subcommand(name).map_or_else(
+            || Err(CommandFailure::usage_error(name)),
+            |one| (one.run)(matches),
+        ),
     };
     outcome.unwrap_or_else(|failure| {
         print_status_line(&format!("diskscope: {}", failure.message));
@@ -363,38 +244,28 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
 }
 
 /// Prints clap's message: help, version, or an error in the arguments. clap repeats an argument
-/// verbatim, line breaks included. If an argument contains anything but plain text, the same error
-/// is printed for the escaped arguments.
+/// verbatim, line breaks included: the same error is printed for the escaped arguments.
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
-    let is_plain = |argument: &OsString| {
-        argument.to_str().is_some_and(|text| {
-            let printable = printable_str(text);
-            shown_by(error, &printable) == text
-        })
-    };
-    // A closed stderr or stdout is no error.
-    if arguments.iter().all(is_plain) {
-        let _ = error.print();
-        if let Some(advice) = advice_on_unknown_command(error) {
-            print_status_line(&advice);
-        }
-        return;
-    }
     let escaped = arguments.iter().map(|argument| {
         let printable = printable_bytes(argument.as_encoded_bytes());
         shown_by(error, &printable).into_owned()
     });
     match command().try_get_matches_from(escaped) {
+        // A closed stderr or stdout is no error.
         Err(same) if same.kind() == error.kind() => drop(same.print()),
         _ => print_status_line(&format!("error: {}", error.kind())),
+    }
+    if let Some(advice) = advice_on_unknown_command(error) {
+        print_status_line(&advice);
     }
 }
 
 /// Printable text as the stream of clap's message can take it.
 fn shown_by<'t>(error: &clap::Error, text: &'t str) -> Cow<'t, str> {
-    match error.use_stderr() {
-        true => text_for(&io::stderr(), text),
-        false => text_for(&io::stdout(), text),
+    if error.use_stderr() {
+        text_for(&io::stderr(), text)
+    } else {
+        text_for(&io::stdout(), text)
     }
 }
 
@@ -422,7 +293,7 @@ mod unit_tests {
     #[test]
     fn commands_with_formats_have_the_option() {
         for one in SUBCOMMANDS {
-            let command = (one.command)();
+            let command = one.command();
             let has = |id: &str| command.get_arguments().any(|it| it.get_id() == id);
             assert_eq!(
                 has("format"),
@@ -442,7 +313,7 @@ mod unit_tests {
     fn general_help_lists_every_command_in_a_group_and_fits_80_columns() {
         let text = command().term_width(80).render_help().to_string();
         for one in SUBCOMMANDS {
-            let name = (one.command)().get_name().to_owned();
+            let name = one.name;
             assert!(text.contains(&format!("\n  {name} ")), "{name}: {text}");
         }
         let longest = text.lines().map(|line| line.chars().count()).max();

@@ -1,15 +1,10 @@
 //! What a command prints: the result on stdout, everything else on stderr.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
-
-use super::failure::{CommandFailure, output_refused};
-use crate::cli::destination::Destination;
-use crate::files::file_id::FileId;
+use super::destination::Destination;
+use super::failure::CommandFailure;
 use crate::files::json;
-use crate::files::output::NewFileAccess;
 use crate::files::printable::printable_str;
 use crate::tui::terminal_kind::text_for;
 
@@ -65,33 +60,4 @@ pub(super) fn json_lines(
 /// A text of values that were converted to JSON on the way, as those of CSV are.
 pub(super) fn converted(text: serde_json::Result<String>) -> Result<String, CommandFailure> {
     text.map_err(json_failure)
-}
-
-/// Where `-o` sends a result that is written as a whole. `inputs` are the files that the command reads.
-pub(super) fn whole_destination(
-    matches: &ArgMatches,
-    inputs: &[FileId],
-    access: NewFileAccess,
-) -> Result<Destination, CommandFailure> {
-    let path = matches.get_one::<PathBuf>("output");
-    named_destination(path.map(PathBuf::as_path), inputs, access)
-}
-
-/// The same for a path that is given.
-pub(super) fn named_destination(
-    path: Option<&Path>,
-    inputs: &[FileId],
-    access: NewFileAccess,
-) -> Result<Destination, CommandFailure> {
-    let destination = Destination::whole(path, inputs, access).map_err(output_refused)?;
-    if let Some(note) = destination.note() {
-        print_status_line(&format!("note: {note}"));
-    }
-    Ok(destination)
-}
-
-/// Where `-o` sends results that are written one after the other.
-pub(super) fn growing_destination(matches: &ArgMatches) -> Result<Destination, CommandFailure> {
-    let path = matches.get_one::<PathBuf>("output");
-    Destination::growing(path.map(PathBuf::as_path)).map_err(output_refused)
 }

@@ -3,27 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::ArgMatches;
-
-use super::failure::CommandFailure;
-use super::options::time_option;
 use crate::engine::CancellationToken;
 
 /// Maximum delay before a signal is noticed by a thread that also waits for something else.
 pub(super) const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Minimum interval: the kernel's own counters are in milliseconds.
-pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The value of `--interval`, which has a default; at least [`MIN_INTERVAL`].
-pub(super) fn interval_option(matches: &ArgMatches) -> Result<Duration, CommandFailure> {
-    match time_option(matches, "interval")? {
-        Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
-        _ => Err(CommandFailure::usage_error(
-            "--interval: the shortest interval is 100ms",
-        )),
-    }
-}
 
 /// When an action is due that was due at a time: then, or, if that is over, at the next step of the interval.
 /// Steps that were missed, for example while the process was stopped, are left out.

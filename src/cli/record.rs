@@ -7,141 +7,86 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Args;
 
 use self::requests::RequestRecording;
 use self::triggers::TriggerWatch;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::time_option;
+use super::live_sampler::LiveSampler;
+use super::options::{parse_conditions, parse_interval};
 use super::output::{NO_ROOM, print_status_line};
+use super::subcommand::Arguments;
 use super::{pace, signals};
-use crate::alerts::ConditionSet;
 use crate::engine::CancellationToken;
-use crate::probe::{SampleCollector, Wanted};
+use crate::probe::Wanted;
 use crate::recording::{AppendResult, FileRecorder, Recorder, RecordingWriteError, RingRecorder};
-use crate::roots::SysPaths;
-use crate::snapshot::ViewBuilder;
-use crate::transfers::counting::JobCounter;
 use crate::units;
 
-pub(super) fn command() -> Command {
-    let option =
-        |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
-    let path = Arg::new("file").value_name("FILE").required(true);
-    let conditions = option(
-        "on",
-        "CONDITION",
-        "keep requests, stacks and the diagnosis of the time around a trigger, such as \
-         'await(sda)>50ms for 3s'; may be given again",
-    );
-    Command::new("record")
-        .about("Record the views of the Live screen, for `replay`")
-        .arg(
-            path.value_parser(value_parser!(PathBuf))
-                .help("new file, or with --ring a directory, a new one or one to continue"),
-        )
-        .arg(
-            option("interval", "DURATION", "time between two views, such as 1s")
-                .default_value("10s"),
-        )
-        .arg(option(
-            "limit",
-            "SIZE",
-            "stop before the file is larger, such as 50MB",
-        ))
-        .arg(
-            option(
-                "ring",
-                "SIZE",
-                "keep a directory of files at this size, such as 50MB, and delete the oldest",
-            )
-            .conflicts_with("limit"),
-        )
-        .arg(conditions.action(ArgAction::Append).requires("ring"))
-        .arg(option(
-            "duration",
-            "DURATION",
-            "stop after this time, such as 24h",
-        ))
-        .arg(option(
-            "requests",
-            "DEVICE",
-            "also record the single requests of this device (root); the file grows fast",
-        ))
-        .after_help(
-            "A recording is what watch --json prints, in gzip: zcat FILE | jq -c . reads it.",
-        )
+/// Record the views of the Live screen, for `replay`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A recording is what watch --json prints, in gzip: zcat FILE | jq -c . reads it."
+)]
+pub(super) struct RecordArguments {
+    /// new file, or with --ring a directory, a new one or one to continue
+    file: PathBuf,
+    /// time between two views, such as 1s
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_interval)]
+    interval: Duration,
+    /// stop before the file is larger, such as 50MB
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    limit: Option<u64>,
+    /// keep a directory of files at this size, such as 50MB, and delete the oldest
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, conflicts_with = "limit")]
+    ring: Option<u64>,
+    /// keep requests, stacks and the diagnosis of the time around a trigger, such as 'await(sda)>50ms for 3s';
+    /// may be given again
+    #[arg(long, value_name = "CONDITION", requires = "ring")]
+    on: Vec<String>,
+    /// stop after this time, such as 24h
+    #[arg(long, value_parser = units::parse_time)]
+    duration: Option<Duration>,
+    /// also record the single requests of this device (root); the file grows fast
+    #[arg(long, value_name = "DEVICE")]
+    requests: Option<String>,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let interval = pace::interval_option(matches)?;
-    let end = time_option(matches, "duration")?.map(|lasts| Instant::now() + lasts);
-    let limit = size_option(matches, "limit")?;
-    let ring = size_option(matches, "ring")?;
-    let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(CommandFailure::usage_error("record needs a FILE"));
-    };
-    let conditions = condition_options(matches)?;
-    let control = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&control))?;
-    let requests = matches
-        .get_one::<String>("requests")
-        .map(|device| RequestRecording::start(device))
-        .transpose()?;
-    let (recorder, triggers): (Box<dyn Recorder>, _) = match ring {
-        Some(size) => {
-            let ring = RingRecorder::open(path, size).map_err(recording_failure)?;
-            let triggers = (!conditions.is_empty())
-                .then(|| TriggerWatch::start(conditions, ring.max_trigger_requests()));
-            (Box::new(ring), triggers)
-        }
-        None => {
-            let file = FileRecorder::create(path, limit).map_err(recording_failure)?;
-            (Box::new(file), None)
-        }
-    };
-    let mut session = RecordingSession {
-        recorder,
-        is_ring: ring.is_some(),
-        is_omission_told: false,
-        collector: collector(),
-        view_builder: ViewBuilder::default(),
-        job_counter: JobCounter::new(SysPaths::default()),
-        requests,
-        triggers,
-    };
-    let end = session.record(interval, end, &control)?;
-    session.finish_trigger()?;
-    session.close(path, end)
-}
-
-/// Samples whatever the conditions need: `why` finds the causes of a recording in it.
-fn collector() -> SampleCollector {
-    let mut collector = SampleCollector::new(SysPaths::default());
-    collector.set_wanted(Wanted {
-        units: true,
-        mounts: true,
-        blocked: true,
-        io_errors: true,
-        ..Wanted::default()
-    });
-    collector
-}
-
-fn size_option(matches: &ArgMatches, name: &str) -> Result<Option<u64>, CommandFailure> {
-    let Some(text) = matches.get_one::<String>(name) else {
-        return Ok(None);
-    };
-    units::parse_size(text)
-        .map(Some)
-        .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
-}
-
-fn condition_options(matches: &ArgMatches) -> Result<ConditionSet, CommandFailure> {
-    let texts = matches.get_many::<String>("on").unwrap_or_default();
-    let texts: Vec<String> = texts.cloned().collect();
-    ConditionSet::parse(&texts)
-        .map_err(|error| CommandFailure::usage_error(format!("--on: {error}")))
+impl Arguments for RecordArguments {
+    fn run(self) -> CommandResult {
+        let conditions = parse_conditions(&self.on)?;
+        let control = signals::cancelled_by_signals()?;
+        let requests = self.requests.as_deref().map(RequestRecording::start);
+        let requests = requests.transpose()?;
+        let mut triggers = None;
+        let recorder: Box<dyn Recorder> = if let Some(size) = self.ring {
+            let ring = RingRecorder::open(&self.file, size)?;
+            if !conditions.is_empty() {
+                triggers = Some(TriggerWatch::start(conditions, ring.max_trigger_requests()));
+            }
+            Box::new(ring)
+        } else {
+            Box::new(FileRecorder::create(&self.file, self.limit)?)
+        };
+        let mut session = RecordingSession {
+            recorder,
+            is_ring: self.ring.is_some(),
+            is_omission_told: false,
+            // Whatever the conditions need: `why` finds the causes of a recording in it.
+            sampler: LiveSampler::new(Wanted {
+                units: true,
+                mounts: true,
+                blocked: true,
+                io_errors: true,
+                ..Wanted::default()
+            }),
+            requests,
+            triggers,
+        };
+        let end = self.duration.map(|lasts| Instant::now() + lasts);
+        let end = session.record(self.interval, end, &control)?;
+        session.finish_trigger()?;
+        session.close(&self.file, end)
+    }
 }
 
 /// Why a recording ends.
@@ -170,9 +115,7 @@ struct RecordingSession {
     is_ring: bool,
     /// Whether the user was told that something was left out of the ring.
     is_omission_told: bool,
-    collector: SampleCollector,
-    view_builder: ViewBuilder,
-    job_counter: JobCounter,
+    sampler: LiveSampler,
     requests: Option<RequestRecording>,
     triggers: Option<TriggerWatch>,
 }
@@ -202,15 +145,11 @@ impl RecordingSession {
 
     /// Appends the requests and the snapshot of now. Returns why the recording ends, if it does.
     fn append_sample(&mut self) -> Result<Option<EndReason>, CommandFailure> {
-        self.collector
-            .follow_files(self.view_builder.followed_files());
-        let sample = Arc::new(self.collector.collect());
-        self.view_builder
-            .set_job_counts(self.job_counter.update(&sample.processes));
-        let live = Arc::new(self.view_builder.update(Arc::clone(&sample)));
+        let (sample, live) = self.sampler.sample(None)?;
+        let live = Arc::new(live);
         if let Some(requests) = &mut self.requests {
             let lines = requests.take_lines()?;
-            let appended = self.recorder.append_requests(&lines);
+            let appended = self.recorder.append_requests(lines.as_bytes());
             if let Some(reason) = self.end_of(appended)? {
                 return Ok(Some(reason));
             }
@@ -227,7 +166,7 @@ impl RecordingSession {
         &mut self,
         appended: Result<AppendResult, RecordingWriteError>,
     ) -> Result<Option<EndReason>, CommandFailure> {
-        match appended.map_err(recording_failure)? {
+        match appended? {
             AppendResult::Written => Ok(None),
             AppendResult::LimitReached => Ok(Some(EndReason::SizeLimit)),
             AppendResult::NoRoom if self.is_ring => {
@@ -278,7 +217,7 @@ impl RecordingSession {
                 "free some space, name a file on another file system, or raise --limit where it is set",
             ));
         }
-        self.recorder.end().map_err(recording_failure)?;
+        self.recorder.end()?;
         let size = units::format_capacity(self.recorder.size_bytes() as f64);
         print_status_line(&format!("{name}: {size}, ended because {reason}"));
         match end {
@@ -293,14 +232,4 @@ impl RecordingSession {
             EndReason::TimeLimit | EndReason::SizeLimit => Ok(ExitStatus::Success),
         }
     }
-}
-
-fn recording_failure(error: RecordingWriteError) -> CommandFailure {
-    match error {
-        RecordingWriteError::Output(_) | RecordingWriteError::RingSize(_) => {
-            CommandFailure::usage_error(&error)
-        }
-        _ => CommandFailure::failed(&error),
-    }
-    .with_advice(error.advice())
 }

@@ -5,177 +5,181 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Args;
 
-use super::config;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::interface;
-use super::output::{growing_destination, json_lines, print_status_line};
+use super::interface::{ScreenOptions, exit_of_ending};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{json_lines, print_status_line};
+use super::subcommand::Arguments;
 use super::watch::SampleWriter;
 use crate::recording::{KeptRequests, Recording, RecordingReadError, TriggerRecord};
 use crate::{tui, units};
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] =
-    &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 /// Bytes of requests that are printed at a time.
 const PRINT_CHUNK_BYTES: usize = 64 << 10;
 
-pub(super) fn command() -> Command {
-    let switch = |name: &'static str, help| {
-        Arg::new(name)
-            .long(name)
-            .action(ArgAction::SetTrue)
-            .help(help)
-    };
-    let path = Arg::new("file").value_name("FILE").required(true);
-    Command::new("replay")
-        .about("Replay a recording: on the Live screen, or as text without a terminal")
-        .arg(
-            path.value_parser(value_parser!(PathBuf)).help(
-                "recording made by `record`, complete or truncated, or the directory of a ring",
-            ),
-        )
-        .arg(Arg::new("at").long("at").value_name("TIME").help(
-            "begin at this time, HH:MM:SS or with the date before it; without a terminal, \
-                     or with --json, print only that view",
-        ))
-        .arg(
-            switch("busiest", "print only the view with the highest throughput")
-                .conflicts_with("at"),
-        )
-        .arg(switch(
-            "requests",
-            "print the recorded requests, one JSON object per line",
-        ))
-        .arg(
-            switch(
-                "triggers",
-                "print the triggers of the flight recorder: what was observed and found, and the \
-                 blocked threads",
-            )
-            .conflicts_with_all(["at", "busiest", "requests"]),
-        )
-        .arg(switch("ascii", "draw with ASCII characters only"))
-        .arg(config::theme_argument())
-        .args(format_arguments(FORMATS))
-        .after_help("The formats are those of watch.")
+/// Replay a recording: on the Live screen, or as text without a terminal
+#[derive(Debug, Args)]
+#[command(after_help = "The formats are those of watch.")]
+pub(super) struct ReplayArguments {
+    /// recording made by `record`, complete or truncated, or the directory of a ring
+    file: PathBuf,
+    /// begin at this time, HH:MM:SS or with the date before it; without a terminal, or with --json, print only
+    /// that view
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+    /// print only the view with the highest throughput
+    #[arg(long, conflicts_with = "at")]
+    busiest: bool,
+    /// print the recorded requests, one JSON object per line
+    #[arg(long)]
+    requests: bool,
+    /// print the triggers of the flight recorder: what was observed and found, and the blocked threads
+    #[arg(long, conflicts_with_all = ["at", "busiest", "requests"])]
+    triggers: bool,
+    #[command(flatten)]
+    screen: ScreenOptions,
+    #[command(flatten)]
+    format: FormatOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(CommandFailure::usage_error("replay needs a FILE"));
-    };
-    let mut replay = Recording::open(path).map_err(read_failure)?;
-    if let Some(damage) = replay.damage() {
-        print_status_line(&format!("note: {damage}"));
-    }
-    let name = path.display();
-    if !replay.ended_cleanly() {
-        print_status_line(&format!(
-            "note: {name} has no regular end: the recorder was killed, or is still recording"
-        ));
-    }
-    let format = selected_format(matches, FORMATS)?;
-    if matches.get_flag("triggers") {
-        return print_triggers(matches, format, &mut replay);
-    }
-    if replay.view_count() == 0 {
-        return Err(CommandFailure::failed(format!("{name} contains no view")));
-    }
-    let is_single = seek_by_options(matches, &mut replay)?;
-    let switches = ["json", "busiest", "requests"];
-    let is_plain = !switches.iter().any(|switch| matches.get_flag(switch))
-        && !matches.contains_id("format")
-        && !matches.contains_id("output");
-    if is_plain && io::stdout().is_terminal() {
-        if !is_single {
-            replay.seek_first_rates();
+impl Arguments for ReplayArguments {
+    const FORMATS: &'static [OutputFormat] =
+        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+
+    fn run(self) -> CommandResult {
+        let mut replay = Recording::open(&self.file)?;
+        let name = self.file.display();
+        if let Some(damage) = replay.damage() {
+            print_status_line(&format!("note: {damage}"));
         }
-        let options = interface::options_of_recording(matches)?;
-        return interface::exit_of_ending(tui::replay(&options, path, replay));
-    }
-    if matches.get_flag("requests") {
-        return print_requests(matches, &mut replay, is_single);
-    }
-    print_views(matches, format, &mut replay, is_single)
-}
-
-/// Seeks as the options specify; true if only that view is to be printed.
-fn seek_by_options(matches: &ArgMatches, replay: &mut Recording) -> Result<bool, CommandFailure> {
-    if matches.get_flag("busiest") {
-        if !replay.seek_busiest() {
-            return Err(CommandFailure::failed(
-                "no view of the recording has a throughput",
+        if !replay.ended_cleanly() {
+            print_status_line(&format!(
+                "note: {name} has no regular end: the recorder was killed, or is still recording"
             ));
         }
-        return Ok(true);
+        if self.triggers {
+            return self.print_triggers(&mut replay);
+        }
+        if replay.view_count() == 0 {
+            return Err(CommandFailure::failed(format!("{name} contains no view")));
+        }
+        self.seek(&mut replay)?;
+        let is_plain = self.format.format.is_none() && self.format.output.path.is_none();
+        if is_plain && !self.busiest && !self.requests && io::stdout().is_terminal() {
+            if self.at.is_none() {
+                replay.seek_first_rates();
+            }
+            let options = self.screen.for_recording()?;
+            return exit_of_ending(tui::replay(&options, &self.file, replay));
+        }
+        if self.requests {
+            return self.print_requests(&mut replay);
+        }
+        self.print_views(&mut replay)
     }
-    if let Some(time) = wanted_time(matches, replay)? {
-        replay.seek_time(time);
+}
+
+impl ReplayArguments {
+    /// Seeks as the options specify.
+    fn seek(&self, replay: &mut Recording) -> Result<(), CommandFailure> {
+        if self.busiest && !replay.seek_busiest() {
+            let message = "no view of the recording has a throughput";
+            return Err(CommandFailure::failed(message));
+        }
+        if let Some(time) = wanted_time(self.at.as_deref(), replay)? {
+            replay.seek_time(time);
+        }
+        Ok(())
     }
-    Ok(matches.contains_id("at"))
+
+    /// Whether only the view is printed at which the options begin.
+    fn is_single(&self) -> bool {
+        self.busiest || self.at.is_some()
+    }
+
+    /// Prints the views from the current one on, or only that. What is damaged is told and left out.
+    fn print_views(&self, replay: &mut Recording) -> CommandResult {
+        let mut writer = SampleWriter::new(&self.format, false)?;
+        let mut damage = DamageNotes::default();
+        loop {
+            let goes_on = match replay.read_current() {
+                Ok(Some(live)) => writer.write(&live)?,
+                Ok(None) => true,
+                Err(error) => damage.note(error)?,
+            };
+            if !goes_on || self.is_single() || !replay.step(1) {
+                return damage.result();
+            }
+        }
+    }
+
+    /// Prints the requests before the current view and before those after it, or only those before it.
+    fn print_requests(&self, replay: &mut Recording) -> CommandResult {
+        let mut output = self.format.output.growing()?;
+        let mut damage = DamageNotes::default();
+        loop {
+            let mut waiting = String::new();
+            let mut printed = Ok(true);
+            let read = replay.for_each_request(0, &mut |line| {
+                waiting.push_str(line);
+                waiting.push('\n');
+                if waiting.len() >= PRINT_CHUNK_BYTES {
+                    printed = output.write(&waiting);
+                    waiting.clear();
+                }
+                matches!(printed, Ok(true))
+            });
+            let goes_on = printed? && output.write(&waiting)?;
+            if let Err(error) = read {
+                damage.note(error)?;
+            }
+            if !goes_on || self.is_single() || !replay.step(1) {
+                return damage.result();
+            }
+        }
+    }
+
+    /// Prints all triggers, the oldest first.
+    fn print_triggers(&self, replay: &mut Recording) -> CommandResult {
+        let format = self.format.get();
+        if format == OutputFormat::Csv {
+            let message = "--triggers: print them as text or with --json";
+            return Err(CommandFailure::usage_error(message));
+        }
+        let mut output = self.format.output.growing()?;
+        let mut damage = DamageNotes::default();
+        output.write("")?;
+        for index in 0..replay.trigger_marks().count() {
+            let text = match replay.read_trigger(index) {
+                Ok(Some(trigger)) if format == OutputFormat::Ndjson => json_lines([&trigger])?,
+                Ok(Some(trigger)) => trigger_text(&trigger),
+                Ok(None) => break,
+                Err(error) => {
+                    damage.note(error)?;
+                    continue;
+                }
+            };
+            if !output.write(&text)? {
+                break;
+            }
+        }
+        damage.result()
+    }
 }
 
 /// The time of `--at` in milliseconds since 1970.
 pub(super) fn wanted_time(
-    matches: &ArgMatches,
+    at: Option<&str>,
     replay: &mut Recording,
 ) -> Result<Option<u64>, CommandFailure> {
-    let (Some(text), Some(times)) = (matches.get_one::<String>("at"), replay.times()) else {
+    let (Some(text), Some(times)) = (at, replay.times()) else {
         return Ok(None);
     };
     let time = times.parse(text);
     time.map(Some)
         .map_err(|error| CommandFailure::usage_error(format!("--at: {error}")))
-}
-
-/// Prints the views from the current one on, or only that. What is damaged is told and left out.
-fn print_views(
-    matches: &ArgMatches,
-    format: OutputFormat,
-    replay: &mut Recording,
-    is_single: bool,
-) -> CommandResult {
-    let mut writer = SampleWriter::new(matches, format, false)?;
-    let mut damage = DamageNotes::default();
-    loop {
-        let goes_on = match replay.read_current() {
-            Ok(Some(live)) => writer.write(&live)?,
-            Ok(None) => true,
-            Err(error) => damage.note(error)?,
-        };
-        if !goes_on || is_single || !replay.step(1) {
-            return damage.result();
-        }
-    }
-}
-
-/// Prints the requests before the current view and before those after it, or only those before it.
-fn print_requests(matches: &ArgMatches, replay: &mut Recording, is_single: bool) -> CommandResult {
-    let mut output = growing_destination(matches)?;
-    let mut damage = DamageNotes::default();
-    loop {
-        let mut waiting = String::new();
-        let mut printed = Ok(true);
-        let read = replay.for_each_request(0, &mut |line| {
-            waiting.push_str(line);
-            waiting.push('\n');
-            if waiting.len() >= PRINT_CHUNK_BYTES {
-                printed = output.write(&waiting);
-                waiting.clear();
-            }
-            matches!(printed, Ok(true))
-        });
-        let goes_on = printed? && output.write(&waiting)?;
-        if let Err(error) = read {
-            damage.note(error)?;
-        }
-        if !goes_on || is_single || !replay.step(1) {
-            return damage.result();
-        }
-    }
 }
 
 /// Tells of each damaged part once.
@@ -186,7 +190,7 @@ impl DamageNotes {
     /// Tells of damage; what else went wrong ends the command.
     fn note(&mut self, error: RecordingReadError) -> Result<bool, CommandFailure> {
         let RecordingReadError::Damaged(damage) = error else {
-            return Err(read_failure(error));
+            return Err(error.into());
         };
         let text = damage.to_string();
         if self.0.as_ref() != Some(&text) {
@@ -202,39 +206,6 @@ impl DamageNotes {
             Some(_) => Err(CommandFailure::failed("a part of the recording is damaged")),
         }
     }
-}
-
-/// Prints all triggers, the oldest first.
-fn print_triggers(
-    matches: &ArgMatches,
-    format: OutputFormat,
-    replay: &mut Recording,
-) -> CommandResult {
-    if format == OutputFormat::Csv {
-        let message = "--triggers: print them as text or with --json";
-        return Err(CommandFailure::usage_error(message));
-    }
-    let mut output = growing_destination(matches)?;
-    let mut damage = DamageNotes::default();
-    output.write("")?;
-    for index in 0..replay.trigger_marks().count() {
-        let trigger = match replay.read_trigger(index) {
-            Ok(Some(trigger)) => trigger,
-            Ok(None) => break,
-            Err(error) => {
-                damage.note(error)?;
-                continue;
-            }
-        };
-        let text = match format {
-            OutputFormat::Ndjson => json_lines([&trigger])?,
-            _ => trigger_text(&trigger),
-        };
-        if !output.write(&text)? {
-            break;
-        }
-    }
-    damage.result()
 }
 
 /// A trigger as text. Writing to a string does not fail.
@@ -278,18 +249,4 @@ fn requests_text(requests: &KeptRequests) -> String {
         }
     }
     text
-}
-
-/// The failure for a recording that cannot be read.
-pub(super) fn read_failure(error: RecordingReadError) -> CommandFailure {
-    let is_usage = match &error {
-        RecordingReadError::NotARecording(..) => true,
-        RecordingReadError::Input(input) => input.is_usage(),
-        _ => false,
-    };
-    if is_usage {
-        CommandFailure::usage_error(error)
-    } else {
-        CommandFailure::failed(error)
-    }
 }

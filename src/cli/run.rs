@@ -5,23 +5,19 @@ mod progress;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::benchmark_help::benchmark_help;
+use super::benchmark_help::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_option, output_option, selected_format};
-use super::list::{find_described, unknown_benchmark};
-use super::output::{
-    named_destination, pretty_json, print_result, print_status_line, whole_destination,
-};
+use super::options::{OutputFormat, OutputOption, choice};
+use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
-use crate::bench;
+use super::subcommand::{Arguments, CommandGroup, Subcommand};
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
-use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
+use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec, Description};
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
@@ -34,17 +30,6 @@ use crate::session::slo::SloSpec;
 use crate::session::store;
 use crate::units;
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[
-    OutputFormat::Text,
-    OutputFormat::Json,
-    OutputFormat::Csv,
-    OutputFormat::OpenMetrics,
-];
-
-/// The option of fio whose sizes are written as in fio: `4k` is 4096 bytes.
-const FIO_BLOCK_SIZE: &str = "bs";
-
 /// Names that fio has for parameters, accepted and not listed.
 const FIO_NAMES: [(&str, &[&str]); 5] = [
     ("depth", &["iodepth"]),
@@ -54,95 +39,90 @@ const FIO_NAMES: [(&str, &[&str]); 5] = [
     ("rate", &["rate_iops", "rate-iops"]),
 ];
 
-pub(super) fn command() -> Command {
-    let text = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    Command::new("run")
-        .about("Run one benchmark; the result goes to stdout, the progress to stderr")
-        .override_usage("diskscope run <BENCHMARK> <TARGET> [OPTIONS]\n       diskscope run <BENCHMARK> --help")
-        .after_help(
-            "Examples:\n  diskscope run random-read /srv --depth 32 --duration 30\n  \
-             diskscope run quartet . --format csv -o drive.csv\n  \
-             diskscope run survey /dev/sda --json sda.json",
-        )
-        .disable_help_flag(true)
-        .arg(
-            Arg::new("help")
-                .short('h')
-                .long("help")
-                .action(ArgAction::SetTrue)
-                .help("print this, or the help of the BENCHMARK that is named"),
-        )
-        .arg(
-            Arg::new("test")
-                .value_name("BENCHMARK")
-                .required_unless_present("help")
-                .help("see `diskscope tests`"),
-        )
-        .arg(
-            Arg::new("target")
-                .value_name("TARGET")
-                .required_unless_present("help")
-                .value_parser(value_parser!(OsString))
-                .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
-        )
-        .args(parameters_by_name().into_values().map(parameter_argument))
-        .arg(
-            Arg::new(FIO_BLOCK_SIZE)
-                .long(FIO_BLOCK_SIZE)
-                .value_name("SIZE")
-                .conflicts_with("block-size")
-                .hide(true)
-                .help("the block size as fio reads it: 4k is 4 KiB"),
-        )
-        .arg(text(ENGINE.name, "ENGINE", ENGINE.help))
-        .arg(text(SCRATCH_SIZE.name, "SIZE", SCRATCH_SIZE.help))
-        .arg(
-            text(
-                "goal",
-                "GOAL",
-                "a service goal such as iops>=1000 or p95<=500ms; repeatable",
-            )
-            .action(ArgAction::Append),
-        )
-        .arg(
-            text(
-                "repeat",
-                "N",
-                "number of runs, one after the other; a check tells whether they agree",
-            )
-            .value_parser(value_parser!(u32).range(1..=1000))
-            .default_value("1"),
-        )
-        .arg(
-            text(
-                "json",
-                "FILE",
-                "write the session document to this file; - is stdout",
-            )
-            .value_parser(value_parser!(PathBuf))
-            .conflicts_with("format"),
-        )
-        .arg(format_option(FORMATS))
-        .arg(output_option())
-        .arg(
-            text(
-                "overwrite",
-                "PATH",
-                "consent to overwrite the data on TARGET; must equal TARGET",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            Arg::new("overwrite-signatures")
-                .long("overwrite-signatures")
-                .action(ArgAction::SetTrue)
-                .requires("overwrite")
-                .help(
-                    "with --overwrite: also overwrite file systems, partition tables, RAID, LVM and encryption found on TARGET, and contents that cannot be examined",
-                ),
-        )
+/// Run one benchmark; the result goes to stdout, the progress to stderr
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "diskscope run <BENCHMARK> <TARGET> [OPTIONS]\n       diskscope run <BENCHMARK> --help",
+    after_help = "Examples:\n  diskscope run random-read /srv --depth 32 --duration 30\n  \
+        diskscope run quartet . --format csv -o drive.csv\n  \
+        diskscope run survey /dev/sda --json sda.json",
+    disable_help_flag = true
+)]
+pub(super) struct RunArguments {
+    /// print this, or the help of the BENCHMARK that is named
+    #[arg(short = 'h', long)]
+    help: bool,
+    /// see `diskscope tests`
+    #[arg(value_name = "BENCHMARK", required_unless_present = "help")]
+    test: Option<String>,
+    /// a block device, a file, a directory (for a scratch file), or sim:NAME
+    #[arg(required_unless_present = "help")]
+    target: Option<OsString>,
+    #[command(flatten)]
+    parameters: Parameters,
+    /// the block size as fio reads it: 4k is 4 KiB
+    #[arg(long, value_name = "SIZE", conflicts_with = "block-size", hide = true)]
+    bs: Option<String>,
+    #[arg(long, help = ENGINE.help)]
+    engine: Option<String>,
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, help = SCRATCH_SIZE.help)]
+    scratch_size: Option<u64>,
+    /// a service goal such as iops>=1000 or p95<=500ms; repeatable
+    #[arg(long, value_parser = SloSpec::parse_all)]
+    goal: Vec<Goals>,
+    /// number of runs, one after the other; a check tells whether they agree
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// write the session document to this file; - is stdout
+    #[arg(
+        id = "document",
+        long = "json",
+        value_name = "FILE",
+        conflicts_with = "format"
+    )]
+    json: Option<PathBuf>,
+    /// format of the result [default: text]
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&OutputFormat::ALL, OutputFormat::word))]
+    format: Option<OutputFormat>,
+    #[command(flatten)]
+    output: OutputOption,
+    /// consent to overwrite the data on TARGET; must equal TARGET
+    #[arg(long, value_name = "PATH")]
+    overwrite: Option<PathBuf>,
+    /// with --overwrite: also overwrite file systems, partition tables, RAID, LVM and encryption found on
+    /// TARGET, and contents that cannot be examined
+    #[arg(long, requires = "overwrite")]
+    overwrite_signatures: bool,
+}
+
+/// The goals of one option: a preset is several.
+type Goals = Vec<SloSpec>;
+
+/// The parameters of the benchmarks that were given: names and texts.
+#[derive(Debug)]
+struct Parameters(Vec<(&'static str, String)>);
+
+impl FromArgMatches for Parameters {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let text = |name| Some((name, matches.get_one::<String>(name)?.clone()));
+        let names = parameters_by_name().into_keys();
+        Ok(Self(names.filter_map(text).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Parameters {
+    fn augment_args(command: Command) -> Command {
+        command.args(parameters_by_name().into_values().map(parameter_argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
 /// The parameters of all benchmarks by name.
@@ -155,53 +135,117 @@ fn parameters_by_name() -> BTreeMap<&'static str, &'static dyn AnyParameter> {
 }
 
 fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
-    let fio_names = FIO_NAMES
-        .iter()
-        .find(|(name, _)| *name == parameter.name())
-        .map_or(&[] as &[&str], |(_, names)| *names);
+    let mut fio_names = FIO_NAMES.iter();
+    let fio_names = fio_names.find(|(name, _)| *name == parameter.name());
     Arg::new(parameter.name())
         .long(parameter.name())
-        .aliases(fio_names)
+        .aliases(fio_names.map_or(&[] as &[&str], |(_, names)| *names))
         .value_name(parameter.name().to_uppercase())
         .help(parameter.help())
         .allow_hyphen_values(true)
-        .help_heading(
-            "Parameters of the benchmarks: `diskscope run BENCHMARK --help` lists its own",
-        )
+        .help_heading(PARAMETERS_HEADING)
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    if matches.get_flag("help") {
-        return print_help(matches);
+impl Arguments for RunArguments {
+    const FORMATS: &'static [OutputFormat] = &[
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Csv,
+        OutputFormat::OpenMetrics,
+    ];
+
+    fn run(self) -> CommandResult {
+        if self.help {
+            return self.print_help();
+        }
+        let mut spec = self.run_spec()?;
+        let output = self.output.whole(&[], NewFileAccess::Umask)?;
+        let json_file = self.document_output(&output)?;
+        let json_id = json_file.iter().filter_map(Destination::id);
+        spec.output_files = json_id.chain(output.id()).collect();
+        let cancellation = signals::cancelled_by_signals()?;
+        let mut line = progress::ProgressLine::new();
+        let sink = Box::new(move |event| line.show_event(&event));
+        let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
+            .map_err(|error| start_failure(&error, &cancellation))?;
+        let format = self.format.unwrap_or(OutputFormat::Text);
+        write_result(&report, format, output, json_file)?;
+        Ok(exit_status(&report))
     }
-    let mut spec = run_spec(matches)?;
-    let format = selected_format(matches, FORMATS)?;
-    let output = whole_destination(matches, &[], NewFileAccess::Umask)?;
-    let json_file = matches
-        .get_one::<PathBuf>("json")
-        .map(|path| named_destination(Some(path), &[], NewFileAccess::Umask))
-        .transpose()?;
-    if json_file.as_ref().is_some_and(Destination::is_stdout) && matches.contains_id("output") {
-        return Err(CommandFailure::usage_error(
-            "--json - writes the document to stdout: it cannot be combined with -o",
-        )
-        .with_advice("name the file once: --json FILE, or --format json -o FILE"));
+}
+
+impl RunArguments {
+    /// Where `--json` sends the session document, beside the result.
+    fn document_output(&self, result: &Destination) -> Result<Option<Destination>, CommandFailure> {
+        let Some(path) = self.json.clone() else {
+            return Ok(None);
+        };
+        let document = OutputOption { path: Some(path) }.whole(&[], NewFileAccess::Umask)?;
+        if document.is_stdout() && self.output.path.is_some() {
+            return Err(CommandFailure::usage_error(
+                "--json - writes the document to stdout: it cannot be combined with -o",
+            )
+            .with_advice("name the file once: --json FILE, or --format json -o FILE"));
+        }
+        if result.is_same_file(&document) {
+            return Err(CommandFailure::usage_error(
+                "--json and -o name the same file: the second result would replace the first",
+            ));
+        }
+        Ok(Some(document))
     }
-    if json_file.iter().any(|json| output.is_same_file(json)) {
-        return Err(CommandFailure::usage_error(
-            "--json and -o name the same file: the second result would replace the first",
-        ));
+
+    fn run_spec(&self) -> Result<RunSpec, CommandFailure> {
+        let benchmark = find_benchmark(self.test.as_deref().unwrap_or_default())?;
+        let target = self.target.as_deref().unwrap_or(OsStr::new(""));
+        let mut spec = BenchmarkSpec::new(benchmark, target);
+        for (name, text) in &self.parameters.0 {
+            spec.set(name, text).map_err(CommandFailure::usage_error)?;
+        }
+        if let Some(text) = &self.bs {
+            set_fio_block_size(&mut spec, text)?;
+        }
+        if let Some(text) = &self.engine {
+            spec.set_engine(text).map_err(CommandFailure::usage_error)?;
+        }
+        spec.consent = self.overwrite.as_deref().map(|path| {
+            let consent = Consent::for_path(path);
+            if self.overwrite_signatures {
+                consent.including_signatures()
+            } else {
+                consent
+            }
+        });
+        spec.scratch_file_bytes = self.scratch_size;
+        spec.goals = self.goal.concat();
+        spec.check_goals()
+            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+        Ok(RunSpec {
+            spec,
+            repeat_count: self.repeat,
+            session_directory: store::sessions_directory(),
+            output_files: Vec::new(),
+        })
     }
-    let json_id = json_file.iter().filter_map(Destination::id);
-    spec.output_files = json_id.chain(output.id()).collect();
-    let cancellation = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&cancellation))?;
-    let mut line = progress::ProgressLine::new();
-    let sink = Box::new(move |event| line.show_event(&event));
-    let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
-        .map_err(|error| start_failure(&error, &cancellation))?;
-    write_result(&report, format, output, json_file)?;
-    Ok(exit_status(&report))
+
+    /// Prints the help of the named benchmark, or of the command.
+    fn print_help(&self) -> CommandResult {
+        let text = match &self.test {
+            Some(name) => help_of(find_benchmark(name)?.description()),
+            None => definition().render_help().to_string(),
+        };
+        print_result(&text)?;
+        Ok(ExitStatus::Success)
+    }
+}
+
+fn definition() -> Command {
+    Subcommand::new::<RunArguments>(CommandGroup::Measure, "run").command()
+}
+
+/// The help of one benchmark.
+pub(super) fn help_of(benchmark: &Description) -> String {
+    benchmark_help(definition(), benchmark)
 }
 
 /// A run that did not start: the reason, what is known about the target, and what to do.
@@ -233,46 +277,8 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
 /// What the options ask for, for tests of the command line.
 #[cfg(test)]
 pub(super) fn spec_of(matches: &ArgMatches) -> Result<BenchmarkSpec, CommandFailure> {
-    run_spec(matches).map(|run| run.spec)
-}
-
-fn run_spec(matches: &ArgMatches) -> Result<RunSpec, CommandFailure> {
-    let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-    let test =
-        bench::find_benchmark(word("test")).ok_or_else(|| unknown_benchmark(word("test")))?;
-    let target = matches.get_one::<OsString>("target");
-    let mut spec = BenchmarkSpec::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
-    for name in parameters_by_name().into_keys() {
-        if let Some(text) = matches.get_one::<String>(name) {
-            spec.set(name, text).map_err(CommandFailure::usage_error)?;
-        }
-    }
-    if let Some(text) = matches.get_one::<String>(FIO_BLOCK_SIZE) {
-        set_fio_block_size(&mut spec, text)?;
-    }
-    if let Some(text) = matches.get_one::<String>(ENGINE.name) {
-        spec.set_engine(text).map_err(CommandFailure::usage_error)?;
-    }
-    spec.consent = overwrite_consent(matches);
-    if let Some(text) = matches.get_one::<String>(SCRATCH_SIZE.name) {
-        let bytes = units::parse_size(text).map_err(|error| {
-            CommandFailure::usage_error(format!("--{} {text:?}: {error}", SCRATCH_SIZE.name))
-        })?;
-        spec.scratch_file_bytes = Some(bytes);
-    }
-    let goals = matches.get_many::<String>("goal").unwrap_or_default();
-    let goals: Result<Vec<Vec<SloSpec>>, _> = goals.map(|text| SloSpec::parse_all(text)).collect();
-    spec.goals = goals
-        .map_err(|error| CommandFailure::usage_error(format!("--goal {error}")))?
-        .concat();
-    spec.check_goals()
-        .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
-    Ok(RunSpec {
-        spec,
-        repeat_count: matches.get_one("repeat").copied().unwrap_or(1),
-        session_directory: store::sessions_directory(),
-        output_files: Vec::new(),
-    })
+    let arguments = RunArguments::from_arg_matches(matches).map_err(CommandFailure::usage_error)?;
+    arguments.run_spec().map(|run| run.spec)
 }
 
 /// Sets the block size to a size as fio reads it, and says so where this program reads it otherwise.
@@ -286,26 +292,7 @@ fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), Comman
     Ok(())
 }
 
-/// Prints the help of the named benchmark, or of the command.
-fn print_help(matches: &ArgMatches) -> CommandResult {
-    let text = match matches.get_one::<String>("test") {
-        Some(name) => benchmark_help(find_described(name)?),
-        None => command().render_long_help().to_string(),
-    };
-    print_result(&text)?;
-    Ok(ExitStatus::Success)
-}
-
-/// The overwriting that the user consents to.
-fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
-    let consent = Consent::for_path(matches.get_one::<PathBuf>("overwrite")?);
-    Some(match matches.get_flag("overwrite-signatures") {
-        true => consent.including_signatures(),
-        false => consent,
-    })
-}
-
-/// Writes the result to the requested outputs.
+/// Writes the result to the requested outputs: if one of them fails, still to the other.
 fn write_result(
     report: &RunReport,
     format: OutputFormat,
@@ -315,62 +302,48 @@ fn write_result(
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
-    let delivered = match json_file {
-        Some(file) if file.is_stdout() => write_document(report, file),
-        json_file => {
-            // If one of the two outputs fails, still write the other.
-            let delivered = deliver_result(report, format, output);
-            let written = json_file.map_or(Ok(()), |file| write_document(report, file));
-            match (delivered, written) {
-                (Err(delivered), Err(written)) => Err(delivered.with_advice(&written.message)),
-                (delivered, written) => delivered.and(written),
-            }
+    let mut outputs = Vec::new();
+    if !json_file.as_ref().is_some_and(Destination::is_stdout) {
+        outputs.push((output, format));
+    }
+    outputs.extend(json_file.map(|file| (file, OutputFormat::Json)));
+    let mut written: Result<(), CommandFailure> = Ok(());
+    for (mut output, format) in outputs {
+        let text = result_text(report, format);
+        if let Err(failure) = text.and_then(|text| Ok(output.write(&text)?)) {
+            written = Err(match written {
+                Err(first) => first.with_advice(&failure.message),
+                Ok(()) => failure,
+            });
         }
-    };
+    }
     if let Some(path) = &report.saved_path {
         print_status_line(&format!("saved: {}", path.display()));
     }
-    delivered
+    written
 }
 
-fn deliver_result(
-    report: &RunReport,
-    format: OutputFormat,
-    mut output: Destination,
-) -> Result<(), CommandFailure> {
-    output.write(&match format {
-        OutputFormat::Text => report_text(report),
-        format => session_data(&report.session, format)?,
-    })?;
-    Ok(())
-}
-
-fn report_text(report: &RunReport) -> String {
+fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
+    if format != OutputFormat::Text {
+        return session_data(&report.session, format);
+    }
     let runs = &report.session.runs;
     let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
     texts.extend(Some(repeated::repeated_runs_text(runs)).filter(|text| !text.is_empty()));
-    texts.join("\n")
-}
-
-fn write_document(report: &RunReport, mut output: Destination) -> Result<(), CommandFailure> {
-    output.write(&pretty_json(&report.session)?)?;
-    Ok(())
+    Ok(texts.join("\n"))
 }
 
 fn exit_status(report: &RunReport) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
+    let mut goals = runs.iter().flat_map(|run| &run.findings.goals);
     if report.write_refused {
         ExitStatus::Refused
     } else if some(RunState::Failed) {
         ExitStatus::Failed
     } else if some(RunState::Interrupted) {
         ExitStatus::Interrupted
-    } else if runs
-        .iter()
-        .flat_map(|run| &run.findings.goals)
-        .any(|goal| goal.met != Some(true))
-    {
+    } else if goals.any(|goal| goal.met != Some(true)) {
         ExitStatus::GoalMissed
     } else {
         ExitStatus::Success

@@ -2,49 +2,43 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::Args;
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus, session_load_failure};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::output::{converted, pretty_json, whole_destination};
+use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, pretty_json};
+use super::subcommand::Arguments;
 use crate::files::output::NewFileAccess;
 use crate::report::{csv, openmetrics, text};
 use crate::session::document::Session;
 use crate::session::store;
 
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[
-    OutputFormat::Text,
-    OutputFormat::Json,
-    OutputFormat::Csv,
-    OutputFormat::OpenMetrics,
-];
-
-pub(super) fn command() -> Command {
-    Command::new("show")
-        .about("Print a saved session or the journal of an interrupted one")
-        .arg(
-            Arg::new("file")
-                .value_name("FILE")
-                .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("session file: document (.json) or journal (.journal)"),
-        )
-        .args(format_arguments(FORMATS))
+/// Print a saved session or the journal of an interrupted one
+#[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    /// session file: document (.json) or journal (.journal)
+    file: PathBuf,
+    #[command(flatten)]
+    format: FormatOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(CommandFailure::usage_error("show needs a FILE"));
-    };
-    let format = selected_format(matches, FORMATS)?;
-    let (session, id) = store::load_session_with_id(path).map_err(session_load_failure)?;
-    let mut output = whole_destination(matches, &[id], NewFileAccess::Umask)?;
-    output.write(&match format {
-        OutputFormat::Text => text::session_text(&session),
-        format => session_data(&session, format)?,
-    })?;
-    Ok(ExitStatus::Success)
+impl Arguments for ShowArguments {
+    const FORMATS: &'static [OutputFormat] = &[
+        OutputFormat::Text,
+        OutputFormat::Json,
+        OutputFormat::Csv,
+        OutputFormat::OpenMetrics,
+    ];
+
+    fn run(self) -> CommandResult {
+        let (session, id) = store::load_session_with_id(&self.file)?;
+        let mut output = self.format.output.whole(&[id], NewFileAccess::Umask)?;
+        output.write(&match self.format.get() {
+            OutputFormat::Text => text::session_text(&session),
+            format => session_data(&session, format)?,
+        })?;
+        Ok(ExitStatus::Success)
+    }
 }
 
 /// A session in a format for programs.

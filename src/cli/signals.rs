@@ -21,14 +21,16 @@ const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
-/// Cancels `control` on the first signal and wakes the calling thread. The second signal ends the
+/// A token that the first signal cancels, waking the calling thread. The second signal ends the
 /// program at once, unless it follows so soon that it is a duplicate of the first. A signal that
 /// was ignored when the program started, as under nohup(1) or in the background of a script, stays
 /// ignored.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
+pub(super) fn cancelled_by_signals() -> Result<Arc<CancellationToken>, CommandFailure> {
+    let cancelled = Arc::new(CancellationToken::default());
+    let control = Arc::clone(&cancelled);
     let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -49,7 +51,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
             .collect::<Result<Vec<_>, _>>()?
     };
     if signals.is_empty() {
-        return Ok(());
+        return Ok(cancelled);
     }
     let caller = thread::current();
     // The thread runs until the process ends and has no state to restore.
@@ -70,7 +72,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
     let started = thread::Builder::new()
         .name("signals".to_owned())
         .spawn(waits);
-    started.map(|_| ()).map_err(failed)
+    started.map(|_| cancelled).map_err(failed)
 }
 
 async fn any_signal(signals: &mut [Signal]) {

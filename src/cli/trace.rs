@@ -1,18 +1,17 @@
 //! `diskscope trace`: prints the individual requests of a device.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::options::{duration_option, time_option};
-use super::output::{converted, growing_destination, json_lines};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{converted, json_lines};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
+use super::subcommand::Arguments;
 use crate::cli::destination::Destination;
 use crate::engine::CancellationToken;
 use crate::probe::boot_time;
@@ -22,6 +21,7 @@ use crate::roots::SysPaths;
 use crate::trace::events::CaptureControl;
 use crate::trace::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::units;
 
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
@@ -29,10 +29,6 @@ const REQUEST_QUEUE_BATCHES: usize = 1024;
 
 /// Requests that are listed after the summary, at most.
 const MAX_LISTED_REQUESTS: usize = 100_000;
-
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] =
-    &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
 
 /// The requests; the keys are those of `--json`.
 const REQUEST_TABLE: CsvTable = CsvTable {
@@ -55,112 +51,89 @@ const REQUEST_TABLE: CsvTable = CsvTable {
     ],
 };
 
-pub(super) fn command() -> Command {
-    Command::new("trace")
-        .about("Trace the requests of a device, with latency by stage (root)")
-        .arg(
-            Arg::new("device")
-                .value_name("DEVICE")
-                .required(true)
-                .help("a block device, such as /dev/sda or nvme0n1p2"),
-        )
-        .arg(
-            Arg::new("duration")
-                .long("duration")
-                .value_name("DURATION")
-                .default_value("10s")
-                .help("duration of the trace, such as 10s; a bare number is seconds"),
-        )
-        .arg(
-            Arg::new("slower")
-                .long("slower")
-                .value_name("DURATION")
-                .help("list only requests with a higher latency, such as 20ms; the summary covers all"),
-        )
-        .arg(
-            Arg::new("requests")
-                .long("requests")
-                .action(ArgAction::SetTrue)
-                .help("list the single requests after the summary; ndjson and csv always have them"),
-        )
-        .args(format_arguments(FORMATS))
-        .after_help(
-            "ndjson prints each request when it completes, and ends with a line that has the summary; csv has the \
-             requests only.\n\n\
-             Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json",
-        )
+/// Trace the requests of a device, with latency by stage (root)
+#[derive(Debug, Args)]
+#[command(
+    after_help = "ndjson prints each request when it completes, and ends with a line that has the summary; csv has the \
+    requests only.\n\n\
+    Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json"
+)]
+pub(super) struct TraceArguments {
+    /// a block device, such as /dev/sda or nvme0n1p2
+    device: String,
+    /// duration of the trace, such as 10s; a bare number is seconds
+    #[arg(long, default_value = "10s", value_parser = units::parse_time)]
+    duration: Duration,
+    /// list only requests with a higher latency, such as 20ms; the summary covers all
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
+    slower: Option<Duration>,
+    /// list the single requests after the summary; ndjson and csv always have them
+    #[arg(long)]
+    requests: bool,
+    #[command(flatten)]
+    format: FormatOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let device = matches
-        .get_one::<String>("device")
-        .map_or("", String::as_str);
-    let lasts = time_option(matches, "duration")?.unwrap_or(Duration::from_secs(10));
-    let slower = duration_option(matches, "slower")?;
-    let scope = TraceScope::of_device(&SysPaths::default(), device).map_err(|error| {
-        let failure = CommandFailure::usage_error(&error);
-        let failure = device_names::did_you_mean(&SysPaths::default(), device)
-            .into_iter()
-            .fold(failure, CommandFailure::with_advice);
-        failure.with_advice(error.advice())
-    })?;
-    let format = selected_format(matches, FORMATS)?;
-    let control = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&control))?;
-    let drive = scope.drive_name.clone();
-    let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
-    let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-    let detail = TraceDetail::Full;
-    let capture = follow_requests(&SysPaths::default(), scope, detail, move |batch| {
-        // The receiver is gone once the reader has closed stdout.
-        let _ = sender.send(batch);
-        CaptureControl::Continue
-    });
-    let capture =
-        capture.map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
-    // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
-    let receiver = receiver;
-    let mut printer = RequestPrinter {
-        format,
-        lists_requests: format != OutputFormat::Text
-            || slower.is_some()
-            || matches.get_flag("requests"),
-        // Only now: where requests cannot be traced, no file is created.
-        output: growing_destination(matches)?,
-        min_latency_ns: slower.map_or(0, |slower| slower.as_nanos()),
-        start_ns,
-        drive,
-        summary: RequestSummary::default(),
-        listed: Vec::new(),
-        unlisted: 0,
-        last_event_ns: 0,
-        end_reason: None,
-    };
-    let mut listening = true;
-    if format == OutputFormat::Csv {
-        listening = printer.output.write(&REQUEST_TABLE.heading())?;
-    }
-    listening &= printer.print_until(&receiver, Instant::now() + lasts, &control)?;
-    // The capture thread delivers its remaining requests and must not block on a full channel: keep
-    // receiving while it stops.
-    let stopper = std::thread::spawn(move || capture.stop());
-    if listening {
-        for batch in &receiver {
-            printer.add_batch(&batch)?;
+impl Arguments for TraceArguments {
+    const FORMATS: &'static [OutputFormat] =
+        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+
+    fn run(self) -> CommandResult {
+        let roots = SysPaths::default();
+        let scope = TraceScope::of_device(&roots, &self.device).map_err(|error| {
+            let nearest = device_names::did_you_mean(&roots, &self.device);
+            let mut failure = CommandFailure::from(error);
+            failure.details.splice(0..0, nearest);
+            failure
+        })?;
+        let control = signals::cancelled_by_signals()?;
+        let drive = scope.drive_name.clone();
+        let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
+        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
+        let capture = follow_requests(&roots, scope, TraceDetail::Full, move |batch| {
+            // The receiver is gone once the reader has closed stdout.
+            let _ = sender.send(batch);
+            CaptureControl::Continue
+        })?;
+        // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
+        let receiver = receiver;
+        let format = self.format.get();
+        let mut printer = RequestPrinter {
+            format,
+            lists_requests: format != OutputFormat::Text || self.slower.is_some() || self.requests,
+            // Only now: where requests cannot be traced, no file is created.
+            output: self.format.output.growing()?,
+            min_latency_ns: self.slower.map_or(0, |slower| slower.as_nanos()),
+            start_ns,
+            drive,
+            summary: RequestSummary::default(),
+            listed: Vec::new(),
+            unlisted: 0,
+            last_event_ns: 0,
+            end_reason: None,
+        };
+        let mut listening = true;
+        if format == OutputFormat::Csv {
+            listening = printer.output.write(&REQUEST_TABLE.heading())?;
+        }
+        listening &= printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
+        // The capture thread delivers its remaining requests and must not block on a full channel: keep
+        // receiving while it stops.
+        let stopper = std::thread::spawn(move || capture.stop());
+        if listening {
+            for batch in &receiver {
+                printer.add_batch(&batch)?;
+            }
+        }
+        drop(receiver);
+        // The thread ended with the capture, whose panic has been reported.
+        let _ = stopper.join();
+        printer.print_summary()?;
+        match printer.end_reason {
+            Some(reason) => Err(CommandFailure::failed(reason)),
+            None => Ok(ExitStatus::of_end(&control)),
         }
     }
-    drop(receiver);
-    // The thread ended with the capture, whose panic has been reported.
-    let _ = stopper.join();
-    printer.print_summary()?;
-    if let Some(message) = printer.end_reason {
-        return Err(CommandFailure::failed(message));
-    }
-    Ok(if control.is_cancelled() {
-        ExitStatus::Interrupted
-    } else {
-        ExitStatus::Success
-    })
 }
 
 /// Prints requests and sums them up.

@@ -4,25 +4,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::{OutputFormat, format_arguments, selected_format};
-use super::options::time_option;
-use super::output::{pretty_json, print_status_line, whole_destination};
-use super::{pace, signals, why_recorded};
+use super::options::{FormatOption, OutputFormat};
+use super::output::{pretty_json, print_status_line};
+use super::subcommand::Arguments;
+use super::why_recorded::RecordedQuestion;
+use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::{SampleCollector, Wanted};
 use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
+use crate::units;
 use crate::why::recorder::{SCAN_INTERVAL, WindowRecorder};
 use crate::why::{Diagnosis, diagnose};
 use crate::why::{DiagnosisDocument, diagnosis_text};
-
-/// Formats of this command.
-pub(super) const FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 
 /// The shortest window: a few samples.
 const SHORTEST: Duration = Duration::from_secs(2);
@@ -30,83 +29,74 @@ const SHORTEST: Duration = Duration::from_secs(2);
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 const LEAST_SAMPLES: u32 = 8;
 
-pub(super) fn command() -> Command {
-    Command::new("why")
-        .about("Watch, then say who waits on what, because of whom, with proof and remedy")
-        .arg(
-            Arg::new("duration")
-                .long("duration")
-                .value_name("DURATION")
-                .default_value("20s")
-                .help("how long to watch, such as 10s; a bare number is seconds"),
-        )
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("diagnose a recording at its last trigger, or at its end"),
-        )
-        .arg(
-            Arg::new("at")
-                .long("at")
-                .value_name("TIME")
-                .requires("from")
-                .help("diagnose the recording at this time, HH:MM:SS or with the date before it"),
-        )
-        .arg(
-            Arg::new("exit-code")
-                .long("exit-code")
-                .action(ArgAction::SetTrue)
-                .help("exit with status 5 if a problem was found"),
-        )
-        .arg(
-            Arg::new("verbose")
-                .long("verbose")
-                .action(ArgAction::SetTrue)
-                .help("also print all values, what was ruled out and what was not examined"),
-        )
-        .args(format_arguments(FORMATS))
-        .after_help(
-            "With root's rights, the requests of the busiest device are traced while it watches: they prove who is \
-             ahead of whom. Without root the sentence says `probably`.\n\n\
-             Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq '.causes[0]'\n  \
-             diskscope why --duration 10 --exit-code || mail -s 'disk trouble' root",
-        )
+/// Watch, then say who waits on what, because of whom, with proof and remedy
+#[derive(Debug, Args)]
+#[command(
+    after_help = "With root's rights, the requests of the busiest device are traced while it watches: they \
+    prove who is ahead of whom. Without root the sentence says `probably`.\n\n\
+    Examples:\n  diskscope why\n  diskscope why --duration 60 --json | jq '.causes[0]'\n  \
+    diskscope why --duration 10 --exit-code || mail -s 'disk trouble' root"
+)]
+pub(super) struct WhyArguments {
+    /// how long to watch, such as 10s; a bare number is seconds
+    #[arg(long, default_value = "20s", value_parser = parse_window)]
+    duration: Duration,
+    /// diagnose a recording at its last trigger, or at its end
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// diagnose the recording at this time, HH:MM:SS or with the date before it
+    #[arg(long, value_name = "TIME", requires = "from")]
+    at: Option<String>,
+    /// exit with status 5 if a problem was found
+    #[arg(long)]
+    exit_code: bool,
+    /// also print all values, what was ruled out and what was not examined
+    #[arg(long)]
+    verbose: bool,
+    #[command(flatten)]
+    format: FormatOption,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> CommandResult {
-    let duration = time_option(matches, "duration")?.filter(|it| *it >= SHORTEST);
-    let Some(duration) = duration else {
-        return Err(CommandFailure::usage_error(
-            "--duration: the shortest window is 2s",
-        ));
-    };
-    let format = selected_format(matches, FORMATS)?;
-    if let Some(path) = matches.get_one::<PathBuf>("from") {
-        return why_recorded::run(matches, format, path, duration);
+fn parse_window(text: &str) -> Result<Duration, String> {
+    match units::parse_time(text) {
+        Ok(window) if window < SHORTEST => Err("the shortest window is 2s".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
     }
-    let mut output = whole_destination(matches, &[], NewFileAccess::Private)?;
-    let control = Arc::new(CancellationToken::default());
-    signals::cancel_on_signal(Arc::clone(&control))?;
-    let Some(diagnosis) = watch_window(duration, &control) else {
-        if control.is_cancelled() {
-            print_status_line("diskscope: interrupted before there were two samples");
-            return Ok(ExitStatus::Interrupted);
+}
+
+impl Arguments for WhyArguments {
+    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+
+    fn run(self) -> CommandResult {
+        if let Some(path) = &self.from {
+            let question = RecordedQuestion {
+                at: self.at.as_deref(),
+                duration: self.duration,
+                is_verbose: self.verbose,
+                tells_problem: self.exit_code,
+            };
+            return question.answer(path, &self.format);
         }
-        let message = "too few samples: the window ended before two of them";
-        return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
-    };
-    let text = match format {
-        OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
-        _ => diagnosis_text(&diagnosis, matches.get_flag("verbose")),
-    };
-    output.write(&text)?;
-    Ok(match () {
-        () if control.is_cancelled() => ExitStatus::Interrupted,
-        () if matches.get_flag("exit-code") && diagnosis.is_problem() => ExitStatus::ProblemFound,
-        () => ExitStatus::Success,
-    })
+        let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
+        let control = signals::cancelled_by_signals()?;
+        let Some(diagnosis) = watch_window(self.duration, &control) else {
+            if control.is_cancelled() {
+                print_status_line("diskscope: interrupted before there were two samples");
+                return Ok(ExitStatus::Interrupted);
+            }
+            let message = "too few samples: the window ended before two of them";
+            return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
+        };
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
+            _ => diagnosis_text(&diagnosis, self.verbose),
+        };
+        output.write(&text)?;
+        if self.exit_code && diagnosis.is_problem() && !control.is_cancelled() {
+            return Ok(ExitStatus::ProblemFound);
+        }
+        Ok(ExitStatus::of_end(&control))
+    }
 }
 
 /// Watches for that time, or until a signal arrives: then what was seen until then is examined.

@@ -4,12 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ArgMatches;
-
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::format::OutputFormat;
-use super::output::{pretty_json, whole_destination};
-use super::replay::{read_failure, wanted_time};
+use super::options::{FormatOption, OutputFormat};
+use super::output::pretty_json;
+use super::replay::wanted_time;
 use crate::files::output::NewFileAccess;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
@@ -30,33 +28,43 @@ struct RecordedAnswer {
     is_problem: bool,
 }
 
-/// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
-/// snapshots of the recording.
-pub(super) fn run(
-    matches: &ArgMatches,
-    format: OutputFormat,
-    path: &Path,
-    duration: Duration,
-) -> CommandResult {
-    let mut recording = Recording::open(path).map_err(read_failure)?;
-    let mut output = whole_destination(matches, &recording.file_ids(), NewFileAccess::Private)?;
-    let at_ms = wanted_time(matches, &mut recording)?;
-    let answer = match trigger_at(&recording, at_ms) {
-        Some(trigger) => answer_of_trigger(&mut recording, trigger, at_ms)?,
-        None => None,
-    };
-    let answer = match answer {
-        Some(answer) => answer,
-        None => answer_of_snapshots(&mut recording, at_ms, duration, matches.get_flag("verbose"))?,
-    };
-    output.write(match format {
-        OutputFormat::Json => &answer.json,
-        _ => &answer.text,
-    })?;
-    Ok(match answer.is_problem && matches.get_flag("exit-code") {
-        true => ExitStatus::ProblemFound,
-        false => ExitStatus::Success,
-    })
+/// What is asked about a recording.
+pub(super) struct RecordedQuestion<'a> {
+    /// Time in the recording, as `--at` has it.
+    pub(super) at: Option<&'a str>,
+    /// The time before it that is examined.
+    pub(super) duration: Duration,
+    pub(super) is_verbose: bool,
+    /// Whether the exit status tells that there is a problem.
+    pub(super) tells_problem: bool,
+}
+
+impl RecordedQuestion<'_> {
+    /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
+    /// snapshots of the recording.
+    pub(super) fn answer(&self, path: &Path, format: &FormatOption) -> CommandResult {
+        let mut recording = Recording::open(path)?;
+        let mut output = format
+            .output
+            .whole(&recording.file_ids(), NewFileAccess::Private)?;
+        let at_ms = wanted_time(self.at, &mut recording)?;
+        let answer = match trigger_at(&recording, at_ms) {
+            Some(trigger) => answer_of_trigger(&mut recording, trigger, at_ms)?,
+            None => None,
+        };
+        let answer = match answer {
+            Some(answer) => answer,
+            None => answer_of_snapshots(&mut recording, at_ms, self)?,
+        };
+        output.write(match format.get() {
+            OutputFormat::Json => &answer.json,
+            _ => &answer.text,
+        })?;
+        if self.tells_problem && answer.is_problem {
+            return Ok(ExitStatus::ProblemFound);
+        }
+        Ok(ExitStatus::Success)
+    }
 }
 
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
@@ -81,7 +89,7 @@ fn answer_of_trigger(
     trigger: usize,
     at_ms: Option<u64>,
 ) -> Result<Option<RecordedAnswer>, CommandFailure> {
-    let record = recording.read_trigger(trigger).map_err(read_failure)?;
+    let record = recording.read_trigger(trigger)?;
     let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
         return Ok(None);
     };
@@ -100,14 +108,13 @@ fn answer_of_trigger(
 fn answer_of_snapshots(
     recording: &mut Recording,
     at_ms: Option<u64>,
-    duration: Duration,
-    verbose: bool,
+    question: &RecordedQuestion<'_>,
 ) -> Result<RecordedAnswer, CommandFailure> {
     match at_ms {
         Some(at) => recording.seek_time(at),
         None => recording.seek(usize::MAX),
     }
-    let views = recording.views_within(duration, (MIN_SNAPSHOTS, MAX_SNAPSHOTS));
+    let views = recording.views_within(question.duration, (MIN_SNAPSHOTS, MAX_SNAPSHOTS));
     let window = EvidenceWindow::of_snapshots(views.into_iter().map(Arc::new));
     let diagnosis = diagnose(&window).ok_or_else(|| {
         CommandFailure::failed(
@@ -116,7 +123,7 @@ fn answer_of_snapshots(
         .with_advice("name another time with --at, or a longer window with --duration")
     })?;
     Ok(RecordedAnswer {
-        text: diagnosis_text(&diagnosis, verbose),
+        text: diagnosis_text(&diagnosis, question.is_verbose),
         json: pretty_json(&DiagnosisDocument::new(&diagnosis))?,
         is_problem: diagnosis.is_problem(),
     })

@@ -102,6 +102,12 @@ impl<'s> ProcessPair<'s> {
         self.current.own_io.is_none() && self.current.reaped_faults != reaped_before
     }
 
+    /// Time between the samples; `None` without an earlier one.
+    #[must_use]
+    pub fn sample_interval(&self) -> Option<Duration> {
+        self.previous_sample_age.map(|(_, elapsed)| elapsed)
+    }
+
     /// Whether its counters were read again.
     #[must_use]
     pub fn was_read_again(&self) -> bool {

@@ -334,13 +334,47 @@ fn invalid_input_is_reported_in_one_sentence() {
         (
             &["watch", "--format", "json"],
             2,
-            "text, ndjson, csv and openmetrics",
+            "text, ndjson, csv, openmetrics",
         ),
         (&["watch", "--format", "openmetrics"], 2, "--count 1"),
+        (&["watch", "--format", "cvs"], 2, "csv"),
+        (&["watch", "--json", "--format", "csv"], 2, "cannot be used"),
+        (&["watch", "--count", "0"], 2, "--count"),
+        (
+            &["watch", "--interval", "50ms"],
+            2,
+            "shortest interval is 100ms",
+        ),
+        (&["trace", "sda", "--slower", "10"], 2, "10s"),
+        (&["trace", "no-such-drive"], 2, "no-such-drive"),
+        (&["files", "--duration", "2s"], 2, "--hot"),
+        (&["files", "0"], 2, "PID"),
+        (
+            &["record", &missing, "--on", "io_errors(any)>0"],
+            2,
+            "--ring",
+        ),
+        (
+            &["record", &missing, "--ring", "8MB", "--limit", "8MB"],
+            2,
+            "--limit",
+        ),
+        (&["record", &missing, "--limit", "8M"], 2, "8MB"),
+        (&["replay", &missing], 2, "missing"),
+        (
+            &["replay", table, "--triggers", "--at", "12:00:00"],
+            2,
+            "--at",
+        ),
+        (&["why", "--at", "12:00:00"], 2, "--from"),
+        (&["config", "--theme", "drak"], 2, "'dark'"),
+        (&["compare", &missing], 2, "2"),
+        (&["report", &missing], 2, "--output"),
+        (&["completions", "tcsh"], 2, "bash"),
         (
             &["run", "rndread", scratch, "--format", "ndjson"],
             2,
-            "text, json, csv and openmetrics",
+            "text, json, csv, openmetrics",
         ),
         (
             &["run", "rndread", scratch, "--json", "-", "-o", &missing],
@@ -621,7 +655,7 @@ fn help_of_one_benchmark_is_the_same_by_both_commands() {
     let text = stdout(&help);
     for part in [
         "random-read (rndread, randread)",
-        "--rate RATE",
+        "--rate <RATE>",
         "[default: 32]",
         "Example:",
     ] {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::cli::failure::CommandFailure;
-use crate::cli::output::print_status_line;
+use crate::cli::output::{json_lines, print_status_line};
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::trace::events::{CaptureControl, TraceCapture};
@@ -26,8 +26,7 @@ pub(super) struct RequestRecording {
 impl RequestRecording {
     pub(super) fn start(device: &str) -> Result<Self, CommandFailure> {
         let roots = SysPaths::default();
-        let scope = TraceScope::of_device(&roots, device)
-            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+        let scope = TraceScope::of_device(&roots, device)?;
         let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
         let drive = scope.drive_name.clone();
         let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
@@ -42,8 +41,7 @@ impl RequestRecording {
                 }
                 CaptureControl::Continue
             },
-        )
-        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+        )?;
         Ok(Self {
             receiver,
             _capture: capture,
@@ -54,21 +52,15 @@ impl RequestRecording {
     }
 
     /// Takes the requests that were queued since the last call, as lines of JSON.
-    pub(super) fn take_lines(&mut self) -> Result<Vec<u8>, CommandFailure> {
-        let mut lines = Vec::new();
+    pub(super) fn take_lines(&mut self) -> Result<String, CommandFailure> {
+        let mut lines = String::new();
         for batch in self.receiver.try_iter() {
-            for request in &batch.requests {
-                let line = RequestLine::new(request, &self.drive, self.start_ns);
-                serde_json::to_writer(&mut lines, &line).map_err(|error| {
-                    CommandFailure::failed(format!("cannot write JSON: {error}"))
-                })?;
-                lines.push(b'\n');
-            }
-            if batch.lost_events > self.lost_events {
-                print_status_line(&format!(
-                    "note: {} events were lost",
-                    batch.lost_events - self.lost_events
-                ));
+            let requests = batch.requests.iter();
+            lines +=
+                &json_lines(requests.map(|it| RequestLine::new(it, &self.drive, self.start_ns)))?;
+            let lost = batch.lost_events.saturating_sub(self.lost_events);
+            if lost > 0 {
+                print_status_line(&format!("note: {lost} events were lost"));
                 self.lost_events = batch.lost_events;
             }
             if let Some(message) = batch.end_reason {

@@ -3,61 +3,37 @@
 use std::thread;
 use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::Args;
 
-use crate::alerts::command::{AlertCommand, CommandError, CommandOutcome, CommandRunner};
-use crate::alerts::{Condition, ConditionMonitor, ConditionSet, SampleNeeds, Trigger};
+use crate::alerts::command::{AlertCommand, CommandOutcome, CommandRunner};
+use crate::alerts::{Condition, ConditionMonitor, SampleNeeds, Trigger};
 use crate::cli::failure::CommandFailure;
-use crate::cli::options::time_option;
+use crate::cli::options::parse_conditions;
 use crate::cli::output::print_status_line;
 use crate::snapshot::Snapshot;
-use crate::units::format_wait;
+use crate::units::{format_wait, parse_time};
 
 /// Time between two looks at the commands that are still running at the end.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Options of `--exec`: name, placeholder, default, help.
-const EXEC_OPTIONS: [(&str, &str, Option<&str>, &str); 3] = [
-    (
-        "exec-interval",
-        "DURATION",
-        Some("1m"),
-        "start it at most once in this time for each condition",
-    ),
-    (
-        "exec-timeout",
-        "DURATION",
-        Some("30s"),
-        "end it when it takes longer",
-    ),
-    (
-        "exec-user",
-        "USER",
-        None,
-        "run it as this user (root), instead of the one who called sudo",
-    ),
-];
-
 /// The options.
-pub(super) fn arguments() -> Vec<Arg> {
-    let on = Arg::new("on")
-        .long("on")
-        .value_name("CONDITION")
-        .action(ArgAction::Append)
-        .help(
-            "print only when this begins to hold, such as 'await(sda)>50ms for 3s'; repeatable \
-             (docs/alerts.md)",
-        );
-    let exec = Arg::new("exec")
-        .long("exec")
-        .value_name("COMMAND")
-        .requires("on")
-        .help("start this program then, without a shell; facts are in DISKSCOPE_... variables");
-    let others = EXEC_OPTIONS.map(|(name, value, default, help)| {
-        let option = Arg::new(name).long(name).value_name(value);
-        option.requires("exec").default_value(default).help(help)
-    });
-    [on, exec].into_iter().chain(others).collect()
+#[derive(Debug, Args)]
+pub(super) struct AlertOptions {
+    /// print only when this begins to hold, such as 'await(sda)>50ms for 3s'; repeatable (docs/alerts.md)
+    #[arg(long, value_name = "CONDITION")]
+    on: Vec<String>,
+    /// start this program then, without a shell; facts are in DISKSCOPE_... variables
+    #[arg(long, value_name = "COMMAND", requires = "on")]
+    exec: Option<String>,
+    /// start it at most once in this time for each condition
+    #[arg(long, value_name = "DURATION", requires = "exec", default_value = "1m", value_parser = parse_time)]
+    exec_interval: Duration,
+    /// end it when it takes longer
+    #[arg(long, value_name = "DURATION", requires = "exec", default_value = "30s", value_parser = parse_time)]
+    exec_timeout: Duration,
+    /// run it as this user (root), instead of the one who called sudo
+    #[arg(long, value_name = "USER", requires = "exec")]
+    exec_user: Option<String>,
 }
 
 /// The conditions that are watched.
@@ -70,22 +46,15 @@ pub(super) struct Alerts {
 
 impl Alerts {
     /// Parses the options; `None` without `--on`.
-    pub(super) fn from_options(matches: &ArgMatches) -> Result<Option<Self>, CommandFailure> {
-        let texts: Vec<String> = matches
-            .get_many::<String>("on")
-            .unwrap_or_default()
-            .cloned()
-            .collect();
-        let set = ConditionSet::parse(&texts).map_err(|error| {
-            CommandFailure::usage_error(format!("--on {error}"))
-                .with_advice("metrics and scopes: docs/alerts.md")
-        })?;
+    pub(super) fn from_options(options: &AlertOptions) -> Result<Option<Self>, CommandFailure> {
+        let set = parse_conditions(&options.on)?;
         if set.is_empty() {
             return Ok(None);
         }
+        let exec = options.exec.as_deref();
         Ok(Some(Self {
             monitor: ConditionMonitor::new(set),
-            runner: command_runner(matches)?,
+            runner: exec.map(|text| command_runner(text, options)).transpose()?,
             checked_scopes: false,
         }))
     }
@@ -100,7 +69,7 @@ impl Alerts {
         if !std::mem::replace(&mut self.checked_scopes, true) {
             for condition in self.monitor.conditions() {
                 if condition.is_scope_absent(live) {
-                    print_status_line(&format!("note: {condition}: {}", ABSENT));
+                    print_status_line(&format!("note: {condition}: {ABSENT}"));
                 }
             }
         }
@@ -140,12 +109,9 @@ impl Alerts {
 const ABSENT: &str =
     "there is nothing of that name now; the condition is evaluated as soon as there is";
 
-fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, CommandFailure> {
-    let Some(text) = matches.get_one::<String>("exec") else {
-        return Ok(None);
-    };
-    let user = matches.get_one::<String>("exec-user").map(String::as_str);
-    let command = AlertCommand::parse(text, user).map_err(command_failure)?;
+fn command_runner(text: &str, options: &AlertOptions) -> Result<CommandRunner, CommandFailure> {
+    let user = options.exec_user.as_deref();
+    let command = AlertCommand::parse(text, user)?;
     let words = command.shell_words();
     if !words.is_empty() {
         print_status_line(&format!(
@@ -153,35 +119,20 @@ fn command_runner(matches: &ArgMatches) -> Result<Option<CommandRunner>, Command
             words.join(" ")
         ));
     }
-    let interval = time_option(matches, "exec-interval")?.unwrap_or_default();
-    let timeout = time_option(matches, "exec-timeout")?.unwrap_or_default();
     let print = |condition: &Condition, outcome: CommandOutcome| {
-        print_status_line(&format!(
-            "--exec for {condition}: {}",
-            outcome_text(&outcome)
-        ));
+        let outcome = outcome_text(&outcome);
+        print_status_line(&format!("--exec for {condition}: {outcome}"));
     };
-    Ok(Some(CommandRunner::new(command, interval, timeout, print)))
-}
-
-fn command_failure(error: CommandError) -> CommandFailure {
-    if !matches!(error, CommandError::Untrusted { .. }) {
-        return CommandFailure::usage_error(error);
-    }
-    CommandFailure::refused(error).with_advice(
-        "only root and the user of the command may own or write the program and the directories of \
-         its path; --exec-user names another user",
-    )
+    let (interval, timeout) = (options.exec_interval, options.exec_timeout);
+    Ok(CommandRunner::new(command, interval, timeout, print))
 }
 
 fn outcome_text(outcome: &CommandOutcome) -> String {
     match outcome {
         CommandOutcome::Failed(error) => format!("cannot start the command: {error}"),
         CommandOutcome::TimedOut(time) => {
-            format!(
-                "ended by SIGTERM after {}: --exec-timeout",
-                format_wait(*time)
-            )
+            let time = format_wait(*time);
+            format!("ended by SIGTERM after {time}: --exec-timeout")
         }
         CommandOutcome::Ended(status, time) => format!("{status} after {}", format_wait(*time)),
     }
