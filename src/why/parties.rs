@@ -2,15 +2,14 @@
 
 use super::cause::{Cause, Party};
 use crate::files::safe_text::SafeText;
+use crate::snapshot::command::{from_program, program_name};
 
 /// Characters of a command line in a sentence.
 const COMMAND_CHARACTERS: usize = 40;
-/// Programs that run a script, by the beginning of their names.
-const INTERPRETERS: [&str; 7] = ["python", "perl", "ruby", "bash", "sh", "dash", "node"];
 
 /// `cp (nightly-backup.service)`; several as `cp and 2 others`. `total` is their number where not all
 /// are listed.
-pub(super) fn names(parties: &[Party], total: usize) -> Option<String> {
+pub fn names(parties: &[Party], total: usize) -> Option<String> {
     let first = name(parties.first()?);
     Some(match total.max(parties.len()) {
         1 => first,
@@ -20,7 +19,7 @@ pub(super) fn names(parties: &[Party], total: usize) -> Option<String> {
 }
 
 /// The program, and its unit where it has one.
-pub(super) fn name(party: &Party) -> String {
+pub fn name(party: &Party) -> String {
     let program = program(&party.command);
     match &party.unit {
         Some(unit) => format!("{program} ({unit})"),
@@ -30,80 +29,29 @@ pub(super) fn name(party: &Party) -> String {
 
 /// Name of the program, or of the script that it runs, without directories. A long one is cut: its user
 /// can choose it so that a line that is broken within it begins like one of this program.
-pub(super) fn program(command: &str) -> String {
-    let shown = from_program(command);
-    // Programs that set their title end its first word in a colon.
-    let first = shown.split(' ').next().unwrap_or_default();
-    SafeText::from(first.trim_end_matches(':'))
-        .cut(COMMAND_CHARACTERS)
-        .into()
+pub fn program(command: &str) -> String {
+    let name = SafeText::from(program_name(command));
+    name.cut(COMMAND_CHARACTERS).into()
 }
 
 /// `cp --sparse=always /srv/img (pid 4711, nightly-backup.service)`.
-pub(super) fn line(party: &Party) -> String {
-    let command = SafeText::from(from_program(&party.command)).cut(COMMAND_CHARACTERS);
+pub fn line(party: &Party) -> String {
+    let command = SafeText::from(from_program(&party.command).into_owned());
+    let command = command.cut(COMMAND_CHARACTERS);
     match &party.unit {
         Some(unit) => format!("{command} (pid {}, {unit})", party.pid),
         None => format!("{command} (pid {})", party.pid),
     }
 }
 
-/// The command line from the name of the program on: without its directory, and without an interpreter
-/// before a script. The name of a kernel thread may contain a slash, but does not begin with one.
-fn from_program(command: &str) -> &str {
-    let named = without_directory(command);
-    let Some((interpreter, rest)) = named.split_once(' ') else {
-        return named;
-    };
-    let is_version = |rest: &str| rest.chars().all(|it| it.is_ascii_digit() || it == '.');
-    let mut names = INTERPRETERS.iter();
-    let runs_script = names.any(|name| interpreter.strip_prefix(name).is_some_and(is_version));
-    if runs_script && !rest.starts_with('-') && !rest.is_empty() {
-        without_directory(rest)
-    } else {
-        named
-    }
-}
-
-fn without_directory(command: &str) -> &str {
-    let program = command.split(' ').next().unwrap_or_default();
-    match program.rsplit_once('/') {
-        Some((directory, name)) if program.starts_with('/') && !name.is_empty() => {
-            &command[directory.len() + 1..]
-        }
-        _ => command,
-    }
-}
-
 /// Who waits first, or this.
-pub(super) fn victim(cause: &Cause, otherwise: &str) -> String {
+pub fn victim(cause: &Cause, otherwise: &str) -> String {
     let first = cause.victims.first();
     first.map_or_else(|| otherwise.to_owned(), name)
 }
 
-/// The memory that is too small: that of the control group in which all suffer, or else of the machine.
-pub(super) fn memory_of(victims: &[Party]) -> String {
-    let unit = victims.first().and_then(|party| party.unit.as_ref());
-    match unit.filter(|unit| {
-        victims
-            .iter()
-            .all(|party| party.unit.as_ref() == Some(unit))
-    }) {
-        Some(unit) => format!("the memory of the machine, or the limit of {unit},"),
-        None => "the memory".to_owned(),
-    }
-}
-
-/// `cp waits`, for a headline.
-pub(super) fn who_waits(cause: &Cause) -> String {
-    match cause.victims.first() {
-        Some(victim) => format!("{} waits", program(&victim.command)),
-        None => "processes wait".to_owned(),
-    }
-}
-
 /// `cp of nightly-backup.service`, or with its process id.
-pub(super) fn culprit(party: &Party) -> String {
+pub fn culprit(party: &Party) -> String {
     let program = program(&party.command);
     match &party.unit {
         Some(unit) => format!("{program} of {unit}"),
@@ -111,31 +59,13 @@ pub(super) fn culprit(party: &Party) -> String {
     }
 }
 
-/// ` by cp (nightly-backup.service)`, for a headline, unless everybody waits for everybody.
-pub(super) fn by_whom(cause: &Cause) -> String {
-    let is_victim = |party: &&Party| cause.victims.iter().any(|victim| victim.pid == party.pid);
-    let culprit = cause.culprits.first().filter(|party| !is_victim(party));
-    culprit.map_or_else(String::new, |party| match &party.unit {
-        Some(unit) => format!(" by {} ({unit})", program(&party.command)),
-        None => format!(" by {} (pid {})", program(&party.command), party.pid),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn program_stands_first_and_is_cut() {
-        for (command, expected) in [
-            ("/usr/bin/cp -a x y", "cp"),
-            ("nginx: worker", "nginx"),
-            ("/usr/bin/python3.11 /opt/bin/backup.py --all", "backup.py"),
-            ("sh -c true", "sh"),
-            ("kworker/0:1", "kworker/0:1"),
-        ] {
-            assert_eq!(program(command), expected);
-        }
+    fn long_name_of_a_program_is_cut() {
+        assert_eq!(program("/usr/bin/cp -a x y"), "cp");
         assert_eq!(program(&"x".repeat(200)).len(), COMMAND_CHARACTERS);
     }
 }
