@@ -24,8 +24,8 @@ use diskscope::session::document::check::Check;
 use diskscope::session::document::{
     BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
     LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable, MetricUnit,
-    OtherUser, RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, StageBreakdown,
-    TargetRecord, VariantKey, Verdict,
+    RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, StageBreakdown, TargetRecord,
+    VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::snapshot::Snapshot;
