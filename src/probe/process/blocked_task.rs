@@ -78,8 +78,10 @@ pub struct BlockedDetails {
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open, among them its block devices.
     pub device_paths: Vec<String>,
-    /// Absolute paths among the arguments of its process, and its working directory last.
+    /// Absolute paths among the arguments of its process.
     pub named_paths: Vec<PathBuf>,
+    /// The working directory of its process.
+    pub working_directory: Option<PathBuf>,
     /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
     pub switches: Option<u64>,
     /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.
@@ -107,6 +109,7 @@ impl BlockedDetails {
         };
         let process = roots.proc.join(pid.to_string());
         details.named_paths = named_paths(&process);
+        details.working_directory = std::fs::read_link(process.join("cwd")).ok();
         details.add_open_files(&process, mounts);
         details
     }
@@ -167,7 +170,7 @@ fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
     (!functions.is_empty()).then_some(functions)
 }
 
-/// The absolute paths among the arguments of a process, also behind a `=`, and its working directory last.
+/// The absolute paths among the arguments of a process, also behind a `=`.
 fn named_paths(place: &Path) -> Vec<PathBuf> {
     let arguments = read_start(&place.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default();
     let path = |argument: &[u8]| {
@@ -176,9 +179,7 @@ fn named_paths(place: &Path) -> Vec<PathBuf> {
         is_path.then(|| PathBuf::from(OsStr::from_bytes(value)))
     };
     let arguments = arguments.split(|byte| *byte == 0).skip(1);
-    let mut paths: Vec<PathBuf> = arguments.filter_map(path).collect();
-    paths.extend(std::fs::read_link(place.join("cwd")));
-    paths
+    arguments.filter_map(path).collect()
 }
 
 /// ID of the mount on which the file is that the system call of a task reads, writes or flushes. `None`
@@ -259,12 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_a_process_names_are_those_of_its_arguments_and_its_directory() {
+    fn paths_that_a_process_names_are_those_of_its_arguments() {
         let command = "/bin/dd\0if=/dev/zero\0of=/mnt/a\0bs=4k\0/srv\0";
-        let (root, roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
-        std::os::unix::fs::symlink("/home", root.path().join("proc/7/cwd")).unwrap();
-        let paths = named_paths(&roots, 7);
-        let expected = ["/dev/zero", "/mnt/a", "/srv", "/home"];
+        let (_root, roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
+        let paths = named_paths(&roots.proc.join("7"));
+        let expected = ["/dev/zero", "/mnt/a", "/srv"];
         assert!(paths.iter().eq(expected.map(Path::new)), "{paths:?}");
     }
 

@@ -102,6 +102,7 @@ pub(super) fn summarize(
         }
     }
     let mut waiters: Vec<Waiter> = waiters.into_values().collect();
+    let journal = journal_device(&waiters);
     for waiter in &mut waiters {
         if let Some(process) = processes.iter().find(|process| process.pid == waiter.pid) {
             waiter.command.clone_from(&process.command);
@@ -114,9 +115,21 @@ pub(super) fn summarize(
             let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
             waiter.devices = devices_of_files(window, waiter.pid, devices, !is_syncing);
         }
+        let in_journal = waiter.waits_for(&[WaitKind::Lock, WaitKind::Commit]) > 0.0;
+        if waiter.devices.is_empty() && in_journal {
+            waiter.devices.extend(journal.clone());
+        }
     }
     waiters.sort_list_by(|a, b| b.blocked.total_cmp(&a.blocked).then(a.pid.cmp(&b.pid)));
     waiters
+}
+
+/// The device of the journal whose kernel thread, `jbd2/sda1-8`, is blocked, if it is the only one.
+fn journal_device(waiters: &[Waiter]) -> Option<SafeText> {
+    let threads = waiters.iter().filter(|it| it.is_kernel_thread);
+    let mut names = threads.filter_map(|it| it.command.strip_prefix("jbd2/")?.rsplit_once('-'));
+    let (device, _) = names.next()?;
+    names.next().is_none().then(|| device.into())
 }
 
 fn add_look(waiter: &mut Waiter, look: &Look, share: f64, is_last: bool) {
@@ -190,8 +203,7 @@ fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
 }
 
 /// The devices that a blocked process has open, and those of the file systems on which it has files open;
-/// of one without any, with `by_paths`, that of the file system that an argument or its working directory
-/// leads to.
+/// of one without any, with `by_paths`, that of the file system that an argument leads to.
 fn devices_of_files(
     window: &EvidenceWindow,
     pid: u32,
