@@ -128,11 +128,12 @@ fn run_hot(matches: &ArgMatches) -> CommandResult {
     let trace = FileTrace::start(&SysPaths::default(), recorded)
         .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     let end = Instant::now() + duration;
-    while !control.is_cancelled() {
+    while !control.is_cancelled() && trace.end_reason().is_none() {
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || !trace.follow(left.min(SIGNAL_POLL_INTERVAL)) {
+        if left.is_zero() {
             break;
         }
+        std::thread::sleep(left.min(SIGNAL_POLL_INTERVAL));
     }
     let (view, end_reason) = trace.finish();
     let text = match format {

@@ -35,16 +35,8 @@ struct FileBio {
     process: u32,
 }
 
-/// What system calls are summed up by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct SyncKey {
-    /// The call.
-    pub(super) call: &'static str,
-    /// The process.
-    pub(super) pid: u32,
-    /// The file, where it is known and the call is for one.
-    pub(super) file: Option<FileId>,
-}
+/// What system calls are summed up by: the call, its process, and the file, where it is known and the call is for one.
+pub(super) type SyncKey = (&'static str, u32, Option<FileId>);
 
 /// Which files the requests belong to, in bounded memory. Processes and files are looked up as soon as an event
 /// names them: both may be gone a moment later.
@@ -256,11 +248,7 @@ impl FileTracker {
             let volume = self.files.volumes.by_device_id(hint.device?)?;
             self.files.id_of(volume, hint.inode, pid)
         });
-        let key = SyncKey {
-            call: call.name,
-            pid,
-            file,
-        };
+        let key = (call.name, pid, file);
         if self.syncs.len() < MAX_SYNCS || self.syncs.contains_key(&key) {
             let duration = event.at.saturating_sub(call.started_ns);
             let totals = self.syncs.entry(key).or_default();
