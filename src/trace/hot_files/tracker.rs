@@ -14,8 +14,8 @@ use crate::roots::SysPaths;
 use crate::trace::events::event::{DeviceNumber, Event, EventKind, FileKey, FixedText};
 use crate::trace::partitions::SECTOR_BYTES;
 use crate::trace::requests::{
-    Lane, RangeMap, RequestActor, RequestOperation, TracedRequest, WritebackAttribution,
-    queued_bio, range_of_event,
+    RangeMap, RequestActor, RequestOperation, TracedRequest, WritebackAttribution, queued_bio,
+    range_of_event,
 };
 
 /// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
@@ -49,7 +49,7 @@ pub(super) struct FileTracker {
     pub(super) syncs: HashMap<SyncKey, SyncTotals>,
     pub(super) unknown: BTreeMap<UnknownReason, u64>,
     pub(super) metadata_bytes: u64,
-    bios: RangeMap<Lane, FileBio>,
+    bios: RangeMap<FileBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
     completions: u64,
