@@ -131,10 +131,6 @@ fn system_time(seconds: i64, nanoseconds: u32) -> SystemTime {
 pub struct EntryName {
     /// Its name.
     pub name: OsString,
-    /// Number of its inode; of a mount point, that below the mount.
-    pub inode: u64,
-    /// Its type; `Unknown` on file systems that do not tell it.
-    pub file_type: FileType,
 }
 
 /// A file or directory that is held, but not opened (`O_PATH`).
@@ -281,8 +277,6 @@ impl ForeignFile {
             let name = entry.file_name().to_bytes();
             (name != b"." && name != b"..").then(|| EntryName {
                 name: OsStr::from_bytes(name).to_owned(),
-                inode: entry.ino(),
-                file_type: entry.file_type(),
             })
         }))
     }

@@ -99,11 +99,12 @@ impl FilesArguments {
         };
         let trace = FileTrace::start(&SysPaths::default(), recorded)?;
         let end = Instant::now() + self.duration;
-        while !control.is_cancelled() {
+        while !control.is_cancelled() && trace.end_reason().is_none() {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || !trace.follow(left.min(SIGNAL_POLL_INTERVAL)) {
+            if left.is_zero() {
                 break;
             }
+            std::thread::sleep(left.min(SIGNAL_POLL_INTERVAL));
         }
         let (view, end_reason) = trace.finish();
         let text = match self.format.get() {

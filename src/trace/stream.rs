@@ -28,11 +28,8 @@ pub struct TraceScope {
 
 /// The device does not exist.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} is no block device")]
-pub struct NoDevice {
-    /// The name that was given.
-    name: String,
-}
+#[error("{0} is no block device")]
+pub struct NoDevice(String);
 
 impl NoDevice {
     /// Advice for the user.
@@ -54,9 +51,10 @@ impl TraceScope {
         let number = status.map(|status| split_device_number(status.rdev()));
         let all = identity::list_block_devices(roots);
         let is_named = |one: &&BlockDevice| one.name == device || Some(one.number) == number;
-        let found = all.iter().find(is_named).ok_or_else(|| NoDevice {
-            name: device.to_owned(),
-        })?;
+        let found = all
+            .iter()
+            .find(is_named)
+            .ok_or_else(|| NoDevice(device.to_owned()))?;
         let mut others = all.iter();
         let drive = others.find(|one| found.parent.as_ref() == Some(&one.name));
         let whole = drive.unwrap_or(found);

@@ -61,19 +61,18 @@ impl ShownTrace {
     /// Follows the trace for a moment, and sends a view when one is due. Returns false when the
     /// trace has ended.
     fn follow(&mut self, senders: &FeedSenders) -> bool {
-        let is_running = self.trace.follow(COMMAND_INTERVAL);
-        if Instant::now() >= self.next_view || !is_running {
+        std::thread::sleep(COMMAND_INTERVAL);
+        let end_reason = self.trace.end_reason();
+        if Instant::now() >= self.next_view || end_reason.is_some() {
             self.next_view = Instant::now() + VIEW_INTERVAL;
             let message = Message::HotFiles(Ok(Arc::new(self.trace.view())));
             // The receiver is gone once the program ends.
             let _ = senders.messages.blocking_send(message);
         }
-        if !is_running {
-            let reason = self.trace.end_reason();
-            let reason = reason.as_deref().unwrap_or("the trace has ended");
+        if let Some(reason) = &end_reason {
             send_unavailable(senders, reason, ENDED_ADVICE);
         }
-        is_running
+        end_reason.is_none()
     }
 }
 

@@ -289,15 +289,24 @@ fn start_trace(device: &str, words: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Waits until a program traces; the number of the process that does it.
+/// Waits until a program records; the number of the process that does it.
 fn wait_for_instance(program: &Child) -> u32 {
     let mut tracing = None;
     wait_until("it traces", || {
         let worker = worker_id(program).and_then(|id| u32::try_from(id).ok());
-        tracing = worker.filter(|pid| !instances_of(*pid).is_empty());
+        tracing = worker.filter(|pid| instances_of(*pid).iter().any(|name| is_recording(name)));
         tracing.is_some()
     });
     tracing.unwrap()
+}
+
+/// Recording is switched on after the last event.
+fn is_recording(instance: &str) -> bool {
+    let tracefs = MountedTracefs::new();
+    let directory = tracefs.0.path().join("instances").join(instance);
+    // One that goes in this moment is not the one.
+    let read = |file| std::fs::read_to_string(directory.join(file)).unwrap_or_default();
+    !read("set_event").is_empty() && read("tracing_on").trim() == "1"
 }
 
 fn send_signal(child: &Child, signal: rustix::process::Signal) {
@@ -337,6 +346,49 @@ fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     let last = String::from_utf8(output.stdout).unwrap();
     let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
     assert_eq!(last["summary"]["lost"], 0);
+}
+
+#[test]
+fn trace_prints_its_summary_first_and_requests_where_they_are_wanted() {
+    let Some(disk) = loop_device() else { return };
+    if CollectingCapture::start(disk.path()).is_none() {
+        return;
+    }
+    let printed = |words: &[&str]| {
+        let program = start_trace(disk.path(), words);
+        wait_for_instance(&program);
+        let pid = read_blocks(&disk, 20);
+        send_signal(&program, rustix::process::Signal::INT);
+        let output = program.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        (String::from_utf8(output.stdout).unwrap(), pid)
+    };
+    for (words, listed) in [
+        (&["--duration", "1h"][..], 0),
+        (&["--duration", "1h", "--requests"], 20),
+        (&["--duration", "1h", "--slower", "1h"], 0),
+    ] {
+        let (text, pid) = printed(words);
+        let first = text.lines().next().unwrap_or_default();
+        assert!(first.contains(" requests in "), "{words:?}: {text}");
+        let (_, rows) = text.split_once("time s").unwrap_or_default();
+        assert_eq!(
+            text.contains("time s"),
+            words.len() > 2,
+            "{words:?}: {text}"
+        );
+        let rows = rows
+            .lines()
+            .filter(|row| row.contains(&format!(" {pid} dd ")));
+        assert_eq!(rows.count(), listed, "{words:?}: {text}");
+    }
+    let (text, _) = printed(&["--duration", "1h", "--json"]);
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines.len() > 20 && lines[0]["q2c_ns"].is_number(), "{text}");
+    assert!(lines.last().unwrap()["summary"]["requests"].as_u64() >= Some(20));
 }
 
 /// Instances of other PID namespaces that record: `diskscope-PID-START-NAMESPACE-NUMBER`.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use diskscope::probe::files::find_paths;
 use diskscope::probe::sample::{ProcessIdentity, ProcessSample};
 use diskscope::roots::SysPaths;
 use diskscope::transfers::counting::{FileCount, JobCounter};
@@ -168,33 +167,6 @@ fn copy_beside_an_automount_is_counted_without_mounting_it() {
             assert_eq!(count.files, files, "{text}: {count:?}");
             assert!(!automount.was_triggered(), "{text}");
         }
-    });
-}
-
-#[test]
-fn search_for_paths_mounts_nothing() {
-    with_own_mounts(|root| {
-        write_file(&root.join("tree/a"));
-        let point = make_directory(root.join("media"));
-        let Some(automount) = Automount::at(&point) else {
-            return;
-        };
-        for path in [root, &point] {
-            let found = find_paths(path, [u64::MAX].into(), Duration::from_secs(2));
-            assert!(found.is_empty());
-        }
-        assert!(!automount.was_triggered());
-        // The kernel mounts tracefs below debugfs.
-        let debugfs = make_directory(root.join("debugfs"));
-        let flags = MountFlags::empty();
-        if mount("debugfs", &debugfs, "debugfs", flags, None).is_err() {
-            return skip(Requirement::Kernel, "no debugfs");
-        }
-        let _ = find_paths(&debugfs, [u64::MAX].into(), Duration::from_secs(10));
-        let table = std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
-        let tracing = debugfs.join("tracing").display().to_string();
-        assert!(!table.contains(&tracing), "{table}");
-        unmount(&debugfs, UnmountFlags::DETACH).unwrap();
     });
 }
 

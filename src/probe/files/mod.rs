@@ -2,6 +2,3 @@
 
 pub mod handle;
 pub mod layout;
-mod search;
-
-pub use self::search::find_paths;

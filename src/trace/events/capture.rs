@@ -1,8 +1,5 @@
 //! A capture: a tracefs instance, and a thread that reads its buffers.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -49,21 +46,23 @@ impl EventRecorder {
     ) -> Result<Self, TraceError> {
         let tracefs = TracefsMount::open(roots)?;
         let directory = tracefs.root().join("events");
+        let names = ThreadNames::new(&roots.proc, tracefs.root());
+        // First of all: who may not trace is told so.
+        let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
         let wanted = wanted_events(detail);
         let (decoder, mut events) = EventDecoder::from_format_files(&directory, &wanted);
         drop_fallbacks(&mut events);
         let mut required = wanted.iter().filter(|event| event.is_required());
         if let Some(missing) = required.find(|event| !events.contains(event)) {
-            return Err(missing_event_error(&directory, missing.path));
+            return Err(TraceError::NotDescribed {
+                what: format!("event {}", missing.path),
+            });
         }
         let header = directory.join("header_page");
-        let format = PageFormat::read(&header)
-            .map_err(TraceError::refused("reading", &header))?
-            .ok_or_else(|| TraceError::NotDescribed {
-                what: "pages of its buffer that can be read".to_owned(),
-            })?;
-        let names = ThreadNames::new(&roots.proc, tracefs.root());
-        let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
+        let format = PageFormat::read(&header).map_err(TraceError::refused("reading", &header))?;
+        let format = format.ok_or_else(|| TraceError::NotDescribed {
+            what: "pages of its buffer that can be read".to_owned(),
+        })?;
         let reader = RingReader::open(&instance.path().join("per_cpu"), decoder, format, names)?;
         for event in &events {
             if let Some(filter) = event.filter(devices) {
@@ -101,19 +100,6 @@ impl EventRecorder {
             let file = format!("events/{}/enable", event.path);
             self.instance.write(&file, to)
         })
-    }
-}
-
-/// Why an event that is needed is missing: who may not read tracefs finds none.
-fn missing_event_error(events: &Path, event: &str) -> TraceError {
-    let format = events.join(event).join("format");
-    match File::open(&format) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            TraceError::refused("reading", &format)(error)
-        }
-        _ => TraceError::NotDescribed {
-            what: format!("event {event}"),
-        },
     }
 }
 

@@ -87,23 +87,13 @@ impl PageFormat {
 #[derive(Debug, Clone)]
 pub struct RingPage<'p> {
     remaining: &'p [u8],
-    time: u64,
-    lost_events: u64,
+    /// The time that the next event is relative to.
+    pub time: u64,
+    /// Events that were lost between it and the previous page; 1 where the kernel had no room for the count.
+    pub lost_events: u64,
 }
 
 impl<'p> RingPage<'p> {
-    /// Events that were lost between it and the previous page; 1 where the kernel had no room for the count.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost_events
-    }
-
-    /// The time that its events are relative to.
-    #[must_use]
-    pub fn start_time(&self) -> u64 {
-        self.time
-    }
-
     /// Takes four bytes.
     fn next_word(&mut self) -> Option<u32> {
         let (word, rest) = self.remaining.split_first_chunk()?;
@@ -253,7 +243,7 @@ mod tests {
         data.extend([0xee; 16]);
         let page = page(1000, 0, &data);
         let opened = format().open_page(&page).unwrap();
-        assert_eq!(opened.lost(), 0);
+        assert_eq!(opened.lost_events, 0);
         let extended = 1005 + (2 << DELTA_BITS) + 1 + 3;
         let records: Vec<_> = opened.collect();
         assert_eq!(
@@ -284,9 +274,9 @@ mod tests {
     fn ring_page_reports_lost_event_count() {
         let mut stored = page(0, MISSED_FLAG | MISSED_COUNT_STORED_FLAG, b"");
         stored.extend(42_u64.to_ne_bytes());
-        assert_eq!(format().open_page(&stored).unwrap().lost(), 42);
+        assert_eq!(format().open_page(&stored).unwrap().lost_events, 42);
         let unknown = page(0, MISSED_FLAG, b"");
-        assert_eq!(format().open_page(&unknown).unwrap().lost(), 1);
+        assert_eq!(format().open_page(&unknown).unwrap().lost_events, 1);
         assert!(format().open_page(&[0; 12]).is_none());
     }
 

@@ -86,9 +86,9 @@ impl RingReader {
         let Some(page) = self.format.open_page(&self.page[..length]) else {
             return Ok(true);
         };
-        if page.lost() > 0 {
-            self.missed_events = self.missed_events.saturating_add(page.lost());
-            let marker = Event::new(EventKind::EventsLost, page.start_time());
+        if page.lost_events > 0 {
+            self.missed_events = self.missed_events.saturating_add(page.lost_events);
+            let marker = Event::new(EventKind::EventsLost, page.time);
             self.events.push(marker);
         }
         for (at, record) in page {

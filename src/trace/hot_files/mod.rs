@@ -16,7 +16,6 @@ pub mod view;
 mod volumes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -110,13 +109,6 @@ impl FileTrace {
             capture,
             found,
         })
-    }
-
-    /// Waits for this time. Returns false when the kernel has ended the trace.
-    #[must_use]
-    pub fn follow(&self, time: Duration) -> bool {
-        std::thread::sleep(time);
-        self.end_reason().is_none()
     }
 
     /// What was found so far.

@@ -77,11 +77,8 @@ impl Processes {
 
     /// What is known about a process.
     pub(super) fn view(&self, pid: u32) -> ProcessView {
-        let unknown = || ProcessView {
-            pid,
-            ..ProcessView::default()
-        };
-        self.by_thread.get(&pid).cloned().unwrap_or_else(unknown)
+        let known = self.by_thread.get(&pid).cloned().unwrap_or_default();
+        ProcessView { pid, ..known }
     }
 }
 

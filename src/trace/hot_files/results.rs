@@ -29,7 +29,7 @@ impl FileTracker {
         syncs.sort_unstable();
         syncs.truncate(MAX_LISTED_SYNCS);
         let listed = &files[..files.len().min(MAX_LISTED_FILES)];
-        let synced = syncs.iter().filter_map(|(_, key)| key.file);
+        let synced = syncs.iter().filter_map(|(_, (.., file))| *file);
         for id in listed.iter().map(|(_, id)| *id).chain(synced) {
             self.files.find_path(id);
         }
@@ -86,12 +86,13 @@ impl FileTracker {
     }
 
     fn sync_view(&self, key: &SyncKey) -> Option<SyncView> {
+        let (call, pid, file) = *key;
         let totals = self.syncs.get(key)?;
         Some(SyncView {
-            call: key.call,
-            process: self.processes.view(key.pid),
+            call,
+            process: self.processes.view(pid),
             threads: totals.threads.len() as u64,
-            file: key.file.and_then(|id| self.name_view(id)),
+            file: file.and_then(|id| self.name_view(id)),
             count: totals.count,
             total_ns: totals.total_ns,
             p50_ns: totals.latencies.percentile(50.0),

@@ -97,8 +97,7 @@ impl ThreadState {
         }
         let (file, left) = self.added.as_mut().filter(|(_, left)| *left > 0)?;
         *left = left.saturating_sub(bytes);
-        let is_mapped = self.fault == Some(*file);
-        let access = if is_mapped {
+        let access = if self.fault == Some(*file) {
             Access::Mmap
         } else {
             Access::Buffered

@@ -10,8 +10,6 @@ use crate::trace::requests::{RequestOperation, TracedRequest};
 
 /// Limit on processes per file.
 const MAX_USERS: usize = 64;
-/// Threads of one process that are counted.
-const MAX_THREADS: usize = 1000;
 /// Latencies are counted by their upper bits: within 0.8 %.
 const COUNTED_BITS: u32 = 7;
 
@@ -131,9 +129,7 @@ impl SyncTotals {
         self.count += 1;
         self.total_ns = self.total_ns.saturating_add(duration_ns);
         self.latencies.record(duration_ns);
-        if self.threads.len() < MAX_THREADS {
-            self.threads.insert(thread);
-        }
+        self.threads.insert(thread);
     }
 }
 

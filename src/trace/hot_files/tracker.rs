@@ -14,8 +14,8 @@ use crate::roots::SysPaths;
 use crate::trace::events::event::{DeviceNumber, Event, EventKind, FileKey, FixedText};
 use crate::trace::partitions::SECTOR_BYTES;
 use crate::trace::requests::{
-    Lane, RangeMap, RequestActor, RequestOperation, TracedRequest, WritebackAttribution,
-    queued_bio, range_of_event,
+    RangeMap, RequestActor, RequestOperation, TracedRequest, WritebackAttribution, queued_bio,
+    range_of_event,
 };
 
 /// `BTRFS_BTREE_INODE_OBJECTID`; no file of any file system has this number.
@@ -35,16 +35,8 @@ struct FileBio {
     process: u32,
 }
 
-/// What system calls are summed up by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct SyncKey {
-    /// The call.
-    pub(super) call: &'static str,
-    /// The process.
-    pub(super) pid: u32,
-    /// The file, where it is known and the call is for one.
-    pub(super) file: Option<FileId>,
-}
+/// What system calls are summed up by: the call, its process, and the file, where it is known and the call is for one.
+pub(super) type SyncKey = (&'static str, u32, Option<FileId>);
 
 /// Which files the requests belong to, in bounded memory. Processes and files are looked up as soon as an event
 /// names them: both may be gone a moment later.
@@ -57,7 +49,7 @@ pub(super) struct FileTracker {
     pub(super) syncs: HashMap<SyncKey, SyncTotals>,
     pub(super) unknown: BTreeMap<UnknownReason, u64>,
     pub(super) metadata_bytes: u64,
-    bios: RangeMap<Lane, FileBio>,
+    bios: RangeMap<FileBio>,
     threads: ThreadStates,
     attribution: WritebackAttribution,
     completions: u64,
@@ -256,11 +248,7 @@ impl FileTracker {
             let volume = self.files.volumes.by_device_id(hint.device?)?;
             self.files.id_of(volume, hint.inode, pid)
         });
-        let key = SyncKey {
-            call: call.name,
-            pid,
-            file,
-        };
+        let key = (call.name, pid, file);
         if self.syncs.len() < MAX_SYNCS || self.syncs.contains_key(&key) {
             let duration = event.at.saturating_sub(call.started_ns);
             let totals = self.syncs.entry(key).or_default();

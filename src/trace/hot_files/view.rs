@@ -24,12 +24,7 @@ impl Access {
     /// Its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Buffered => "buffered",
-            Self::Direct => "direct",
-            Self::Mmap => "mmap",
-            Self::Writeback => "writeback",
-        }
+        ["buffered", "direct", "mmap", "writeback"][self as usize]
     }
 }
 

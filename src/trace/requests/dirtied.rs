@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use super::request::RequestActor;
 use crate::trace::events::event::{Event, EventKind, FileKey};
 
-/// Limit on files. Beyond it half of them are dropped, the least recently used first.
-const MAX_FILES: usize = 16_384;
+/// Limit on files. Beyond it all are forgotten: their writes stay with the kernel's threads.
+const MAX_FILES: usize = 65_536;
 
 /// Tracks which thread dirtied which file, and which thread writes back which file.
 #[derive(Debug, Default)]
 pub(crate) struct WritebackAttribution {
-    dirtied_by: HashMap<FileKey, (u64, RequestActor)>,
+    dirtied_by: HashMap<FileKey, RequestActor>,
     written_by_thread: HashMap<u32, FileKey>,
 }
 
@@ -27,11 +27,11 @@ impl WritebackAttribution {
     pub(crate) fn record_event(&mut self, event: &Event) {
         match event.kind {
             EventKind::Dirtied => {
-                let actor = RequestActor::of_event(event);
-                self.dirtied_by.insert(event.file, (event.at, actor));
-                if self.dirtied_by.len() > MAX_FILES {
-                    self.evict_half();
+                if self.dirtied_by.len() >= MAX_FILES {
+                    self.dirtied_by.clear();
                 }
+                let actor = RequestActor::of_event(event);
+                self.dirtied_by.insert(event.file, actor);
             }
             EventKind::WritebackStarted => {
                 self.written_by_thread.insert(event.pid, event.file);
@@ -51,20 +51,13 @@ impl WritebackAttribution {
 
     /// The thread that dirtied a file that this thread writes; `None` when that is the thread itself.
     pub(crate) fn dirtier(&self, file: &FileKey, pid: u32) -> Option<RequestActor> {
-        let (_, actor) = self.dirtied_by.get(file)?;
+        let actor = self.dirtied_by.get(file)?;
         (actor.pid != pid).then_some(*actor)
     }
 
     /// After lost events it is unknown which thread writes back which file.
     pub(crate) fn clear_writeback(&mut self) {
         self.written_by_thread.clear();
-    }
-
-    fn evict_half(&mut self) {
-        let mut times: Vec<u64> = self.dirtied_by.values().map(|(at, _)| *at).collect();
-        times.sort_unstable();
-        let middle = times[times.len() / 2];
-        self.dirtied_by.retain(|_, (at, _)| *at > middle);
     }
 }
 

@@ -23,16 +23,13 @@ pub struct MatchErrors {
     pub abandoned_requests: u64,
 }
 
-/// Drive and kind of the operation.
-pub(crate) type Lane = (DeviceNumber, MatchKind);
-
 /// Matches events to requests: pure, and in bounded memory.
 #[derive(Debug, Default)]
 pub struct RequestMatcher {
     drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
     /// Bios, and what they were merged to.
-    waiting: RangeMap<Lane, TracedRequest>,
-    issued: RangeMap<Lane, TracedRequest>,
+    waiting: RangeMap<TracedRequest>,
+    issued: RangeMap<TracedRequest>,
     remap_origins: HashMap<(DeviceNumber, u64), (DeviceNumber, u64)>,
     attribution: WritebackAttribution,
     match_errors: MatchErrors,
@@ -92,7 +89,7 @@ impl RequestMatcher {
         queued.min()
     }
 
-    fn range_of(&self, event: &Event) -> SectorRange<Lane> {
+    fn range_of(&self, event: &Event) -> SectorRange {
         range_of_event(event, &self.drive_by_device)
     }
 
@@ -116,7 +113,7 @@ impl RequestMatcher {
     }
 
     /// Makes one request of what waits in the sectors of an event.
-    fn take_waiting(&mut self, range: SectorRange<Lane>, event: &Event) -> TracedRequest {
+    fn take_waiting(&mut self, range: SectorRange, event: &Event) -> TracedRequest {
         let mut whole: Option<TracedRequest> = None;
         self.waiting.take(range, |begun| {
             let mut value = begun.value;
@@ -212,7 +209,7 @@ impl RequestMatcher {
 pub(crate) fn range_of_event(
     event: &Event,
     drives: &HashMap<DeviceNumber, DeviceNumber>,
-) -> SectorRange<Lane> {
+) -> SectorRange {
     let kind = MatchKind::from_flags(event.flags, event.sectors);
     let drive = drives.get(&event.device).copied();
     // Flushes and commands to the drive have no sector: it is 0 in one event and -1 in the next
@@ -229,7 +226,7 @@ pub(crate) fn range_of_event(
 }
 
 /// A request of which nothing but this event is known.
-pub(crate) fn new_request(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
+pub(crate) fn new_request(range: SectorRange, event: &Event) -> TracedRequest {
     TracedRequest {
         device: range.lane.0,
         operation: range.lane.1.operation(),
@@ -241,7 +238,7 @@ pub(crate) fn new_request(range: SectorRange<Lane>, event: &Event) -> TracedRequ
 }
 
 /// A bio that was queued.
-pub(crate) fn queued_bio(range: SectorRange<Lane>, event: &Event) -> TracedRequest {
+pub(crate) fn queued_bio(range: SectorRange, event: &Event) -> TracedRequest {
     let mut bio = new_request(range, event);
     bio.timestamps.queued = Some(event.at);
     bio.submitter = Some(RequestActor::of_event(event));

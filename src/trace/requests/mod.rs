@@ -10,8 +10,8 @@ mod traced_io;
 
 pub(crate) use self::dirtied::WritebackAttribution;
 pub use self::line::RequestLine;
-pub(crate) use self::matcher::{Lane, queued_bio, range_of_event};
 pub use self::matcher::{MatchErrors, RequestMatcher};
+pub(crate) use self::matcher::{queued_bio, range_of_event};
 pub(crate) use self::ranges::RangeMap;
 pub use self::request::{
     RequestActor, RequestOperation, RequestTimestamps, StageTimes, TracedRequest,

@@ -5,21 +5,27 @@
 
 use std::collections::BTreeMap;
 
+use super::request::MatchKind;
+use crate::trace::events::event::DeviceNumber;
+
 /// No machine has more in flight: the rest is left over from lost events.
 const MAX_ENTRIES: usize = 1 << 18;
 
+/// Drive and kind of the operation.
+pub(crate) type Lane = (DeviceNumber, MatchKind);
+
 /// A range of sectors. Ranges of different lanes have nothing to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SectorRange<L> {
+pub(crate) struct SectorRange {
     /// The drive and the operation.
-    pub(crate) lane: L,
+    pub(crate) lane: Lane,
     /// First sector.
     pub(crate) sector: u64,
     /// Number of sectors.
     pub(crate) sectors: u64,
 }
 
-impl<L> SectorRange<L> {
+impl SectorRange {
     /// The sector behind the last.
     pub(crate) fn end(&self) -> u64 {
         self.sector.saturating_add(self.sectors)
@@ -28,9 +34,9 @@ impl<L> SectorRange<L> {
 
 /// What was begun in a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Begun<L, T> {
+pub(crate) struct Begun<T> {
     /// The range, or the part of it that is left.
-    pub(crate) range: SectorRange<L>,
+    pub(crate) range: SectorRange,
     /// Whether it is a part of what was begun.
     pub(crate) is_part: bool,
     /// What is known about it.
@@ -38,16 +44,16 @@ pub(crate) struct Begun<L, T> {
 }
 
 /// Lane, first sector, and a number that orders entries of the same sector by age.
-type Key<L> = (L, u64, u64);
+type Key = (Lane, u64, u64);
 
 /// Ranges in flight, with what is known about each.
 #[derive(Debug)]
-pub(crate) struct RangeMap<L, T> {
-    entries: BTreeMap<Key<L>, Begun<L, T>>,
+pub(crate) struct RangeMap<T> {
+    entries: BTreeMap<Key, Begun<T>>,
     next_number: u64,
 }
 
-impl<L, T> Default for RangeMap<L, T> {
+impl<T> Default for RangeMap<T> {
     fn default() -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -56,9 +62,9 @@ impl<L, T> Default for RangeMap<L, T> {
     }
 }
 
-impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
+impl<T: Clone> RangeMap<T> {
     /// Adds what begins in a range.
-    pub(crate) fn begin(&mut self, range: SectorRange<L>, value: T) {
+    pub(crate) fn begin(&mut self, range: SectorRange, value: T) {
         if self.entries.len() >= MAX_ENTRIES {
             self.entries.clear();
         }
@@ -71,14 +77,14 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
         self.put(self.next_number, begun);
     }
 
-    fn put(&mut self, number: u64, begun: Begun<L, T>) {
+    fn put(&mut self, number: u64, begun: Begun<T>) {
         let key = (begun.range.lane, begun.range.sector, number);
         self.entries.insert(key, begun);
     }
 
     /// The entry at the begin of a range: of those that begin there the oldest of the same length, else the
     /// oldest; otherwise one that contains it.
-    fn key_at(&self, range: SectorRange<L>) -> Option<Key<L>> {
+    fn key_at(&self, range: SectorRange) -> Option<Key> {
         let start = |sector, number| (range.lane, sector, number);
         let exact = || {
             self.entries
@@ -96,19 +102,19 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
     }
 
     /// What is known about the entry at the begin of a range.
-    pub(crate) fn at_mut(&mut self, range: SectorRange<L>) -> Option<&mut T> {
+    pub(crate) fn at_mut(&mut self, range: SectorRange) -> Option<&mut T> {
         let key = self.key_at(range)?;
         self.entries.get_mut(&key).map(|begun| &mut begun.value)
     }
 
     /// Takes the entry at the begin of a range out, also where it is longer or shorter.
-    pub(crate) fn take_at(&mut self, range: SectorRange<L>) -> Option<Begun<L, T>> {
+    pub(crate) fn take_at(&mut self, range: SectorRange) -> Option<Begun<T>> {
         self.entries.remove(&self.key_at(range)?)
     }
 
     /// Takes what was begun in a range out, and passes each part of it to `each`. Returns the number of sectors
     /// whose begin was not recorded.
-    pub(crate) fn take(&mut self, range: SectorRange<L>, mut each: impl FnMut(Begun<L, T>)) -> u64 {
+    pub(crate) fn take(&mut self, range: SectorRange, mut each: impl FnMut(Begun<T>)) -> u64 {
         let (mut position, mut missing) = (range.sector, 0);
         while position < range.end() {
             let rest = SectorRange {
@@ -128,12 +134,7 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
     }
 
     /// Takes the part of an entry in a range out and puts the others back. Returns where it ends.
-    fn cut(
-        &mut self,
-        key: Key<L>,
-        range: SectorRange<L>,
-        each: &mut impl FnMut(Begun<L, T>),
-    ) -> u64 {
+    fn cut(&mut self, key: Key, range: SectorRange, each: &mut impl FnMut(Begun<T>)) -> u64 {
         let Some(begun) = self.entries.remove(&key) else {
             return range.end();
         };
@@ -158,7 +159,7 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
     }
 
     /// The start of the next entry in a range, or the end of the range.
-    fn next_start(&self, range: SectorRange<L>) -> u64 {
+    fn next_start(&self, range: SectorRange) -> u64 {
         let start = |sector| (range.lane, sector, 0);
         let mut following = self.entries.range(start(range.sector)..start(range.end()));
         following.next().map_or(range.end(), |(key, _)| key.1)
@@ -183,21 +184,19 @@ impl<L: Copy + Ord, T: Clone> RangeMap<L, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::requests::RequestOperation;
     use proptest::prelude::*;
 
-    fn range(sector: u64, sectors: u64) -> SectorRange<char> {
+    fn range(sector: u64, sectors: u64) -> SectorRange {
         SectorRange {
-            lane: 'r',
+            lane: ((8, 0), MatchKind::DataOperation(RequestOperation::Read)),
             sector,
             sectors,
         }
     }
 
     /// Parts with their first sector, length and name, and the sectors without one.
-    fn take(
-        map: &mut RangeMap<char, char>,
-        over: SectorRange<char>,
-    ) -> (Vec<(u64, u64, char)>, u64) {
+    fn take(map: &mut RangeMap<char>, over: SectorRange) -> (Vec<(u64, u64, char)>, u64) {
         let mut parts = Vec::new();
         let missing = map.take(over, |begun| {
             parts.push((begun.range.sector, begun.range.sectors, begun.value));
@@ -212,7 +211,7 @@ mod tests {
             map.begin(range(sector, sectors), name);
         }
         let write = SectorRange {
-            lane: 'w',
+            lane: ((8, 0), MatchKind::DataOperation(RequestOperation::Write)),
             ..range(0, 8)
         };
         map.begin(write, 'w');

@@ -29,14 +29,7 @@ impl RequestOperation {
     /// Name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Discard => "discard",
-            Self::Flush => "flush",
-            Self::Zone => "zone",
-            Self::Other => "other",
-        }
+        ["read", "write", "discard", "flush", "zone", "other"][self as usize]
     }
 }
 

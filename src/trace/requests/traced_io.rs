@@ -30,10 +30,7 @@ impl DeviceIoCounts {
                 self.written_bytes += bytes;
                 self.writes += 1;
             }
-            RequestOperation::Discard
-            | RequestOperation::Flush
-            | RequestOperation::Zone
-            | RequestOperation::Other => {}
+            _ => {}
         }
     }
 }
