@@ -91,7 +91,8 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         && !matches.contains_id("output");
     if is_plain && io::stdout().is_terminal() {
         if !is_single {
-            replay.seek_first_rates();
+            // The first view has no rates.
+            replay.seek(1);
         }
         let options = interface::options_of_recording(matches)?;
         return interface::exit_of_ending(tui::replay(&options, path, replay));
