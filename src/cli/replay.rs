@@ -69,7 +69,8 @@ impl Arguments for ReplayArguments {
         let is_plain = self.format.format.is_none() && self.format.output.path.is_none();
         if is_plain && !self.busiest && !self.requests && io::stdout().is_terminal() {
             if self.at.is_none() {
-                replay.seek_first_rates();
+                // The first view has no rates.
+                replay.seek(1);
             }
             let options = self.screen.for_recording()?;
             return exit_of_ending(tui::replay(&options, &self.file, replay));

@@ -1,6 +1,5 @@
 //! Why something cannot be recorded, or a recording not be read.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,9 +28,6 @@ impl RecordingWriteError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Output(FileError::AlreadyExists(_)) => {
-                "name a new file: an existing recording is never overwritten".to_owned()
-            }
             Self::Output(FileError::WrongState(..)) => {
                 "name a new directory, or an empty one that only you can write".to_owned()
             }
@@ -58,6 +54,10 @@ pub enum RecordingReadError {
 
 /// A part of a recording that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} is damaged at byte {offset}: {reason}; {bytes} bytes are left out",
+    path.display()
+)]
 pub struct RecordingDamage {
     /// Path of the file.
     pub path: PathBuf,
@@ -67,27 +67,4 @@ pub struct RecordingDamage {
     pub bytes: u64,
     /// What is wrong.
     pub reason: String,
-}
-
-impl RecordingDamage {
-    /// Of a file that cannot be read at all.
-    pub(super) fn of_file(path: PathBuf, reason: &str) -> Self {
-        Self {
-            bytes: std::fs::metadata(&path).map_or(0, |about| about.len()),
-            path,
-            offset: 0,
-            reason: reason.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for RecordingDamage {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, offset) = (self.path.display(), self.offset);
-        write!(
-            formatter,
-            "{path} is damaged at byte {offset}: {}; {} bytes are left out",
-            self.reason, self.bytes
-        )
-    }
 }

@@ -69,7 +69,13 @@ impl Recording {
                 Err(RecordingReadError::Input(error)) if error.is_not_found() => continue,
                 // After a power cut a file may hold nothing but zeros.
                 Err(RecordingReadError::NotARecording(path, reason)) => {
-                    (Vec::new(), Some(RecordingDamage::of_file(path, reason)))
+                    let damage = RecordingDamage {
+                        path,
+                        offset: 0,
+                        bytes: file.bytes,
+                        reason: reason.to_owned(),
+                    };
+                    (Vec::new(), Some(damage))
                 }
                 found => found?,
             };
@@ -207,16 +213,6 @@ impl Recording {
     /// first view.
     pub fn seek_time(&mut self, time_ms: u64) {
         self.seek(self.view_at(time_ms));
-    }
-
-    /// Seeks to the first view with known rates: the first sample has none. Does not move where no
-    /// view has any.
-    pub fn seek_first_rates(&mut self) {
-        let first = self
-            .marks
-            .iter()
-            .position(|mark| mark.bytes_per_s.is_some());
-        self.position = first.unwrap_or(self.position);
     }
 
     /// Seeks to the view with the highest throughput of the drives; to the first if there are

@@ -46,7 +46,7 @@ pub(super) struct RingFile {
     number: u64,
     /// Whether it is that of a trigger.
     pub(super) is_trigger: bool,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl RingFile {

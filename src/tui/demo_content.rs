@@ -83,7 +83,7 @@ impl DemoContent {
         file.write_all(RECORDING)?;
         file.rewind()?;
         let mut cursor = Recording::from_file(Path::new(RECORDING_NAME), file)?;
-        cursor.seek_first_rates();
+        cursor.seek(1);
         Ok(Self {
             cursor,
             sessions: DemoSessions::load()?,

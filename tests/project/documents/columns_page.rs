@@ -1,6 +1,5 @@
-//! Generates the tables of metrics in `docs/fields.md` from the columns.
+//! Generates the rows of metrics in the tables of `docs/fields.md` from the columns.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use diskscope::columns::{Column, Entity};
@@ -11,75 +10,74 @@ use diskscope::snapshot::view::{
 };
 use diskscope::trace::hot_files::view::HotFileView;
 
-const END: &str = "<!-- end of columns -->\n";
-
-/// The name of each table on the page, and whether its metrics are exported by OpenMetrics.
-fn tables() -> Vec<(&'static str, String)> {
+/// The rows of each section, whose table has further rows, of texts, before them.
+fn sections() -> Vec<(&'static str, Vec<String>)> {
     vec![
-        ("host", table::<Snapshot>(true)),
-        ("devices", table::<DeviceView>(true)),
-        ("processes", table::<ProcessView>(false)),
-        ("units", table::<UnitView>(true)),
-        ("transfers", table::<TransferView>(false)),
-        ("mounts", table::<MountView>(false)),
-        ("blocked", table::<BlockedTaskView>(false)),
-        ("io_errors", table::<IoErrorsView>(false)),
-        ("growing", table::<GrowingFile>(false)),
-        ("hot files", table::<HotFileView>(false)),
+        ("## `host`", rows::<Snapshot>("")),
+        ("## `devices[]`", rows::<DeviceView>("")),
+        ("## `processes[]`", rows::<ProcessView>("")),
+        ("## `units[]`", rows::<UnitView>("")),
+        ("## `transfers[]`", rows::<TransferView>("")),
+        ("## `mounts[]`", rows::<MountView>("")),
+        ("## `blocked[]`", rows::<BlockedTaskView>("")),
+        ("## `io_errors[]`", rows::<IoErrorsView>("")),
+        ("## `growing[]`", rows::<GrowingFile>("")),
+        (
+            "# `diskscope files --hot --json`",
+            rows::<HotFileView>("files[]."),
+        ),
     ]
 }
 
-fn table<E: Entity>(is_exported: bool) -> String {
-    let exported = if is_exported {
-        " OpenMetrics `diskscope_...` |"
-    } else {
-        ""
-    };
-    let line = if is_exported { "---|" } else { "" };
-    let mut text =
-        format!("| field | also | unit | meaning |{exported}\n|---|---|---|---|{line}\n");
-    for column in E::COLUMNS.iter().filter(|column| column.is_number()) {
-        let derived = if column.in_json { "" } else { " \\*" };
-        let _ = write!(
-            text,
-            "| `{}`{derived} | {} | {} | {} |",
-            column.key,
-            quoted(&names(column)),
-            column.unit.symbol(),
-            column.help
-        );
-        if is_exported {
-            let counter = column.counter_name().map(|name| format!("{name}_total"));
-            let exported: Vec<String> = counter.into_iter().chain(column.gauge_name()).collect();
-            let _ = write!(text, " {} |", quoted(&exported));
-        }
-        text.push('\n');
-    }
-    text
+fn rows<E: Entity>(prefix: &str) -> Vec<String> {
+    let numbers = E::COLUMNS.iter().filter(|column| column.is_number());
+    numbers.map(|column| row(column, prefix)).collect()
 }
 
-fn names<E: Entity>(column: &Column<E>) -> Vec<String> {
+fn row<E: Entity>(column: &Column<E>, prefix: &str) -> String {
+    let derived = if column.in_json { "" } else { " \\*" };
+    let counter = column.counter.as_ref();
+    let counter = counter.map_or_else(String::new, |it| format!("; counter `{}`", it.name));
+    format!(
+        "| `{prefix}{}`{derived} | {} | {} | {}{counter} |\n",
+        column.key,
+        names(column),
+        column.unit.symbol(),
+        column.help
+    )
+}
+
+fn names<E: Entity>(column: &Column<E>) -> String {
     let heading = (column.is_in_tables() || !column.in_json).then_some(column.name);
-    let all = heading.iter().chain(column.aliases);
-    all.map(|name| (*name).to_owned()).collect()
+    let all: Vec<&str> = heading.iter().chain(column.aliases).copied().collect();
+    all.join(", ")
 }
 
-fn quoted(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+/// The field of a row, with what marks it as derived.
+fn field(row: &str) -> &str {
+    row.split(" | ").next().unwrap_or_default()
+}
+
+/// The page with these rows at the end of the first table of a section.
+fn with_rows(page: &str, section: &str, rows: &[String]) -> String {
+    let (before, rest) = page.split_once(&format!("{section}\n")).expect(section);
+    let begin = rest.find("| field |").expect(section);
+    let table = &rest[begin..];
+    let end = table.find("\n\n").expect(section) + 1;
+    let is_text =
+        |line: &&str| line.ends_with('\n') && rows.iter().all(|row| field(row) != field(line));
+    let texts: String = table[..end].split_inclusive('\n').filter(is_text).collect();
+    let (rows, after) = (rows.concat(), &table[end..]);
+    format!("{before}{section}\n{}{texts}{rows}{after}", &rest[..begin])
 }
 
 #[test]
 fn columns_page_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fields.md");
-    let mut page = std::fs::read_to_string(&path).unwrap();
-    let written = page.clone();
-    for (name, table) in tables() {
-        let begin = format!("<!-- columns of {name} -->\n");
-        let (before, rest) = page.split_once(&begin).expect(name);
-        let (_, after) = rest.split_once(END).expect(name);
-        page = format!("{before}{begin}{table}{END}{after}");
-    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    let page = sections().iter().fold(written.clone(), |page, section| {
+        with_rows(&page, section.0, &section.1)
+    });
     if std::env::var_os(super::BLESS_VARIABLE).is_some() {
         std::fs::write(&path, &page).unwrap();
         return;

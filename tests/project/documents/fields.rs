@@ -19,29 +19,57 @@ fn session_schema() -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Path and description of every key, in the order of the document.
-fn document_keys(schema: &Value) -> Vec<(String, String)> {
+/// A key of the document.
+struct Key {
+    /// Path of the object that has it; empty for the document.
+    object: String,
+    name: String,
+    meaning: String,
+}
+
+/// Every key in the order of the document. A type that several keys have is described at the first.
+fn document_keys(schema: &Value) -> Vec<Key> {
     let mut found = Vec::new();
-    collect_keys(schema, schema, "", &mut found);
+    collect_keys(schema, schema, "", (&mut found, &mut BTreeMap::new()));
     found
 }
 
-fn collect_keys(root: &Value, at: &Value, path: &str, found: &mut Vec<(String, String)>) {
+fn collect_keys(
+    root: &Value,
+    at: &Value,
+    object: &str,
+    (found, known): (&mut Vec<Key>, &mut BTreeMap<*const Value, String>),
+) {
+    let mut objects = Vec::new();
     let at = resolve_reference(root, at);
     for (name, property) in at["properties"].as_object().into_iter().flatten() {
-        let key = match path {
-            "" => name.clone(),
-            path => format!("{path}.{name}"),
-        };
+        let path = format!("{object}.{name}")
+            .trim_start_matches('.')
+            .to_owned();
         let of_type = resolve_reference(root, property);
-        let message = property["description"]
-            .as_str()
-            .or(of_type["description"].as_str());
-        found.push((key.clone(), message.unwrap_or_default().replace('\n', " ")));
-        match of_type.get("items") {
-            Some(items) => collect_keys(root, items, &format!("{key}[]"), found),
-            None => collect_keys(root, of_type, &key, found),
+        let meaning = property["description"].as_str();
+        let meaning = meaning.or(of_type["description"].as_str());
+        let mut meaning = meaning.unwrap_or_default().replace('\n', " ");
+        let items = of_type.get("items");
+        let content = resolve_reference(root, items.unwrap_or(of_type));
+        if content.get("properties").is_some() {
+            let path = path + if items.is_some() { "[]" } else { "" };
+            match known.get(&std::ptr::from_ref(content)) {
+                Some(same) => meaning = format!("{meaning} As `{same}`."),
+                None => {
+                    known.insert(content, path.clone());
+                    objects.push((path, content));
+                }
+            }
         }
+        found.push(Key {
+            object: object.to_owned(),
+            name: name.clone(),
+            meaning,
+        });
+    }
+    for (path, content) in objects {
+        collect_keys(root, content, &path, (found, known));
     }
 }
 
@@ -75,10 +103,21 @@ fn fixed_words(schema: &Value) -> BTreeMap<String, String> {
 fn fields_page(schema: &Value) -> String {
     let mut text = String::from(
         "\n# The session document\n\nWhat `run --json` writes, and what is saved. Schema: \
-         [session.schema.json](../assets/session.schema.json).\n\n| key | meaning |\n|---|---|\n",
+         [session.schema.json](../assets/session.schema.json).\n\n| object | keys |\n|---|---|\n",
     );
-    for (key, meaning) in document_keys(schema) {
-        writeln!(text, "| `{key}` | {} |", meaning.replace('|', "\\|")).unwrap();
+    for object in document_keys(schema).chunk_by(|a, b| a.object == b.object) {
+        let keys = object.iter().map(|Key { name, meaning, .. }| {
+            let meaning = meaning.trim_end_matches('.').replace('|', "\\|");
+            format!("`{name}`: {meaning}")
+        });
+        let path = &object[0].object;
+        let path = if path.is_empty() {
+            "the document".to_owned()
+        } else {
+            format!("`{path}`")
+        };
+        let keys: Vec<String> = keys.collect();
+        writeln!(text, "| {path} | {} |", keys.join("<br>")).unwrap();
     }
     text.push_str("\nFixed words:\n\n");
     for (name, list) in fixed_words(schema)
@@ -109,12 +148,8 @@ fn every_key_of_the_session_document_is_documented() {
         std::fs::write(&path, whole).unwrap();
         return;
     }
-    for (key, meaning) in document_keys(&schema) {
-        assert!(!meaning.is_empty(), "{key} has no doc comment");
-        assert!(
-            kept.contains(&format!("| `{key}` |")),
-            "docs/fields.md lacks {key}"
-        );
+    for Key { name, meaning, .. } in document_keys(&schema) {
+        assert!(!meaning.is_empty(), "{name} has no doc comment");
     }
     assert!(
         kept.contains(&generated),
@@ -125,12 +160,13 @@ fn every_key_of_the_session_document_is_documented() {
 #[test]
 fn schema_keys_behind_references_and_lists_are_found() {
     let schema = session_schema();
-    let keys: Vec<String> = document_keys(&schema)
-        .into_iter()
-        .map(|(key, _)| key)
-        .collect();
+    let keys = document_keys(&schema);
+    let keys = keys
+        .iter()
+        .map(|key| format!("{}.{}", key.object, key.name));
+    let keys: Vec<String> = keys.collect();
     for key in [
-        "schema",
+        ".schema",
         "runs[].reproduce.fio_gap",
         "runs[].figures[].value",
         "runs[].goals[].met",
