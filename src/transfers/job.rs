@@ -139,7 +139,7 @@ impl FollowedJob {
                 self.progress
                     .estimator
                     .set_final(now.boot_time, bytes, None);
-                self.progress.final_state(now.boot_time, true)
+                self.progress.final_state(true)
             }
             None if !is_late => return,
             Some((_, None)) | None => TransferState::Closed,
@@ -158,7 +158,7 @@ impl FollowedJob {
             let last = estimator.last_value().unwrap_or(0);
             estimator.set_final(now.boot_time, position.max(last), None);
         }
-        self.progress.final_state(now.boot_time, record.is_some())
+        self.progress.final_state(record.is_some())
     }
 
     fn set_count(&mut self, count: FileCount) {

@@ -51,20 +51,14 @@ impl Progress {
     }
 
     /// Its state at its end, by the last value; whether that is `exact` or only the last one that was seen.
-    pub(super) fn final_state(&self, at: Duration, is_exact: bool) -> TransferState {
-        let is_complete = self
-            .total
-            .is_some_and(|total| self.estimator.last_value() >= Some(total));
-        let can_be_complete = || {
-            let total = self.total;
-            total.is_none_or(|total| self.estimator.can_have_reached(at, total))
-        };
-        if is_complete {
+    pub(super) fn final_state(&self, is_exact: bool) -> TransferState {
+        let last = self.estimator.last_value();
+        if self.total.is_some_and(|total| last >= Some(total)) {
             TransferState::Finished
-        } else if !is_exact && can_be_complete() {
-            TransferState::Closed
-        } else {
+        } else if is_exact {
             TransferState::Ended
+        } else {
+            TransferState::Closed
         }
     }
 

@@ -238,7 +238,7 @@ impl Transfer {
         } else if shown.position_bytes >= shown.size_bytes {
             TransferState::Finished
         } else {
-            self.progress.final_state(at, is_exact)
+            self.progress.final_state(is_exact)
         };
         self.progress.end(at, state);
     }

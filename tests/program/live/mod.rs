@@ -3,6 +3,7 @@
 mod by_device;
 mod counts;
 mod ended;
+mod file_systems;
 mod files;
 pub mod live_sampler;
 mod not_on_disk;
