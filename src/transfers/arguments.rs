@@ -180,26 +180,20 @@ pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     words.pop_if(|last| last.is_empty());
     let program = PROGRAMS.iter().find(|it| has_word(it.names, name))?;
     let mut parsed = ParsedArguments::new(&words, program.valued, name == b"tar");
-    let mut one_file_system = "x one-file-system";
-    match name {
+    // That of tar is another option.
+    let one_file_system = match name {
         b"tar" if !parsed.has_option("c create") => return None,
-        // Its -x is another one.
-        b"tar" => one_file_system = "one-file-system",
         b"btrfs" if parsed.operands.first() != Some(&&b"send"[..]) => return None,
-        b"btrfs" => _ = parsed.operands.remove(0),
-        _ => {}
+        b"tar" => "one-file-system",
+        _ => "x one-file-system",
+    };
+    if name == b"btrfs" {
+        parsed.operands.remove(0);
     }
     if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
         return None;
     }
-    let destination = match program.destination {
-        Destination::None => None,
-        Destination::Last(options) => match parsed.value_of(options) {
-            Some(target) => Some(target),
-            None => Some(parsed.operands.pop()?),
-        },
-        Destination::Option(options) => parsed.value_of(options).filter(|it| *it != b"-"),
-    };
+    let destination = parsed.take_destination(program.destination)?;
     let is_remote = |word: &[u8]| program.is_remote_possible && is_remote(word);
     if parsed.operands.is_empty() || parsed.operands.iter().any(|it| is_remote(it)) {
         return None;
@@ -293,6 +287,18 @@ impl<'a> ParsedArguments<'a> {
             }
             self.options.push((own, None));
         }
+    }
+
+    /// The destination, where there is one; `None` where it is missing.
+    fn take_destination(&mut self, place: Destination) -> Option<Option<&'a [u8]>> {
+        Some(match place {
+            Destination::None => None,
+            Destination::Last(options) => match self.value_of(options) {
+                Some(target) => Some(target),
+                None => Some(self.operands.pop()?),
+            },
+            Destination::Option(options) => self.value_of(options).filter(|it| *it != b"-"),
+        })
     }
 
     /// The value of the last of these options. A long option may be abbreviated (getopt_long(3)).

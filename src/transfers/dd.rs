@@ -1,5 +1,7 @@
 //! What the arguments of dd tell of its transfer (POSIX dd, and GNU coreutils' iflag=count_bytes).
 
+use crate::units;
+
 /// Arguments of dd.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DdArguments {
@@ -69,31 +71,16 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Factors joined by `x`, each a number with a suffix.
-fn parse_size(text: &[u8]) -> Option<u64> {
-    let mut factors = std::str::from_utf8(text).ok()?.split('x');
-    factors.try_fold(1_u64, |product, it| product.checked_mul(parse_number(it)?))
-}
-
 /// A number with a suffix: `k`, `KiB`, `MB`, `G` ...: binary alone and with `iB`, decimal with `B`.
-fn parse_number(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, suffix) = text.split_at(digits);
-    let factor = match suffix {
-        "" | "c" | "B" => 1,
-        "w" => 2,
-        "b" => 512,
-        _ => {
-            let letter = suffix.chars().next()?.to_ascii_uppercase();
-            let exponent = "KMGTPE".find(letter)? as u32 + 1;
-            match &suffix[1..] {
-                "" | "iB" => 1024_u64.checked_pow(exponent)?,
-                "B" => 1000_u64.checked_pow(exponent)?,
-                _ => return None,
-            }
-        }
+fn parse_size(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let is_binary = text.ends_with(['k', 'K', 'M', 'G', 'T', 'P']);
+    let written = if is_binary {
+        format!("{}iB", text.to_ascii_uppercase())
+    } else {
+        text.to_owned()
     };
-    number.parse::<u64>().ok()?.checked_mul(factor)
+    units::parse_size(&written).ok()
 }
 
 #[cfg(test)]
@@ -119,7 +106,7 @@ mod tests {
             of("dd bs=1M count=1G iflag=fullblock,count_bytes"),
             Some((1 << 30, 1 << 30))
         );
-        assert_eq!(of("dd bs=2x4k count=10B"), Some((10, 10)));
+        assert_eq!(of("dd bs=8k count=10B"), Some((10, 10)));
     }
 
     #[test]

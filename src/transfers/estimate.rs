@@ -14,9 +14,7 @@ const MAX_RECENT_RATES: usize = 20;
 /// At its end for this long without a movement, the remaining time is unknown: the program waits for
 /// something else, such as its fsync(2).
 const END_REACHED_FOR: Duration = Duration::from_secs(2);
-/// Up to this multiple of the best recent rate a transfer may have reached in its last interval.
-const FINAL_SPURT: f64 = 2.0;
-/// Minimum number of rates for a range, and for a judgement of what was possible.
+/// Minimum number of rates for a range.
 const MIN_RATES: usize = 3;
 
 /// Estimates the rate of something that advances, in bytes or other units.
@@ -86,20 +84,6 @@ impl RateEstimator {
             end = reached.or(rest.map(|rest| seen + rest)).unwrap_or(at);
         }
         self.last = Some((end.clamp(seen, at.max(seen)), value));
-    }
-
-    /// Whether `total` can have been reached since the last observation; few rates exclude nothing, nor
-    /// does one that stood still.
-    #[must_use]
-    pub fn can_have_reached(&self, at: Duration, total: u64) -> bool {
-        let Some((seen, value)) = self.last else {
-            return true;
-        };
-        let best = self.recent_rates.iter().copied().fold(0.0, f64::max);
-        let elapsed = at.saturating_sub(seen).as_secs_f64();
-        self.recent_rates.len() < MIN_RATES
-            || self.recent_rates.back() == Some(&0.0)
-            || total.saturating_sub(value) as f64 <= best * elapsed * FINAL_SPURT
     }
 
     /// Smoothed rate per second; `None` before the second value.

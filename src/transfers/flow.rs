@@ -135,8 +135,7 @@ fn grown_bytes(earlier: &OpenFile, file: &OpenFile, counted: Option<u64>) -> u64
         _ => 0,
     };
     let allocated = file.allocated_bytes.saturating_sub(earlier.allocated_bytes);
-    let is_extended = allocated < longer / 2 && counted.is_some_and(|counted| counted < longer / 2);
-    if is_extended {
+    if counted.is_some_and(|counted| counted < longer / 2) {
         allocated
     } else {
         longer.max(allocated)
@@ -209,13 +208,11 @@ pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>>
 fn family_of(sample: &SystemSample, process: &ProcessSample) -> u32 {
     /// A longer chain of parents is a cycle.
     const MAX_GENERATIONS: usize = 8;
-    let mut topmost = &process.identity;
-    for _ in 0..MAX_GENERATIONS {
-        let parent = sample.process(topmost.parent_pid).map(|it| &it.identity);
-        match parent.filter(|parent| parent.name == topmost.name) {
-            Some(parent) => topmost = parent,
-            None => break,
-        }
-    }
-    topmost.pid
+    let parent = |process: &&'_ ProcessSample| {
+        let parent = sample.process(process.identity.parent_pid);
+        parent.filter(|parent| parent.identity.name == process.identity.name)
+    };
+    let generations = std::iter::successors(Some(process), parent);
+    let topmost = generations.take(MAX_GENERATIONS).last();
+    topmost.unwrap_or(process).identity.pid
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::arguments::CountMethod;
 use super::context::{Participants, TransferContext};
 use super::counting::{FileCount, JobCount, JobCounts};
+use super::estimate::STALLED_AFTER;
 use super::flow::read_bytes;
 use super::kind::kind_of_program;
 use super::progress::Progress;
@@ -95,19 +96,8 @@ impl FollowedJob {
         if let Some(position) = self.position(io) {
             self.progress.estimator.observe(now.boot_time, position);
         }
-        self.progress.shown.state = self.running_state(now.boot_time);
-    }
-
-    fn running_state(&self, at: Duration) -> TransferState {
-        let estimator = &self.progress.estimator;
-        let position = estimator.last_value();
-        if position.is_none() {
-            TransferState::UnknownPosition
-        } else if estimator.is_stalled(at) && position != Some(self.last_count.count.bytes) {
-            TransferState::Stalled
-        } else {
-            TransferState::Moving
-        }
+        self.progress
+            .set_running_state(now.boot_time, STALLED_AFTER);
     }
 
     /// Bytes done, by the files or by the process's counters: these contain libraries and directories too.
@@ -139,7 +129,7 @@ impl FollowedJob {
                 self.progress
                     .estimator
                     .set_final(now.boot_time, bytes, None);
-                self.progress.final_state(now.boot_time, true)
+                self.progress.final_state(true)
             }
             None if !is_late => return,
             Some((_, None)) | None => TransferState::Closed,
@@ -158,7 +148,7 @@ impl FollowedJob {
             let last = estimator.last_value().unwrap_or(0);
             estimator.set_final(now.boot_time, position.max(last), None);
         }
-        self.progress.final_state(now.boot_time, record.is_some())
+        self.progress.final_state(record.is_some())
     }
 
     fn set_count(&mut self, count: FileCount) {

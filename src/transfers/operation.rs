@@ -128,12 +128,10 @@ impl FollowedOperation {
         } else {
             STALLED_AFTER
         };
-        let idle = progress.estimator.time_without_movement(at);
-        progress.shown.state = if done.is_none() || idle >= stalled_after {
-            TransferState::Stalled
-        } else {
-            TransferState::Moving
-        };
+        progress.set_running_state(at, stalled_after);
+        if done.is_none() {
+            progress.shown.state = TransferState::Stalled;
+        }
     }
 
     fn end(&mut self, at: Duration) {

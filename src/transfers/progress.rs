@@ -50,21 +50,30 @@ impl Progress {
         }
     }
 
-    /// Its state at its end, by the last value; whether that is `exact` or only the last one that was seen.
-    pub(super) fn final_state(&self, at: Duration, is_exact: bool) -> TransferState {
-        let is_complete = self
-            .total
-            .is_some_and(|total| self.estimator.last_value() >= Some(total));
-        let can_be_complete = || {
-            let total = self.total;
-            total.is_none_or(|total| self.estimator.can_have_reached(at, total))
-        };
-        if is_complete {
-            TransferState::Finished
-        } else if !is_exact && can_be_complete() {
-            TransferState::Closed
+    /// Sets its state while it runs: one that does not move for a while before its end is stalled.
+    pub(super) fn set_running_state(&mut self, at: Duration, stalled_after: Duration) {
+        let last = self.estimator.last_value();
+        let is_complete = self.total.is_some_and(|total| last >= Some(total));
+        let idle = self.estimator.time_without_movement(at);
+        self.shown.state = if last.is_none() {
+            TransferState::UnknownPosition
+        } else if !is_complete && idle >= stalled_after {
+            TransferState::Stalled
         } else {
+            // At its end, its last bytes are in flight: no progress is normal.
+            TransferState::Moving
+        };
+    }
+
+    /// Its state at its end, by the last value; whether that is `exact` or only the last one that was seen.
+    pub(super) fn final_state(&self, is_exact: bool) -> TransferState {
+        let last = self.estimator.last_value();
+        if self.total.is_some_and(|total| last >= Some(total)) {
+            TransferState::Finished
+        } else if is_exact {
             TransferState::Ended
+        } else {
+            TransferState::Closed
         }
     }
 

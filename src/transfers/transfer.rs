@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::context::{Participants, TransferContext};
 use super::dd::DdArguments;
+use super::estimate::STALLED_AFTER;
 use super::flow::{Movement, ProcessFlows, read_bytes};
 use super::kind::{kind_of_program, transforms};
 use super::pairing::{End, ends_of};
@@ -153,16 +154,7 @@ impl Transfer {
         progress.total = total;
         progress.estimator.observe(at, bytes);
         progress.shown.position_bytes = Some(position);
-        // Its last bytes are in flight: no progress is normal.
-        let is_complete = progress
-            .shown
-            .size_bytes
-            .is_some_and(|size| position >= size);
-        progress.shown.state = if !is_complete && progress.estimator.is_stalled(at) {
-            TransferState::Stalled
-        } else {
-            TransferState::Moving
-        };
+        progress.set_running_state(at, STALLED_AFTER);
     }
 
     /// Whether one process reads and another one writes.
@@ -238,7 +230,7 @@ impl Transfer {
         } else if shown.position_bytes >= shown.size_bytes {
             TransferState::Finished
         } else {
-            self.progress.final_state(at, is_exact)
+            self.progress.final_state(is_exact)
         };
         self.progress.end(at, state);
     }

@@ -4,6 +4,7 @@ mod agreement;
 mod by_device;
 mod counts;
 mod ended;
+mod file_systems;
 mod files;
 pub mod live_sampler;
 mod not_on_disk;
