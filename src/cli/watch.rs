@@ -117,13 +117,13 @@ impl WatchArguments {
             return Err(failure.with_advice("use --format text or ndjson"));
         }
         let writer = SampleWriter::new(&self.format, self.all_devices)?;
-        Ok(WatchOutput::Lines(writer))
+        Ok(WatchOutput::Lines(Box::new(writer)))
     }
 }
 
 /// Where samples, triggers or expositions go.
 enum WatchOutput {
-    Lines(SampleWriter),
+    Lines(Box<SampleWriter>),
     Exposition(Box<ExpositionWriter>),
 }
 
@@ -187,10 +187,8 @@ impl WatchSession {
         for notice in watch::new_notices(&live, &mut self.printed_notices).lines() {
             print_status_line(notice);
         }
-        let triggers = match &mut self.alerts {
-            Some(alerts) => Some(alerts.observe(&live, sample.boot_time)),
-            None => None,
-        };
+        let alerts = self.alerts.as_mut();
+        let triggers = alerts.map(|alerts| alerts.observe(&live, sample.boot_time));
         match (&mut self.output, triggers) {
             (WatchOutput::Lines(writer), Some(triggers)) => writer.write_triggers(&triggers),
             (WatchOutput::Lines(writer), None) => writer.write(&live),
