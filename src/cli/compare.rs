@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
-use super::output::{converted, pretty_json};
+use super::output::pretty_json;
 use super::subcommand::Arguments;
 use crate::bench;
 use crate::files::file_id::FileId;
@@ -70,14 +70,13 @@ impl Arguments for CompareArguments {
 impl CompareArguments {
     /// Compares all files; a file that cannot be read is an error.
     fn compare_side_by_side(&self) -> Result<(String, ExitStatus), CommandFailure> {
-        let names = self.files.iter().map(|path| session_name(path)).collect();
-        let (sessions, _) = load_together(&self.files, names)?;
+        let (sessions, _) = load_together(&self.files)?;
         self.ignore.check(&sessions)?;
         let inputs = comparison_inputs(&sessions);
         let comparison = compare::compare_sessions(&inputs, &self.ignore.parameters);
         let text = match self.format.get() {
             OutputFormat::Json => pretty_json(&comparison)?,
-            OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
+            OutputFormat::Csv => csv::comparison_csv(&comparison)?,
             _ => report::compare::comparison_text(&comparison),
         };
         let exit = if comparison.benchmarks.is_empty() {
@@ -117,7 +116,7 @@ impl CompareArguments {
         fleet.excluded.extend(unreadable);
         let text = match self.format.get() {
             OutputFormat::Json => pretty_json(&fleet)?,
-            OutputFormat::Csv => converted(csv::fleet_csv(&fleet))?,
+            OutputFormat::Csv => csv::fleet_csv(&fleet)?,
             _ => report::fleet::fleet_text(&fleet),
         };
         let exit = if is_complete {
@@ -135,13 +134,12 @@ pub(super) type NamedSessions = Vec<(String, Session)>;
 /// Loads all sessions, and refuses files that together need too much memory. The second value are the files.
 pub(super) fn load_together(
     paths: &[PathBuf],
-    names: Vec<String>,
 ) -> Result<(NamedSessions, Vec<FileId>), CommandFailure> {
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
     let mut budget = ReadBudget::default();
-    for (path, name) in paths.iter().zip(names) {
+    for path in paths {
         let (session, id) = budget.load(path)?;
-        sessions.push((name, session));
+        sessions.push((session_name(path), session));
         ids.push(id);
     }
     Ok((sessions, ids))

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
-use super::output::{converted, json_lines, pretty_json};
+use super::output::{json_lines, pretty_json};
 use super::subcommand::Arguments;
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
@@ -82,7 +82,7 @@ impl Arguments for DevicesArguments {
         let text = match self.format.get() {
             OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
             OutputFormat::Ndjson => json_lines(listings())?,
-            OutputFormat::Csv => converted(DEVICE_TABLE.to_csv(listings()))?,
+            OutputFormat::Csv => DEVICE_TABLE.to_csv(listings())?,
             _ if facts.drives.is_empty() => NO_DEVICES.to_owned(),
             _ => facts.text(&uses),
         };

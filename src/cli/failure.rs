@@ -134,6 +134,13 @@ impl From<FileError> for CommandFailure {
     }
 }
 
+/// A value that cannot be written as JSON, or as CSV, which is converted from it.
+impl From<serde_json::Error> for CommandFailure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(format!("cannot write JSON: {error}"))
+    }
+}
+
 /// A session that cannot be loaded.
 impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {

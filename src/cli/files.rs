@@ -8,7 +8,7 @@ use clap::{Args, value_parser};
 use super::destination::Destination;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
-use super::output::{converted, json_lines, pretty_json, terminal_width};
+use super::output::{json_lines, pretty_json, terminal_width};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use super::subcommand::Arguments;
@@ -78,7 +78,7 @@ impl Arguments for FilesArguments {
             let deleted = open_files::deleted_files(&roots);
             let files = files::deleted_file_views(&deleted, &drives, &systems);
             match format {
-                OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&files))?,
+                OutputFormat::Csv => DELETED_FILE_TABLE.to_csv(&files)?,
                 OutputFormat::Text => deleted_files_text(&files),
                 _ => listing(&files, format)?,
             }

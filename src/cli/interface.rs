@@ -24,16 +24,24 @@ pub(super) struct ScreenOptions {
 }
 
 impl ScreenOptions {
-    /// How a recording is shown: it sets its own pace, and no command that shows one takes the mouse.
-    pub(super) fn for_recording(&self) -> Result<InterfaceOptions, CommandFailure> {
-        let config = config::effective(None, self.theme.theme)?;
+    fn with(
+        &self,
+        interval: Option<Duration>,
+        mouse: bool,
+    ) -> Result<InterfaceOptions, CommandFailure> {
+        let config = config::effective(interval, self.theme.theme)?;
         Ok(InterfaceOptions {
             ascii: self.ascii,
-            mouse: false,
-            interval: Duration::from_secs(1),
+            mouse,
+            interval: config.interval,
             theme: config.theme,
             preferences: config.preferences(),
         })
+    }
+
+    /// How a recording is shown: it sets its own pace, and no command that shows one takes the mouse.
+    pub(super) fn for_recording(&self) -> Result<InterfaceOptions, CommandFailure> {
+        self.with(Some(Duration::from_secs(1)), false)
     }
 }
 
@@ -52,14 +60,7 @@ pub(super) struct InterfaceArguments {
 impl Arguments for InterfaceArguments {
     fn run(self) -> CommandResult {
         check_terminal("the interface")?;
-        let config = config::effective(self.interval.interval, self.screen.theme.theme)?;
-        let options = InterfaceOptions {
-            ascii: self.screen.ascii,
-            mouse: self.mouse,
-            interval: config.interval,
-            theme: config.theme,
-            preferences: config.preferences(),
-        };
+        let options = self.screen.with(self.interval.interval, self.mouse)?;
         exit_of_ending(tui::run(&options))
     }
 }

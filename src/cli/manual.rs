@@ -89,7 +89,9 @@ fn append_synopsis(page: &mut Roff, program: &Command) {
 /// The usage of a command, such as `run [OPTIONS] <TEST> <TARGET>`.
 fn command_usage(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
-    usage.trim_start_matches("Usage: ").trim().to_owned()
+    let usage = usage.lines().next().unwrap_or_default();
+    let usage = usage.trim_start_matches("Usage: ");
+    usage.trim_start_matches("diskscope ").trim().to_owned()
 }
 
 fn append_command(page: &mut Roff, command: &Command) {

@@ -48,7 +48,7 @@ use textwrap::{Options, fill};
 use self::failure::CommandFailure;
 use self::interface::InterfaceArguments;
 use self::output::print_status_line;
-use self::subcommand::{CommandGroup, Subcommand, run_parsed};
+use self::subcommand::{GROUPS, MEASURE, RESULTS, SETUP, Subcommand, WATCH, run_parsed};
 use crate::bench;
 use crate::drive::ioctl;
 use crate::files::printable::printable_bytes;
@@ -60,26 +60,24 @@ use crate::tui::terminal_kind::{decodes_utf8, text_for};
 pub use self::failure::ExitStatus;
 pub use self::options::OutputFormat;
 
-use CommandGroup::{Measure, Results, Setup, Watch};
-
 const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand::new::<watch::WatchArguments>(Watch, "watch"),
-    Subcommand::new::<why::WhyArguments>(Watch, "why"),
-    Subcommand::new::<trace::TraceArguments>(Watch, "trace"),
-    Subcommand::new::<devices::DevicesArguments>(Watch, "devices"),
-    Subcommand::new::<files::FilesArguments>(Watch, "files"),
-    Subcommand::new::<record::RecordArguments>(Watch, "record"),
-    Subcommand::new::<replay::ReplayArguments>(Watch, "replay"),
-    Subcommand::new::<interface::DemoArguments>(Watch, "demo"),
-    Subcommand::new::<run::RunArguments>(Measure, "run"),
-    Subcommand::new::<list::TestsArguments>(Measure, "tests"),
-    Subcommand::new::<show::ShowArguments>(Results, "show"),
-    Subcommand::new::<compare::CompareArguments>(Results, "compare"),
-    Subcommand::new::<report::ReportArguments>(Results, "report"),
-    Subcommand::new::<config::ConfigArguments>(Setup, "config"),
-    Subcommand::new::<schema::SchemaArguments>(Setup, "schema"),
+    Subcommand::new::<watch::WatchArguments>(WATCH, "watch"),
+    Subcommand::new::<why::WhyArguments>(WATCH, "why"),
+    Subcommand::new::<trace::TraceArguments>(WATCH, "trace"),
+    Subcommand::new::<devices::DevicesArguments>(WATCH, "devices"),
+    Subcommand::new::<files::FilesArguments>(WATCH, "files"),
+    Subcommand::new::<record::RecordArguments>(WATCH, "record"),
+    Subcommand::new::<replay::ReplayArguments>(WATCH, "replay"),
+    Subcommand::new::<interface::DemoArguments>(WATCH, "demo"),
+    Subcommand::new::<run::RunArguments>(MEASURE, "run"),
+    Subcommand::new::<list::TestsArguments>(MEASURE, "tests"),
+    Subcommand::new::<show::ShowArguments>(RESULTS, "show"),
+    Subcommand::new::<compare::CompareArguments>(RESULTS, "compare"),
+    Subcommand::new::<report::ReportArguments>(RESULTS, "report"),
+    Subcommand::new::<config::ConfigArguments>(SETUP, "config"),
+    Subcommand::new::<schema::SchemaArguments>(SETUP, "schema"),
     Subcommand {
-        group: Setup,
+        group: SETUP,
         name: "completions",
         formats: &[],
         may_block: false,
@@ -87,7 +85,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
         run: |matches| completions::run(matches, command()),
     },
     Subcommand {
-        group: Setup,
+        group: SETUP,
         name: "manual",
         formats: &[],
         may_block: false,
@@ -126,8 +124,8 @@ pub fn command() -> Command {
 /// The subcommands by group, each with its description.
 fn grouped_commands() -> String {
     let mut text = String::new();
-    for group in CommandGroup::ALL {
-        let _ = writeln!(text, "{}:", group.title());
+    for group in GROUPS {
+        let _ = writeln!(text, "{group}:");
         for one in SUBCOMMANDS.iter().filter(|one| one.group == group) {
             let about = one.command().get_about().map(ToString::to_string);
             let first = format!("  {:<12} ", one.name);

@@ -36,13 +36,7 @@ pub(super) fn terminal_width(output: &Destination) -> Option<usize> {
 
 /// Serializes a document as pretty-printed JSON with a newline at the end.
 pub(super) fn pretty_json(document: &impl serde::Serialize) -> Result<String, CommandFailure> {
-    json::to_string_pretty(document)
-        .map(|text| text + "\n")
-        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
-}
-
-fn json_failure(error: serde_json::Error) -> CommandFailure {
-    CommandFailure::failed(format!("cannot write JSON: {error}"))
+    Ok(json::to_string_pretty(document)? + "\n")
 }
 
 /// Serializes records as one JSON object per line.
@@ -51,13 +45,8 @@ pub(super) fn json_lines(
 ) -> Result<String, CommandFailure> {
     let mut text = String::new();
     for record in records {
-        text += &json::to_string(&record).map_err(json_failure)?;
+        text += &json::to_string(&record)?;
         text.push('\n');
     }
     Ok(text)
-}
-
-/// A text of values that were converted to JSON on the way, as those of CSV are.
-pub(super) fn converted(text: serde_json::Result<String>) -> Result<String, CommandFailure> {
-    text.map_err(json_failure)
 }

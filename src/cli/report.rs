@@ -1,7 +1,6 @@
 //! `diskscope report`: writes sessions to one HTML file.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -12,7 +11,6 @@ use super::output::print_status_line;
 use super::subcommand::Arguments;
 use crate::bench;
 use crate::files::output::NewFileAccess;
-use crate::files::safe_text::SafeText;
 use crate::report::html;
 use crate::session::compare::compare_sessions;
 
@@ -31,7 +29,7 @@ pub(super) struct ReportArguments {
 
 impl Arguments for ReportArguments {
     fn run(self) -> CommandResult {
-        let (sessions, ids) = load_together(&self.files, session_names(&self.files))?;
+        let (sessions, ids) = load_together(&self.files)?;
         self.ignore.check(&sessions)?;
         let path = Some(self.output.clone());
         let mut output = OutputOption { path }.whole(&ids, NewFileAccess::Umask)?;
@@ -49,34 +47,5 @@ impl Arguments for ReportArguments {
             print_status_line(&format!("report written to {}", self.output.display()));
         }
         Ok(ExitStatus::Success)
-    }
-}
-
-/// The names of the files without their directories where these differ: the page is for others, to
-/// whom the directories say nothing.
-fn session_names(paths: &[PathBuf]) -> Vec<String> {
-    let shown = |path: &Path| String::from(SafeText::from_path(path));
-    let short = |path: &PathBuf| shown(path.file_name().map_or(path, Path::new));
-    let names: Vec<String> = paths.iter().map(short).collect();
-    let distinct: HashSet<&String> = names.iter().collect();
-    match distinct.len() == names.len() {
-        true => names,
-        false => paths.iter().map(|path| shown(path)).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sessions_have_short_names_where_these_differ() {
-        let names = |paths: [&str; 2]| {
-            let paths = paths.map(PathBuf::from);
-            session_names(&paths)
-        };
-        assert_eq!(names(["runs/a.json", "/srv/b.json"]), ["a.json", "b.json"]);
-        let same = ["old/a.json", "new/a.json"];
-        assert_eq!(names(same), same);
     }
 }

@@ -15,7 +15,7 @@ use super::options::{OutputFormat, OutputOption, choice};
 use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
-use super::subcommand::{Arguments, CommandGroup, Subcommand};
+use super::subcommand::{Arguments, MEASURE, Subcommand};
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
 use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec, Description};
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
@@ -240,7 +240,7 @@ impl RunArguments {
 }
 
 fn definition() -> Command {
-    Subcommand::new::<RunArguments>(CommandGroup::Measure, "run").command()
+    Subcommand::new::<RunArguments>(MEASURE, "run").command()
 }
 
 /// The help of one benchmark.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
-use super::output::{converted, pretty_json};
+use super::output::pretty_json;
 use super::subcommand::Arguments;
 use crate::files::output::NewFileAccess;
 use crate::report::{csv, openmetrics, text};
@@ -47,7 +47,7 @@ pub(super) fn session_data(
     format: OutputFormat,
 ) -> Result<String, CommandFailure> {
     match format {
-        OutputFormat::Csv => converted(csv::session_csv(session)),
+        OutputFormat::Csv => Ok(csv::session_csv(session)?),
         OutputFormat::OpenMetrics => Ok(openmetrics::session_metrics(session)),
         _ => pretty_json(session),
     }

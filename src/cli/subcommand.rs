@@ -15,31 +15,17 @@ pub(super) trait Arguments: Args {
     fn run(self) -> CommandResult;
 }
 
-/// The groups in which the help lists the subcommands, in listing order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CommandGroup {
-    Watch,
-    Measure,
-    Results,
-    Setup,
-}
-
-impl CommandGroup {
-    pub(super) const ALL: [Self; 4] = [Self::Watch, Self::Measure, Self::Results, Self::Setup];
-
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Watch => "What happens on this machine",
-            Self::Measure => "How good a drive is",
-            Self::Results => "Results of earlier runs",
-            Self::Setup => "The program itself",
-        }
-    }
-}
+/// The titles of the groups in which the help lists the subcommands, in listing order.
+pub(super) const GROUPS: [&str; 4] = [WATCH, MEASURE, RESULTS, SETUP];
+pub(super) const WATCH: &str = "What happens on this machine";
+pub(super) const MEASURE: &str = "How good a drive is";
+pub(super) const RESULTS: &str = "Results of earlier runs";
+pub(super) const SETUP: &str = "The program itself";
 
 /// A subcommand.
 pub(super) struct Subcommand {
-    pub(super) group: CommandGroup,
+    /// One of [`GROUPS`].
+    pub(super) group: &'static str,
     pub(super) name: &'static str,
     /// Formats of `--format`, the default first; empty if it has no such option.
     pub(super) formats: &'static [OutputFormat],
@@ -52,7 +38,7 @@ pub(super) struct Subcommand {
 }
 
 impl Subcommand {
-    pub(super) const fn new<A: Arguments>(group: CommandGroup, name: &'static str) -> Self {
+    pub(super) const fn new<A: Arguments>(group: &'static str, name: &'static str) -> Self {
         Self {
             group,
             name,

@@ -8,7 +8,7 @@ use clap::Args;
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
-use super::output::{converted, json_lines};
+use super::output::json_lines;
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
 use super::subcommand::Arguments;
@@ -208,7 +208,7 @@ impl RequestPrinter {
     fn add_request(&mut self, request: &TracedRequest) -> Result<String, CommandFailure> {
         let line = RequestLine::new(request, &self.drive, self.start_ns);
         match self.format {
-            OutputFormat::Csv => return converted(REQUEST_TABLE.row(&line)),
+            OutputFormat::Csv => return Ok(REQUEST_TABLE.row(&line)?),
             OutputFormat::Text if self.listed.len() < MAX_LISTED_REQUESTS => {
                 self.listed.push(request_row(request, self.start_ns));
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, value_parser};
 
 use self::alerts::{AlertOptions, Alerts};
-use self::writer::WatchOutput;
+use self::writer::ExpositionWriter;
 use super::config::{self, IntervalOption};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::live_sampler::LiveSampler;
@@ -77,7 +77,9 @@ impl Arguments for WatchArguments {
         let mut session = WatchSession::start(&self, alerts)?;
         let mut exit = session.run(interval, self.count, &control);
         if exit.is_ok()
-            && let Err(error) = session.output.finish(&session.totals)
+            && session.alerts.is_none()
+            && let WatchOutput::Lines(writer) = &mut session.output
+            && let Err(error) = writer.write_totals(&session.totals)
         {
             exit = Err(error);
         }
@@ -102,6 +104,26 @@ impl WatchArguments {
             ..Wanted::default()
         }
     }
+
+    fn output(&self, has_conditions: bool) -> Result<WatchOutput, CommandFailure> {
+        let format = self.format.get();
+        if format == OutputFormat::OpenMetrics {
+            let writer = ExpositionWriter::new(&self.format.output, self.count)?;
+            return Ok(WatchOutput::Exposition(Box::new(writer)));
+        }
+        if format == OutputFormat::Csv && has_conditions {
+            let failure = CommandFailure::usage_error("--on: triggers have no CSV");
+            return Err(failure.with_advice("use --format text or ndjson"));
+        }
+        let writer = SampleWriter::new(&self.format, self.all_devices)?;
+        Ok(WatchOutput::Lines(Box::new(writer)))
+    }
+}
+
+/// Where samples, triggers or expositions go.
+enum WatchOutput {
+    Lines(Box<SampleWriter>),
+    Exposition(Box<ExpositionWriter>),
 }
 
 /// A watch in progress.
@@ -124,12 +146,7 @@ impl WatchSession {
             trace = Some(ProcessIoTrace::start(&SysPaths::default())?);
         }
         // Only now: where requests cannot be traced, no file is created.
-        let output = WatchOutput::new(
-            &arguments.format,
-            arguments.all_devices,
-            arguments.count,
-            alerts.is_some(),
-        )?;
+        let output = arguments.output(alerts.is_some())?;
         sampler.sample(trace.as_ref())?;
         Ok(Self {
             sampler,
@@ -169,11 +186,14 @@ impl WatchSession {
         for notice in watch::new_notices(&live, &mut self.printed_notices).lines() {
             print_status_line(notice);
         }
-        let mut triggers = Vec::new();
-        if let Some(alerts) = &mut self.alerts {
-            triggers = alerts.observe(&live, sample.boot_time);
+        let alerts = self.alerts.as_mut();
+        let triggers = alerts.map(|alerts| alerts.observe(&live, sample.boot_time));
+        match (&mut self.output, triggers) {
+            (WatchOutput::Lines(writer), Some(triggers)) => writer.write_triggers(&triggers),
+            (WatchOutput::Lines(writer), None) => writer.write(&live),
+            (WatchOutput::Exposition(writer), _) => {
+                writer.write(&sample, &live, self.alerts.as_ref())
+            }
         }
-        let alerts = self.alerts.as_ref();
-        self.output.write((&sample, &live), &triggers, alerts)
     }
 }
