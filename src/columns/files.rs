@@ -97,7 +97,10 @@ fn users(file: &HotFileView) -> Value {
     if file.who.len() > MAX_PROCESSES {
         names.push(format!("+{}", file.who.len() - MAX_PROCESSES));
     }
-    names.join(", ").into()
+    match names.is_empty() {
+        true => Value::Unknown,
+        false => names.join(", ").into(),
+    }
 }
 
 impl Entity for SyncView {

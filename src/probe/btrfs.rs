@@ -27,8 +27,6 @@ const FS_INFO: Opcode = opcode::read::<[u64; 128]>(MAGIC, 31);
 const BALANCE_PROGRESS: Opcode = opcode::read::<[u64; 128]>(MAGIC, 34);
 /// `BTRFS_IOC_GET_DEV_STATS`.
 const GET_DEV_STATS: Opcode = opcode::read_write::<[u64; 129]>(MAGIC, 52);
-/// `BTRFS_IOC_GET_SUBVOL_ROOTREF`.
-const GET_SUBVOL_ROOTREF: Opcode = opcode::read_write::<[u64; 512]>(MAGIC, 61);
 
 /// Number of error counters of a device (`BTRFS_DEV_STAT_VALUES_MAX`).
 const ERROR_COUNTERS: u64 = 5;
@@ -128,19 +126,6 @@ fn device(file: &File, id: u64) -> io::Result<BtrfsDevice> {
         used_bytes: device[3],
         path: path.collect(),
     })
-}
-
-/// Whether there are subvolumes below the one that a directory is in, which must be one of its directories.
-///
-/// # Errors
-/// `ENOTTY` when it is no btrfs, and before Linux 4.18.
-pub fn has_subvolumes_below(directory: &File) -> io::Result<bool> {
-    // After the least id wanted: 255 pairs of numbers, then how many of them there are, in one byte.
-    match query::<512>(directory, GET_SUBVOL_ROOTREF, structure(&[])) {
-        Ok(found) => Ok(found[511].to_ne_bytes()[0] > 0),
-        Err(error) if error.raw_os_error() == Some(libc::EOVERFLOW) => Ok(true),
-        Err(error) => Err(error),
-    }
 }
 
 /// Bytes that data and trees occupy on all devices, with their copies; parity is not counted.

@@ -206,6 +206,7 @@ impl SampleCollector {
             roots: &self.roots,
             hierarchies: &self.hierarchies,
             at,
+            now: &boot_time,
             charged,
             waits,
             threads: self.wanted.threads,

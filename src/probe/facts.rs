@@ -1,21 +1,19 @@
 //! Facts about the machine that a sample does not contain, because only the diagnosis needs them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::collector::boot_time;
 use super::mounts::counters::{FuseConnection, read_connections};
-use super::process::blocked_task::{
-    ThreadSleep, UsedMount, kernel_stack, mount_of_used_file, named_paths, open_device_paths,
-    read_switches, used_mounts,
-};
-use super::process::task_scan::{BlockedTask, TaskScan, TaskScanner};
+use super::process::task_scan::{TaskScan, TaskScanner};
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::kernel_log::{KernelLog, NewErrors};
 use super::waits::groups::{LimitedGroup, limited_groups};
 use super::waits::locks::{LockWait, lock_waits};
 use crate::drive::mounts::{MountEntry, mounts};
 use crate::roots::SysPaths;
+
+pub use super::process::blocked_task::BlockedDetails;
 
 /// Facts that are read at the begin and at the end of a window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -109,54 +107,4 @@ impl FactsReader {
         };
         Some(self.tasks.scan(&self.roots, begun, waiting))
     }
-
-    /// Where a blocked task waits: its kernel stack, where root allows, and the file systems that
-    /// its process uses.
-    #[must_use]
-    pub fn examine_blocked(&self, facts: &FactsSample, task: &BlockedTask) -> BlockedDetails {
-        let (pid, tid) = (task.pid, task.tid);
-        let sleep = ThreadSleep::read(&self.roots, (pid, tid));
-        let used_mount_id = mount_of_used_file(&self.roots, (pid, tid));
-        // Without a context switch since the scan, what was read before is that of the same sleep.
-        let switches = read_switches(&self.roots, (pid, tid));
-        let is_same_sleep = switches.is_some() && switches == task.switches;
-        BlockedDetails {
-            pid,
-            tid,
-            stack: kernel_stack(&self.roots, pid, tid),
-            used_mount_id: used_mount_id.filter(|_| is_same_sleep),
-            sleep: sleep.filter(|_| is_same_sleep),
-            mounts: used_mounts(&self.roots, &facts.mounts, pid),
-            device_paths: open_device_paths(&self.roots, pid),
-            named_paths: named_paths(&self.roots, pid),
-            switches: switches.filter(|_| is_same_sleep),
-            asleep_since: None,
-        }
-    }
-}
-
-/// Details of a blocked task.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlockedDetails {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Functions of its kernel stack, innermost first; `None` without root.
-    pub stack: Option<Vec<String>>,
-    /// ID of the mount of the file that it reads, writes or flushes at this moment; `None` where that is not
-    /// known, as in a call with a path.
-    pub used_mount_id: Option<u64>,
-    /// The sleep that it was found in; `None` where that is not known, or ended meanwhile.
-    pub sleep: Option<ThreadSleep>,
-    /// File systems that its process has files open on.
-    pub mounts: Vec<UsedMount>,
-    /// Paths below `/dev` that its process has open.
-    pub device_paths: Vec<String>,
-    /// Absolute paths among the arguments of its process, and its working directory last.
-    pub named_paths: Vec<PathBuf>,
-    /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
-    pub switches: Option<u64>,
-    /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.
-    pub asleep_since: Option<Duration>,
 }

@@ -93,10 +93,8 @@ impl MountedFileSystem {
     #[must_use]
     pub fn has_strictatime(&self) -> bool {
         // The mount or its file system may be read-only.
-        let is_relaxed = ["ro", "noatime", "relatime"]
-            .iter()
-            .any(|it| self.has_option(it));
-        self.has_option("rw") && !is_relaxed
+        let relaxed = ["ro", "noatime", "relatime"];
+        self.has_option("rw") && !relaxed.iter().any(|it| self.has_option(it))
     }
 }
 
@@ -137,11 +135,7 @@ fn describe_mount(
         mount_point: sanitized(&mount.mount_point),
         path: is_reachable.then(|| mount.path.clone()),
         kind: sanitized(&mount.file_system),
-        options: mount
-            .options
-            .iter()
-            .map(|option| sanitized(option))
-            .collect(),
+        options: mount.options.iter().map(|it| sanitized(it)).collect(),
         usage: (is_reachable && !mount.file_system.starts_with("fuse"))
             .then(|| statvfs_usage(roots, mount))
             .flatten(),
@@ -194,14 +188,12 @@ pub fn submounts<'a>(
     mount: &MountEntry,
 ) -> impl Iterator<Item = &'a MountEntry> {
     let mut found = HashSet::from([mount.id]);
-    let mut is_complete = false;
+    let mut count = 0;
     // A mount that was moved is listed before the one that it is on.
-    while !is_complete {
-        let count = found.len();
+    while count < found.len() {
+        count = found.len();
         let below = mounts.iter().filter(|it| found.contains(&it.parent));
-        let below: Vec<u64> = below.map(|it| it.id).collect();
-        found.extend(below);
-        is_complete = found.len() == count;
+        found.extend(below.map(|it| it.id).collect::<Vec<u64>>());
     }
     found.remove(&mount.id);
     mounts.iter().filter(move |it| found.contains(&it.id))

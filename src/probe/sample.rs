@@ -283,8 +283,8 @@ pub struct ProcessSample {
     /// Page faults of the children that it has waited for: the number rises with each of them. wait(2) adds
     /// a child's counters to `io` (kernel/exit.c, `wait_task_zombie`).
     pub reaped_faults: u64,
-    /// Time at which they were read, on the clock of the samples: for an idle process this may be a
-    /// few samples ago.
+    /// Time at which its I/O counters were read, on the clock of the samples: a little after the begin of the
+    /// sample, for an idle process it may be a few samples ago.
     pub read_at: Duration,
     /// Processor time that it has used, at the resolution of ticks, as of the last time that its
     /// state was read; `None` until then.

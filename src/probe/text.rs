@@ -130,6 +130,15 @@ pub fn named_numbers<const N: usize>(text: &[u8], names: [&str; N]) -> [Option<u
     values
 }
 
+/// The numbers among the names in a directory at a path, as [`list_numbers`].
+///
+/// # Errors
+/// Where it cannot be opened.
+pub fn list_numbers_at(directory: &Path) -> std::io::Result<Vec<u32>> {
+    let directory = open_relative(rustix::fs::CWD, directory)?;
+    Ok(list_numbers(directory.as_fd()))
+}
+
 /// The fields of a line, separated by spaces or tabs.
 pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))

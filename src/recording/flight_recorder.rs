@@ -9,7 +9,7 @@ use super::trigger::{
 };
 use crate::alerts::{Condition, ConditionMonitor, ConditionSet, Trigger};
 use crate::files::safe_text::SafeText;
-use crate::probe::facts::FactsReader;
+use crate::probe::facts::{BlockedDetails, FactsReader};
 use crate::probe::process::task_scan::BlockedTask;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -199,7 +199,7 @@ fn blocked_threads(roots: &SysPaths) -> Vec<BlockedThread> {
     let sample = facts.read();
     let scan = facts.scan().unwrap_or_default();
     let examine = |task: &BlockedTask| {
-        let stack = facts.examine_blocked(&sample, task).stack;
+        let stack = BlockedDetails::read(roots, &sample.mounts, task).stack;
         BlockedThread {
             pid: task.pid,
             tid: task.tid,

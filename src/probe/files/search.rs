@@ -23,26 +23,22 @@ pub fn find_paths(
     let (sender, receiver) = mpsc::channel();
     let deadline = Instant::now() + time_limit;
     let directory = directory.to_owned();
-    let started = thread::Builder::new()
-        .name("file search".to_owned())
-        .spawn(move || {
-            search(&directory, wanted, deadline, |inode, path| {
-                let _ = sender.send((inode, path));
-            });
+    let body = move || {
+        search(&directory, wanted, deadline, |inode, path| {
+            // Nobody waits any longer.
+            let _ = sender.send((inode, path));
         });
+    };
+    // Without a thread, its end of the channel is closed at once.
+    let _ = thread::Builder::new()
+        .name("file search".to_owned())
+        .spawn(body);
     let mut found = HashMap::new();
-    if started.is_err() {
-        return found;
+    let left = || deadline.saturating_duration_since(Instant::now());
+    while let Ok((inode, path)) = receiver.recv_timeout(left()) {
+        found.entry(inode).or_insert(path);
     }
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok((inode, path)) => {
-                found.entry(inode).or_insert(path);
-            }
-            Err(_) => return found,
-        }
-    }
+    found
 }
 
 fn search(

@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::drive::mounts::MountEntry;
-use crate::probe::text::{
-    field, named_numbers, nonempty_lines, parse_number, read_file, read_start, split_fields,
-};
+use crate::probe::sample::BlockedTask;
+use crate::probe::text::{field, named_numbers, parse_number, read_file, read_start, split_fields};
 use crate::roots::SysPaths;
 
 /// Open files that are examined for a blocked process at most.
@@ -48,17 +48,88 @@ pub struct ThreadSleep {
 impl ThreadSleep {
     /// The sleep that a thread is in; `None` where the kernel does not count.
     pub(crate) fn read(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<Self> {
-        let path = roots.proc.join(format!("{pid}/task/{tid}/schedstat"));
-        let text = read_file(&path)?;
-        let mut fields = split_fields(text.trim_ascii_end()).map(parse_number);
-        let mut next = || fields.next().flatten();
-        let run_times = [next()?, next()?, next()?];
+        let text = read_file(&roots.proc.join(format!("{pid}/task/{tid}/schedstat")))?;
+        let numbers = split_fields(text.trim_ascii_end()).map_while(parse_number);
+        let run_times: [u64; 3] = numbers.collect::<Vec<u64>>().try_into().ok()?;
         let is_counted = run_times[2] > 0;
         is_counted.then_some(Self {
             pid,
             tid,
             run_times,
         })
+    }
+}
+
+/// Details of a blocked task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlockedDetails {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Functions of its kernel stack, innermost first; `None` without root.
+    pub stack: Option<Vec<String>>,
+    /// ID of the mount of the file that it reads, writes or flushes at this moment; `None` where that is not
+    /// known, as in a call with a path.
+    pub used_mount_id: Option<u64>,
+    /// The sleep that it was found in; `None` where that is not known, or ended meanwhile.
+    pub sleep: Option<ThreadSleep>,
+    /// File systems that its process has files open on.
+    pub mounts: Vec<UsedMount>,
+    /// Paths below `/dev` that its process has open, among them its block devices.
+    pub device_paths: Vec<String>,
+    /// Absolute paths among the arguments of its process, and its working directory last.
+    pub named_paths: Vec<PathBuf>,
+    /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
+    pub switches: Option<u64>,
+    /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.
+    pub asleep_since: Option<Duration>,
+}
+
+impl BlockedDetails {
+    /// Where a task waits: its kernel stack, where root allows, and the file systems that its process uses.
+    #[must_use]
+    pub fn read(roots: &SysPaths, mounts: &[MountEntry], task: &BlockedTask) -> Self {
+        let (pid, tid) = (task.pid, task.tid);
+        let sleep = ThreadSleep::read(roots, (pid, tid));
+        let used_mount_id = mount_of_used_file(roots, (pid, tid));
+        // Without a context switch since the scan, what was read before is that of the same sleep.
+        let switches = switches_of(&roots.proc.join(format!("{pid}/task/{tid}")));
+        let is_same_sleep = switches.is_some() && switches == task.switches;
+        let mut details = Self {
+            pid,
+            tid,
+            stack: kernel_stack(roots, pid, tid),
+            used_mount_id: used_mount_id.filter(|_| is_same_sleep),
+            sleep: sleep.filter(|_| is_same_sleep),
+            switches: switches.filter(|_| is_same_sleep),
+            ..Self::default()
+        };
+        let process = roots.proc.join(pid.to_string());
+        details.named_paths = named_paths(&process);
+        details.add_open_files(&process, mounts);
+        details
+    }
+
+    /// Adds what its process has open. The links are read, not followed.
+    fn add_open_files(&mut self, process: &Path, mounts: &[MountEntry]) {
+        let descriptors = std::fs::read_dir(process.join("fd"));
+        for descriptor in descriptors.into_iter().flatten().flatten().take(MAX_FILES) {
+            let target = std::fs::read_link(descriptor.path()).ok();
+            let path = target.and_then(|path| path.into_os_string().into_string().ok());
+            let paths = path.filter(|path| path.starts_with("/dev/"));
+            self.device_paths.extend(paths);
+            let id = mount_id(&process.join("fdinfo").join(descriptor.file_name()));
+            let mount = mounts.iter().find(|mount| Some(mount.id) == id);
+            let used = mount.map(|mount| UsedMount {
+                id: mount.id,
+                device_id: mount.device_id,
+                kind: mount.file_system.clone(),
+            });
+            let known = &self.mounts;
+            let used = used.filter(|used| !known.contains(used));
+            self.mounts.extend(used);
+        }
     }
 }
 
@@ -71,12 +142,6 @@ pub struct UsedMount {
     pub device_id: (u32, u32),
     /// File system type.
     pub kind: String,
-}
-
-/// The context switches of a thread so far.
-#[must_use]
-pub fn read_switches(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<u64> {
-    switches_of(&roots.proc.join(format!("{pid}/task/{tid}")))
 }
 
 /// The context switches of the task with this directory.
@@ -93,56 +158,17 @@ pub fn parse_switches(text: &[u8]) -> Option<u64> {
 }
 
 /// The kernel stack of a task, innermost function first; `None` without root.
-#[must_use]
-pub fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
+fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
     let text = read_file(&roots.proc.join(format!("{pid}/task/{tid}/stack")))?;
-    let functions: Vec<String> = nonempty_lines(&text)
-        .filter_map(|line| {
-            let line = String::from_utf8_lossy(line);
-            let (_, function) = line.split_once("] ")?;
-            Some(function.split('+').next().unwrap_or(function).to_owned())
-        })
-        .collect();
+    let text = String::from_utf8_lossy(&text);
+    // `[<0>] FUNCTION+OFFSET/LENGTH`
+    let function = |line: &str| Some(line.split_once("] ")?.1.split('+').next()?.to_owned());
+    let functions: Vec<String> = text.lines().filter_map(function).collect();
     (!functions.is_empty()).then_some(functions)
 }
 
-/// Paths below `/dev` that a process has open, among them its block devices. The links are read,
-/// not followed.
-#[must_use]
-pub fn open_device_paths(roots: &SysPaths, pid: u32) -> Vec<String> {
-    let descriptors = std::fs::read_dir(roots.proc.join(format!("{pid}/fd")));
-    let descriptors = descriptors.into_iter().flatten().flatten().take(MAX_FILES);
-    let path = |descriptor: std::fs::DirEntry| {
-        let path = std::fs::read_link(descriptor.path()).ok()?.into_os_string();
-        path.into_string()
-            .ok()
-            .filter(|path| path.starts_with("/dev/"))
-    };
-    descriptors.filter_map(path).collect()
-}
-
-/// The file systems of the open files of a process.
-#[must_use]
-pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<UsedMount> {
-    let descriptors = std::fs::read_dir(roots.proc.join(format!("{pid}/fdinfo")));
-    let mut found: Vec<UsedMount> = Vec::new();
-    for descriptor in descriptors.into_iter().flatten().flatten().take(MAX_FILES) {
-        let id = mount_id(&descriptor.path());
-        let mount = mounts.iter().find(|mount| Some(mount.id) == id);
-        let used = mount.map(|mount| UsedMount {
-            id: mount.id,
-            device_id: mount.device_id,
-            kind: mount.file_system.clone(),
-        });
-        found.extend(used.filter(|used| !found.contains(used)));
-    }
-    found
-}
-
 /// The absolute paths among the arguments of a process, also behind a `=`, and its working directory last.
-#[must_use]
-pub fn named_paths(roots: &SysPaths, pid: u32) -> Vec<PathBuf> {
-    let place = roots.proc.join(pid.to_string());
+fn named_paths(place: &Path) -> Vec<PathBuf> {
     let arguments = read_start(&place.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default();
     let path = |argument: &[u8]| {
         let value = argument.rsplit(|byte| *byte == b'=').next()?;
@@ -157,8 +183,7 @@ pub fn named_paths(roots: &SysPaths, pid: u32) -> Vec<PathBuf> {
 
 /// ID of the mount on which the file is that the system call of a task reads, writes or flushes. `None`
 /// where the call is given a path, and where the task may not be examined.
-#[must_use]
-pub fn mount_of_used_file(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<u64> {
+fn mount_of_used_file(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<u64> {
     let task = roots.proc.join(format!("{pid}/task/{tid}"));
     let descriptor = parse_used_descriptor(&read_file(&task.join("syscall"))?)?;
     mount_id(&task.join("fdinfo").join(descriptor.to_string()))

@@ -38,51 +38,38 @@ pub(super) struct TaskstatsLink {
 impl TaskstatsLink {
     /// Opens the socket; `None` where the kernel has no taskstats.
     pub(super) fn open() -> Option<Self> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            Some(GENERIC),
-        )
-        .ok()?;
+        let (raw, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
+        let socket = socket_with(AddressFamily::NETLINK, raw, flags, Some(GENERIC)).ok()?;
         set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT)).ok()?;
         let mut link = Self {
             socket,
             family_id: GENL_ID_CTRL,
             buffer: vec![0; 64 * 1024],
         };
-        link.family_id = link.resolve_family().ok()??;
+        let header = (GENL_ID_CTRL, NLM_F_REQUEST, CTRL_CMD_GETFAMILY);
+        link.send(&message(header, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0"))
+            .ok()?;
+        let reply = link.receive(RecvFlags::empty()).ok()?;
+        let family_id = parse_messages(reply)
+            .flat_map(|it| parse_attributes(it.payload))
+            .find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)
+            .and_then(|(_, id)| u16_at(id, 0));
+        link.family_id = family_id?;
         Some(link)
     }
 
-    /// Requests the number of the family from the controller.
-    fn resolve_family(&mut self) -> Result<Option<u16>, Errno> {
-        let mut request = Vec::new();
-        let header = (self.family_id, NLM_F_REQUEST, CTRL_CMD_GETFAMILY);
-        push_message(&mut request, header, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0");
-        self.send(&request)?;
-        let found = parse_messages(self.receive(RecvFlags::empty())?)
-            .flat_map(|message| parse_attributes(message.payload))
-            .find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)
-            .and_then(|(_, value)| u16_at(value, 0));
-        Ok(found)
-    }
-
-    /// Appends a request with one attribute.
-    pub(super) fn push_request(&self, request: &mut Vec<u8>, attribute: u16, value: &[u8]) {
+    /// A request with one attribute.
+    pub(super) fn request(&self, attribute: u16, value: &[u8]) -> Vec<u8> {
         let header = (self.family_id, NLM_F_REQUEST, TASKSTATS_CMD_GET);
-        push_message(request, header, attribute, value);
+        message(header, attribute, value)
     }
 
-    /// Sends a request with one attribute and waits until the kernel has accepted it.
+    /// Sends a request and waits for the acknowledgement.
     pub(super) fn command(&mut self, attribute: u16, value: &[u8]) -> Result<(), Errno> {
-        let mut request = Vec::new();
         let header = (self.family_id, NLM_F_REQUEST | NLM_F_ACK, TASKSTATS_CMD_GET);
-        push_message(&mut request, header, attribute, value);
-        self.send(&request)?;
+        self.send(&message(header, attribute, value))?;
         let reply = self.receive(RecvFlags::empty())?;
-        let code = parse_messages(reply).find_map(|message| message.error);
-        match code {
+        match parse_messages(reply).find_map(|message| message.error) {
             Some(0) => Ok(()),
             Some(code) => Err(Errno::from_raw_os_error(code.saturating_neg())),
             None => Err(Errno::BADMSG),
@@ -101,21 +88,22 @@ impl TaskstatsLink {
     }
 }
 
-/// Appends a message; `header` is family, flags and command.
-fn push_message(request: &mut Vec<u8>, header: (u16, u16, u8), attribute: u16, value: &[u8]) {
+/// A message: family, flags and command, and one attribute.
+fn message(header: (u16, u16, u8), attribute: u16, value: &[u8]) -> Vec<u8> {
     let (family, flags, command) = header;
     let attribute_length = 4 + value.len();
     let length = HEADER_BYTES + attribute_length.next_multiple_of(4);
-    let start = request.len();
-    request.extend((length as u32).to_ne_bytes());
-    request.extend(family.to_ne_bytes());
-    request.extend(flags.to_ne_bytes());
-    request.extend([0; 8]); // sequence number and port: answers name their process themselves
-    request.extend([command, 1, 0, 0]);
-    request.extend((attribute_length as u16).to_ne_bytes());
-    request.extend(attribute.to_ne_bytes());
-    request.extend(value);
-    request.resize(start + length, 0);
+    let mut message = Vec::with_capacity(length);
+    message.extend((length as u32).to_ne_bytes());
+    message.extend(family.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]); // sequence number and port: answers name their process themselves
+    message.extend([command, 1, 0, 0]);
+    message.extend((attribute_length as u16).to_ne_bytes());
+    message.extend(attribute.to_ne_bytes());
+    message.extend(value);
+    message.resize(length, 0);
+    message
 }
 
 /// One netlink message without its headers.

@@ -1,15 +1,9 @@
 //! Numbers of processes: which there are, and whether one means the same process outside of procfs.
 
 use std::ops::RangeInclusive;
-use std::os::fd::AsFd;
-use std::path::Path;
-
-use rustix::fs::CWD;
 
 use super::stat::parse_thread_group;
-use crate::probe::text::{
-    field, list_numbers, open_relative, parse_number, read_file, split_fields,
-};
+use crate::probe::text::{field, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// When more process ids than this were assigned, listing all is cheaper than trying each.
@@ -31,18 +25,6 @@ impl AssignedPids {
         let count = latest.checked_sub(before)?;
         (count <= MAX_PID_PROBES).then(|| before + 1..=latest)
     }
-}
-
-/// The process ids in `/proc`, ascending; none where it cannot be listed.
-pub(in crate::probe) fn list_pids(roots: &SysPaths) -> Vec<u32> {
-    let directory = open_relative(CWD, &roots.proc);
-    directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
-}
-
-/// The thread ids of the process with this directory.
-pub(in crate::probe) fn list_tids(process: &Path) -> Vec<u32> {
-    let directory = open_relative(CWD, process.join("task"));
-    directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
 }
 
 /// Whether an id is that of a process that exists: threads have ids too, and directories that are not

@@ -5,20 +5,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::numbers::list_pids;
 use super::stat::{DescriptorInfo, parse_descriptor_info};
 use crate::drive::guard;
 use crate::drive::guard::Subject;
 use crate::drive::medium::FileId;
 use crate::drive::mounts::split_device_number;
-use crate::probe::text::{list_numbers, nonempty_lines, open_relative, read_file};
+use crate::probe::text::{list_numbers_at, nonempty_lines, read_file, split_fields};
 use crate::roots::SysPaths;
 use crate::stats::sorting::SortList as _;
 
@@ -107,18 +105,13 @@ impl ContentAccess {
     }
 }
 
-impl DeletedFileHolder {
-    fn is_log_writer(&self) -> bool {
-        self.access == Some(ContentAccess::Log)
-    }
-}
-
 impl DeletedFile {
     /// Whether it is written as a log is: no process that has it open for writing also has it open for
     /// reading.
     #[must_use]
     pub fn is_log(&self) -> bool {
-        let mut writers = self.holders.iter().filter(|holder| holder.is_log_writer());
+        let is_writer = |it: &&DeletedFileHolder| it.access == Some(ContentAccess::Log);
+        let mut writers = self.holders.iter().filter(is_writer);
         let is_harmless = |holder: &DeletedFileHolder| match holder.access {
             None | Some(ContentAccess::Update) => false,
             Some(ContentAccess::Read) => !writers.clone().any(|writer| writer.pid == holder.pid),
@@ -136,7 +129,7 @@ impl DeletedFile {
 pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescriptor>> {
     let process = roots.proc.join(pid.to_string());
     let mut found = Vec::new();
-    for descriptor in list_descriptors(&process)? {
+    for descriptor in list_numbers_at(&process.join("fd"))? {
         let link = process.join("fd").join(descriptor.to_string());
         let Ok(target) = fs::read_link(&link) else {
             continue;
@@ -161,7 +154,7 @@ pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescri
 #[must_use]
 pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
     let mut found: BTreeMap<(u64, u64), DeletedFile> = BTreeMap::new();
-    for pid in list_pids(roots) {
+    for pid in list_numbers_at(&roots.proc).unwrap_or_default() {
         collect_deleted(&roots.proc.join(pid.to_string()), pid, &mut found);
     }
     let mut found: Vec<DeletedFile> = found.into_values().collect();
@@ -182,12 +175,11 @@ fn is_medium(roots: &SysPaths, file: &DeletedFile) -> Option<bool> {
 }
 
 fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), DeletedFile>) {
-    for descriptor in list_descriptors(process).unwrap_or_default() {
+    for descriptor in list_numbers_at(&process.join("fd")).unwrap_or_default() {
         let link = process.join("fd").join(descriptor.to_string());
-        let Some(path) = deleted_path(&link) else {
-            continue;
-        };
-        let Ok(metadata) = fs::metadata(&link) else {
+        let metadata = || fs::metadata(&link).ok();
+        let Some((path, metadata)) = deleted_path(&link).and_then(|it| Some((it, metadata()?)))
+        else {
             continue;
         };
         if !metadata.is_file() || metadata.nlink() > 0 {
@@ -195,49 +187,43 @@ fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), De
         }
         let name = read_file(&process.join("comm")).unwrap_or_default();
         let info = read_descriptor_info(process, descriptor);
-        let holder = DeletedFileHolder {
+        let new = || DeletedFile {
+            path,
+            device_number: split_device_number(metadata.dev()),
+            device_id: metadata.dev(),
+            inode: metadata.ino(),
+            held_bytes: metadata.blocks().saturating_mul(512),
+            size: metadata.len(),
+            holders: Vec::new(),
+            is_medium: None,
+        };
+        let file = found
+            .entry((metadata.dev(), metadata.ino()))
+            .or_insert_with(new);
+        file.holders.push(DeletedFileHolder {
             pid,
             name: name.trim_ascii().to_vec(),
             descriptor,
             access: info.map(|info| ContentAccess::of_flags(info.flags)),
-        };
-        found
-            .entry((metadata.dev(), metadata.ino()))
-            .or_insert_with(|| DeletedFile {
-                path,
-                device_number: split_device_number(metadata.dev()),
-                device_id: metadata.dev(),
-                inode: metadata.ino(),
-                held_bytes: metadata.blocks().saturating_mul(512),
-                size: metadata.len(),
-                holders: Vec::new(),
-                is_medium: None,
-            })
-            .holders
-            .push(holder);
+        });
     }
 }
 
 /// The last path of a link's target, if it is deleted and was in a file system.
 fn deleted_path(link: &Path) -> Option<Vec<u8>> {
-    let target: PathBuf = fs::read_link(link).ok()?;
-    let target = target.into_os_string().into_encoded_bytes();
+    let target = fs::read_link(link)
+        .ok()?
+        .into_os_string()
+        .into_encoded_bytes();
     let path = target.strip_suffix(DELETED_SUFFIX)?;
     let memory = [&b"/memfd:"[..], b"/SYSV", b"/dev/zero", b"/[aio]"];
-    let file = path.starts_with(b"/") && !memory.iter().any(|start| path.starts_with(start));
-    file.then(|| path.to_vec())
-}
-
-fn list_descriptors(process: &Path) -> io::Result<Vec<u32>> {
-    Ok(list_numbers(
-        open_relative(CWD, process.join("fd"))?.as_fd(),
-    ))
+    let is_file = path.starts_with(b"/") && !memory.iter().any(|start| path.starts_with(start));
+    is_file.then(|| path.to_vec())
 }
 
 fn read_descriptor_info(process: &Path, descriptor: u32) -> Option<DescriptorInfo> {
-    parse_descriptor_info(&read_file(
-        &process.join("fdinfo").join(descriptor.to_string()),
-    )?)
+    let info = process.join("fdinfo").join(descriptor.to_string());
+    parse_descriptor_info(&read_file(&info)?)
 }
 
 /// Opens for reading what a process has open: neither a lease nor a FIFO delays the caller (open(2),
@@ -258,20 +244,18 @@ pub fn open_foreign_descriptor(descriptor: &Path, flags: OFlags) -> rustix::io::
 /// file: its `/proc/PID/fdinfo` lists it (proc_pid_fdinfo(5), kernel 4.1).
 pub fn has_write_lease(descriptor: &Path) -> bool {
     let information = || {
-        let process = descriptor.parent()?.parent()?;
-        let path = process.join("fdinfo").join(descriptor.file_name()?);
-        fs::read(path).ok()
+        let (directory, number) = (descriptor.parent()?, descriptor.file_name()?);
+        let is_descriptor = directory.file_name() == Some(OsStr::new("fd"));
+        let path = directory.with_file_name("fdinfo").join(number);
+        fs::read(path).ok().filter(|_| is_descriptor)
     };
     let is_write_lease = |line: &[u8]| {
-        let mut words = line
-            .split(u8::is_ascii_whitespace)
-            .filter(|it| !it.is_empty());
+        let mut words = split_fields(line);
         words.next() == Some(b"lock:")
             && words.any(|word| word == b"LEASE")
             && words.any(|word| word == b"WRITE")
     };
-    descriptor.parent().and_then(Path::file_name) == Some(OsStr::new("fd"))
-        && information().is_some_and(|text| nonempty_lines(&text).any(is_write_lease))
+    information().is_some_and(|text| nonempty_lines(&text).any(is_write_lease))
 }
 
 #[cfg(test)]

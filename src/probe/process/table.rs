@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
-use super::numbers::{AssignedPids, is_process, list_pids};
+use super::numbers::{AssignedPids, is_process};
 use super::own_io::OwnIo;
 use super::reused_file::DescriptorBudget;
 use super::stat::parse_stat;
@@ -23,7 +23,7 @@ use crate::probe::control_groups::{IoHierarchies, UnitNames};
 use crate::probe::sample::{
     Availability, ExitRecord, OpenFile, ProbeNotice, ProcessIdentity, ProcessSample,
 };
-use crate::probe::text::{parse_number, read_small_file};
+use crate::probe::text::{list_numbers, parse_number, read_small_file};
 use crate::roots::SysPaths;
 
 /// Unexplained bytes per sample above which all idle processes are read at once.
@@ -49,7 +49,7 @@ pub enum WaitSource {
 }
 
 /// How the processes are read in a sample.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ProcessReading<'r> {
     /// `/proc`.
     pub proc: BorrowedFd<'r>,
@@ -59,6 +59,8 @@ pub struct ProcessReading<'r> {
     pub(crate) hierarchies: &'r IoHierarchies,
     /// Time of the sample.
     pub at: Duration,
+    /// The time now, on the same clock: reading thousands of processes takes a while, the first time most.
+    pub now: &'r dyn Fn() -> Duration,
     /// Bytes accounted to all processes since the previous sample, where known.
     pub charged: Option<u64>,
     /// Where delay times come from.
@@ -138,7 +140,7 @@ impl ProcessTable {
         if missing >= MIN_UNEXPLAINED_BYTES && self.sample_number >= self.next_search_sample {
             let before = self.explained_bytes;
             known.retain(|_, entry| {
-                entry.process.read_at == reading.at || self.refresh_process(entry, reading)
+                entry.process.read_at >= reading.at || self.refresh_process(entry, reading)
             });
             if self.explained_bytes - before < missing / 2 {
                 self.next_search_sample = self.sample_number + SEARCH_BACKOFF_SAMPLES;
@@ -246,7 +248,7 @@ impl ProcessTable {
 
     /// Adds processes that have begun, and drops those that are no longer listed.
     fn list_all(&mut self, reading: &ProcessReading<'_>) {
-        let listed = list_pids(reading.roots);
+        let listed = list_numbers(reading.proc);
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|pid, entry| {
             let is_listed = listed.binary_search(pid).is_ok();

@@ -9,9 +9,9 @@ use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::blocked_task::switches_of;
-use super::numbers::{AssignedPids, is_process, list_pids, list_tids};
+use super::numbers::{AssignedPids, is_process};
 use super::stat::parse_stat;
-use crate::probe::text::{read_small_file, read_word};
+use crate::probe::text::{list_numbers_at, read_small_file, read_word};
 use crate::roots::SysPaths;
 
 pub use crate::probe::sample::{BlockedTask, ScannedProcess, TaskScan};
@@ -124,7 +124,7 @@ impl TaskScanner {
             return;
         }
         self.listed_at = now;
-        let listed = list_pids(roots);
+        let listed = list_numbers_at(&roots.proc).unwrap_or_default();
         self.processes
             .retain(|pid, _| listed.binary_search(pid).is_ok());
         for pid in listed {
@@ -186,7 +186,8 @@ fn look_at_process(roots: &SysPaths, pid: u32, with_fuse: bool) -> Option<Proces
         0 | 1 => blocked_thread(pid, &place, stat.state, stat.name)
             .into_iter()
             .collect(),
-        _ => list_tids(&place)
+        _ => list_numbers_at(&place.join("task"))
+            .unwrap_or_default()
             .into_iter()
             .filter_map(look_at_thread)
             .collect(),

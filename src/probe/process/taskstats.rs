@@ -81,12 +81,10 @@ impl TaskstatsSocket {
         pids: &[u32],
         report: &mut impl FnMut(u32, DelayTotals),
     ) -> Result<(), Errno> {
-        let mut request = Vec::with_capacity(pids.len() * 28);
-        for pid in pids {
-            let pid = pid.to_ne_bytes();
-            self.link.push_request(&mut request, attribute::TGID, &pid);
-        }
-        self.link.send(&request)?;
+        let requests = pids
+            .iter()
+            .map(|pid| self.link.request(attribute::TGID, &pid.to_ne_bytes()));
+        self.link.send(&requests.collect::<Vec<_>>().concat())?;
         let family = self.link.family_id;
         let mut answers = pids.len();
         while answers > 0 {
@@ -255,11 +253,7 @@ fn parse_thread(stats: &[u8]) -> Option<ThreadExit> {
         pid: u32_at(stats, 368 + process_shift)?,
         tid: u32_at(stats, 128 + shift)?,
         parent_pid: u32_at(stats, 132 + shift)?,
-        name: name
-            .split(|byte| *byte == 0)
-            .next()
-            .unwrap_or_default()
-            .to_vec(),
+        name: name.split(|byte| *byte == 0).next()?.to_vec(),
         io: ProcessIo::from_counters(std::array::from_fn(counter))?,
     })
 }

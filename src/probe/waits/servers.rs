@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use crate::probe::process::numbers::list_pids;
 use crate::probe::process::stat::parse_stat;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, read_start};
+use crate::probe::text::{list_numbers_at, nonempty_lines, parse_number, read_file, read_start};
 use crate::roots::SysPaths;
 
 /// Descriptors of a process, and bytes of its command line, that are looked at.
@@ -31,7 +30,7 @@ pub struct FuseServer {
 /// The processes that have `/dev/fuse` open, as far as this user may see that.
 #[must_use]
 pub fn fuse_servers(roots: &SysPaths) -> Vec<FuseServer> {
-    let pids = list_pids(roots);
+    let pids = list_numbers_at(&roots.proc).unwrap_or_default();
     pids.iter().filter_map(|pid| server(roots, *pid)).collect()
 }
 

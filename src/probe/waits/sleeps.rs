@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::probe::process::numbers::{list_pids, list_tids};
-use crate::probe::text::{nonempty_lines, read_file, split_fields};
+use crate::probe::text::{list_numbers_at, nonempty_lines, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// Position of the processor in `/proc/PID/stat` behind the name (field 39).
@@ -23,7 +22,7 @@ pub fn slept_times(roots: &SysPaths, tasks: &[(u32, u32)]) -> BTreeMap<(u32, u32
         return slept;
     }
     let mut clocks: BTreeMap<u64, f64> = BTreeMap::new();
-    let processes = list_pids(roots);
+    let processes = list_numbers_at(&roots.proc).unwrap_or_default();
     for (processor, time) in processes
         .iter()
         .filter_map(|pid| last_run(&roots.proc.join(pid.to_string())))
@@ -57,7 +56,9 @@ fn last_run(task: &Path) -> Option<(u64, f64)> {
 pub fn uring_waiters(roots: &SysPaths) -> Vec<(u32, Vec<u8>)> {
     let waits = |pid: &u32| {
         let place = roots.proc.join(pid.to_string());
-        let mut threads = list_tids(&place).into_iter();
+        let mut threads = list_numbers_at(&place.join("task"))
+            .unwrap_or_default()
+            .into_iter();
         let is_waiting = threads.any(|tid| {
             let channel = read_file(&place.join(format!("task/{tid}/wchan")));
             channel.is_some_and(|name| name.windows(URING_WAIT.len()).any(|it| it == URING_WAIT))
@@ -65,7 +66,11 @@ pub fn uring_waiters(roots: &SysPaths) -> Vec<(u32, Vec<u8>)> {
         let name = read_file(&place.join("comm")).filter(|_| is_waiting)?;
         Some((*pid, name.trim_ascii().to_vec()))
     };
-    list_pids(roots).iter().filter_map(waits).collect()
+    list_numbers_at(&roots.proc)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(waits)
+        .collect()
 }
 
 #[cfg(test)]

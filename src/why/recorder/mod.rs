@@ -182,7 +182,7 @@ impl WindowRecorder {
         let known = std::mem::take(&mut self.window.blocked);
         let tasks = self.window.still_blocked();
         for task in tasks.iter().take(MAX_EXAMINED) {
-            let mut details = self.facts.examine_blocked(facts, task);
+            let mut details = BlockedDetails::read(&self.roots, &facts.mounts, task);
             let key = (task.pid, task.tid, details.switches);
             let mut known = known.iter();
             let same = known.find(|it| (it.pid, it.tid, it.switches) == key);

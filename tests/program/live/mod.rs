@@ -1,5 +1,6 @@
 //! Real processes that move real files are found and followed.
 
+mod agreement;
 mod by_device;
 mod counts;
 mod ended;

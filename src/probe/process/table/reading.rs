@@ -59,7 +59,7 @@ impl ProcessTable {
         let pid = entry.process.identity.pid;
         let before = entry.process.io;
         entry.process.io = self.read_io(reading.proc, entry)?;
-        entry.process.read_at = self.sample_time;
+        entry.process.read_at = (reading.now)();
         let charged = entry.charged_bytes_since(before);
         self.explained_bytes = self.explained_bytes.saturating_add(charged);
         let is_first = self.sample_number == 1;

@@ -14,6 +14,7 @@ fn reading(roots: &SysPaths, at: Duration) -> ProcessReading<'_> {
         roots,
         hierarchies: Box::leak(Box::default()),
         at,
+        now: Box::leak(Box::new(move || at)),
         charged: None,
         waits: WaitSource::None,
         threads: false,
