@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(name, "diskscope-comparison-before.html");
         assert!(page.contains("Not compared") && !page.contains("ignored: depth"));
         let (_, page) = written(&paths, &["depth".to_owned()]);
-        assert!(page.contains("ignored: depth 1 (before), depth 32 (after)"));
+        assert!(page.contains("ignored: depth 1 (A), 32 (B)"));
         assert!(write_report(&[], &[], out.path()).is_err());
         let nowhere = out.path().join("none");
         assert!(write_report(&paths, &[], &nowhere).is_err());

@@ -61,6 +61,8 @@ run never-written virtual-disk -misaligned-partition -deeper-than-drive -- rando
 count /dev/$scsi
 run does-not-rotate rotational-flag-wrong virtual-disk -- rotation /dev/$scsi
 run virtual-disk host-cache-likely -- random-write /dev/$nvme $short --window-end 256MiB --overwrite /dev/$nvme
+run host-cache-likely -- quartet /dev/$nvme --duration 4s --window-end 256MiB --writes yes --overwrite /dev/$nvme
+run host-cache-likely -- compression /dev/$nvme --bytes 256MiB --window-end 256MiB --overwrite /dev/$nvme
 
 # Deeper than the drive's queue.
 depth=$(cat /sys/block/$scsi/device/queue_depth)

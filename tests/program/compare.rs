@@ -214,7 +214,7 @@ fn session_without_interval_is_not_determined_with_reason() {
     let reason = serde_json::json!([{ "session": 1, "missing_interval_of": "too-short" }]);
     assert_eq!(against["not_determined"], reason);
     let page = stdout(&["report", "-o", "-"], &files);
-    assert!(page.contains("not determined; ") && page.contains("run too short"));
+    assert!(page.contains("not determined, run too short (B): IOPS"));
 }
 
 #[test]

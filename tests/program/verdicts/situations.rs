@@ -265,8 +265,17 @@ fn verdicts_of_situations_are_these() {
     let mut text = String::new();
     for situation in situations() {
         for verdict in evaluate_rules(&situation.run, Workload::RANDOM_READS) {
-            let verdict = serde_json::to_string_pretty(&verdict).unwrap();
-            let _ = writeln!(text, "{}: {verdict}", situation.name);
+            let keys: Vec<&str> = verdict.facts.keys().map(String::as_str).collect();
+            let _ = writeln!(
+                text,
+                "{}: {} ({:?})\n  {}\n  {}\n  {}",
+                situation.name,
+                verdict.code,
+                verdict.severity,
+                verdict.evidence,
+                verdict.advice,
+                keys.join(" ")
+            );
         }
     }
     insta::assert_snapshot!(text);
