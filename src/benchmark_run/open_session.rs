@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use super::machine;
 use super::run_spec::{RunReport, RunSpec, SaveError};
-use crate::report;
 use crate::roots::SysPaths;
-use crate::session::document::check::CheckEvidence;
 use crate::session::document::{BenchmarkRun, HostRecord, RunState, SCHEMA, Session, VERSION};
 use crate::session::stability;
 use crate::session::store::{Journal, StoreError};
@@ -111,11 +109,10 @@ impl OpenSession {
 
     /// Closes the session and evaluates repeated runs together.
     pub(super) fn close_finished(mut self) -> UnsavedSession {
-        let unstable = stability::find_instability(&self.session.runs.iter().collect::<Vec<_>>());
-        if let Some(unstable) = unstable.map(CheckEvidence::Unstable) {
+        let runs: Vec<&BenchmarkRun> = self.session.runs.iter().collect();
+        if let Some(unstable) = stability::find_instability(&runs, None) {
             for run in &mut self.session.runs {
                 run.findings.set_check(unstable.clone());
-                report::checks::describe_verdicts(&mut run.findings.verdicts);
             }
         }
         UnsavedSession {

@@ -9,7 +9,6 @@ use super::shared_session::SharedSession;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::{BenchError, RunEvent, RunProgress, RunSink, framework};
 use crate::engine::{CacheMode, IoCounts};
-use crate::report;
 use crate::roots::SysPaths;
 use crate::session::checks;
 use crate::session::checks::Workload;
@@ -108,20 +107,20 @@ impl<'a> RunRecorder<'a> {
     /// Appends the run with these findings to the journal.
     fn append_to_journal(&mut self, findings: &Findings) {
         let evidence = self.evidence.evidence_so_far(self.issued_counts);
-        self.update_run(findings.clone(), evidence);
+        let elapsed = self.started_at.elapsed();
+        self.update_run(findings.clone(), evidence, elapsed);
         self.last_append = Instant::now();
         self.session.append_run(&self.run);
     }
 
     /// Stores the findings and the evidence so far, and evaluates the checks.
-    fn update_run(&mut self, findings: Findings, evidence: RunEvidence) {
+    fn update_run(&mut self, findings: Findings, evidence: RunEvidence, elapsed: Duration) {
         self.run.findings = findings;
-        self.run.elapsed_ns = nanoseconds(self.started_at.elapsed());
+        self.run.elapsed_ns = nanoseconds(elapsed);
         self.run.kernel = self.evidence.kernel_counts();
         self.run.stages = self.evidence.stages();
         self.run.evidence = evidence;
         checks::add_rule_verdicts(&mut self.run, self.workload);
-        report::checks::describe_verdicts(&mut self.run.findings.verdicts);
     }
 
     /// Completes the run and appends it to the session. The I/O paths of the engine that were used
@@ -140,8 +139,7 @@ impl<'a> RunRecorder<'a> {
             machine_busy_ns: self.evidence.machine_busy(),
         });
         let evidence = self.evidence.final_evidence(&finished.cpu_usage);
-        self.update_run(findings, evidence);
-        self.run.elapsed_ns = nanoseconds(finished.elapsed);
+        self.update_run(findings, evidence, finished.elapsed);
         self.session.finish_run(self.run);
     }
 }

@@ -15,6 +15,7 @@ use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::report;
 use crate::report::csv;
+use crate::session::compare;
 use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
@@ -73,7 +74,7 @@ impl CompareArguments {
         let (sessions, _) = load_together(&self.files, names)?;
         self.ignore.check(&sessions)?;
         let inputs = comparison_inputs(&sessions);
-        let comparison = report::compare::compare_sessions(&inputs, &self.ignore.parameters);
+        let comparison = compare::compare_sessions(&inputs, &self.ignore.parameters);
         let text = match self.format.get() {
             OutputFormat::Json => pretty_json(&comparison)?,
             OutputFormat::Csv => converted(csv::comparison_csv(&comparison))?,
@@ -111,7 +112,7 @@ impl CompareArguments {
         self.ignore.check(&sessions)?;
         check_metric(metric, &sessions)?;
         let inputs = comparison_inputs(&sessions);
-        let mut fleet = report::fleet::compare_fleet(&inputs, metric, &self.ignore.parameters);
+        let mut fleet = compare::compare_fleet(&inputs, metric, &self.ignore.parameters);
         let is_complete = unreadable.is_empty() && !fleet.tables.is_empty();
         fleet.excluded.extend(unreadable);
         let text = match self.format.get() {

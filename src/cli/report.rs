@@ -13,8 +13,8 @@ use super::subcommand::Arguments;
 use crate::bench;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
-use crate::report::compare::compare_sessions;
 use crate::report::html;
+use crate::session::compare::compare_sessions;
 
 /// Write saved sessions to one HTML file; several are compared
 #[derive(Debug, Args)]

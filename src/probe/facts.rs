@@ -1,5 +1,6 @@
 //! Facts about the machine that a sample does not contain, because only the diagnosis needs them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::collector::boot_time;
@@ -7,6 +8,8 @@ use super::mounts::counters::{FuseConnection, read_connections};
 use super::process::task_scan::{TaskScan, TaskScanner};
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::kernel_log::{KernelLog, NewErrors};
+use super::waits::groups::{LimitedGroup, limited_groups};
+use super::waits::locks::{LockWait, lock_waits};
 use crate::drive::mounts::{MountEntry, mounts};
 use crate::roots::SysPaths;
 
@@ -25,6 +28,22 @@ pub struct FactsSample {
     pub kernel_errors: NewErrors,
     /// All mounts of this namespace.
     pub mounts: Vec<MountEntry>,
+    /// Control groups with a limit of memory or of processor time.
+    pub groups: Vec<LimitedGroup>,
+    /// Processes that wait for the locks of files.
+    pub locks: Vec<LockWait>,
+}
+
+impl FactsSample {
+    /// The mount that a path leads to, by the mount points in it.
+    #[must_use]
+    pub fn mount_of(&self, path: &Path) -> Option<&MountEntry> {
+        let around = self
+            .mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.path));
+        around.max_by_key(|mount| mount.path.components().count())
+    }
 }
 
 /// Reads facts; keeps the kernel log open in between.
@@ -60,6 +79,8 @@ impl FactsReader {
             fuse: read_connections(&self.roots),
             kernel_errors: self.kernel_log.new_errors(),
             mounts,
+            groups: limited_groups(&self.roots),
+            locks: lock_waits(&self.roots),
         }
     }
 

@@ -171,8 +171,10 @@ impl FlightRecorder {
     /// Keeps the snapshots of the time before a trigger.
     fn remember(&mut self, live: &Arc<Snapshot>, now: Duration) {
         self.recent.push_back((now, Arc::clone(live)));
-        let is_old = |(at, _): &mut (Duration, _)| now.saturating_sub(*at) > BEFORE_TRIGGER;
-        while self.recent.len() > MIN_SNAPSHOTS && self.recent.pop_front_if(is_old).is_some() {}
+        let is_old = |(at, _): &(Duration, _)| now.saturating_sub(*at) > BEFORE_TRIGGER;
+        while self.recent.len() > MIN_SNAPSHOTS && self.recent.front().is_some_and(is_old) {
+            self.recent.pop_front();
+        }
     }
 }
 

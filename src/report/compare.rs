@@ -7,14 +7,12 @@ use std::fmt::Write as _;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
 use self::words::session_letter;
-use super::checks::describe_verdicts;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
-use crate::files::printable::{printable_lines, printable_str};
+use crate::files::printable::printable_lines;
 use crate::files::shell;
-use crate::session::compare;
 use crate::session::compare::{
-    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, ComparisonInput,
-    MetricSample, UnmatchedMeasurement,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
+    UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
 
@@ -24,16 +22,6 @@ const TABLE_WIDTH: u16 = 79;
 const MAX_CHART_ROWS: usize = 12;
 /// Maximum width of a bar in an overlaid chart, in characters.
 const MAX_BAR_WIDTH: usize = 20;
-
-/// Compares sessions as [`compare::compare_sessions`] does, and writes the sentences of the checks.
-#[must_use]
-pub fn compare_sessions(inputs: &[ComparisonInput<'_>], ignored: &[String]) -> Comparison {
-    let mut comparison = compare::compare_sessions(inputs, ignored);
-    let benchmarks = comparison.benchmarks.iter_mut();
-    let targets = benchmarks.flat_map(|benchmark| benchmark.targets.iter_mut().flatten());
-    describe_verdicts(targets.flat_map(|target| &mut target.cautions));
-    comparison
-}
 
 /// Renders a comparison of two or more sessions.
 #[must_use]
@@ -45,7 +33,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         append_wrapped(
             &mut text,
             "  ",
-            &format!("{}  {}", session_letter(index), escape_for_terminal(&words)),
+            &format!("{}  {}", session_letter(index), words),
         );
     }
     for test in &comparison.benchmarks {
@@ -63,28 +51,11 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     printable_lines(&text).into_owned()
 }
 
-/// Escapes a line for a terminal.
-pub(super) fn escape_for_terminal(text: &str) -> String {
-    printable_str(text).into_owned()
-}
-
 fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {
-    let _ = writeln!(
-        text,
-        "\n{}",
-        escape_for_terminal(&test.benchmark).to_uppercase()
-    );
-    append_wrapped(
-        text,
-        "  ",
-        &escape_for_terminal(&test.parameters.join(", ")),
-    );
+    let _ = writeln!(text, "\n{}", test.benchmark.to_uppercase());
+    append_wrapped(text, "  ", &test.parameters.join(", "));
     for parameter in &test.differing {
-        append_wrapped(
-            text,
-            "  ",
-            &escape_for_terminal(&format!("ignored: {}", parameter.values_text())),
-        );
+        append_wrapped(text, "  ", &format!("ignored: {}", parameter.values_text()));
     }
     for (index, measured) in test.targets.iter().enumerate() {
         let Some(measured) = measured else { continue };
@@ -95,14 +66,14 @@ fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {
         if measured.runs > 1 {
             let _ = write!(words, ", {} runs", measured.runs);
         }
-        append_wrapped(text, "  ", &escape_for_terminal(&words));
+        append_wrapped(text, "  ", &words);
     }
     for pair in test.compared_pairs() {
         text.push('\n');
         text.push_str(&metrics_table(&test.metrics, pair));
     }
     for reason in test.not_determined_reasons() {
-        append_wrapped(text, "  ", &escape_for_terminal(&reason));
+        append_wrapped(text, "  ", &reason);
     }
     for overlay in &test.charts {
         text.push_str(&chart_text(overlay));
@@ -128,7 +99,7 @@ fn metrics_table(metrics: &[ComparedMetric], (baseline, other): (usize, usize)) 
             .unwrap_or_default();
         table.add_row(
             [
-                escape_for_terminal(&metric.label()),
+                metric.label(),
                 value(first),
                 value(sample),
                 ratio,
@@ -231,13 +202,13 @@ fn cautions_section(text: &mut String, test: &ComparedBenchmark) {
             caution.code,
             caution.evidence
         );
-        append_wrapped(text, "  ", &escape_for_terminal(&words));
+        append_wrapped(text, "  ", &words);
     }
 }
 
 /// What was not compared, and how it can be.
 fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
-    let sentence = escape_for_terminal(&mismatch.sentence());
+    let sentence = mismatch.sentence();
     let differences = mismatch.differences.iter();
     let options: Vec<String> = differences
         .filter_map(|it| shell::command_line(["--ignore", &it.parameter]))
@@ -246,7 +217,7 @@ fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
     if options.is_empty() {
         return sentence;
     }
-    let options = escape_for_terminal(&options.join(" "));
+    let options = options.join(" ");
     format!("{sentence}; to compare them: {options}")
 }
 

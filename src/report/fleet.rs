@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::checks::describe_verdicts;
-use super::compare::{escape_for_terminal, shrink_to_width};
+use super::compare::shrink_to_width;
 use super::layout::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::files::printable::printable_lines;
-use crate::session::compare;
+use crate::session::compare::FleetComparison;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
-use crate::session::compare::{ComparisonInput, FleetComparison};
 use crate::session::document::{Metric, MetricId};
 use crate::units;
 
@@ -17,30 +15,14 @@ const MAX_NAME_WIDTH: usize = 15;
 /// Maximum width of a target's name in a table.
 const MAX_TARGET_WIDTH: usize = 11;
 
-/// Compares drives as [`compare::compare_fleet`] does, and writes the sentences of the checks.
-#[must_use]
-pub fn compare_fleet(
-    inputs: &[ComparisonInput<'_>],
-    metric: &MetricId,
-    ignored: &[String],
-) -> FleetComparison {
-    let mut fleet = compare::compare_fleet(inputs, metric, ignored);
-    describe_verdicts(&mut fleet.unstable);
-    fleet
-}
-
 /// Renders a comparison of many drives by one metric.
 #[must_use]
 pub fn fleet_text(fleet: &FleetComparison) -> String {
     let mut text = String::new();
     for table in &fleet.tables {
         let heading = format!("{} of {}", fleet.metric, table.benchmark);
-        let _ = writeln!(text, "{}", escape_for_terminal(&heading).to_uppercase());
-        append_wrapped(
-            &mut text,
-            "  ",
-            &escape_for_terminal(&table.parameters.join(", ")),
-        );
+        let _ = writeln!(text, "{}", heading.to_uppercase());
+        append_wrapped(&mut text, "  ", &table.parameters.join(", "));
         text.push('\n');
         text.push_str(&drives_table(&fleet.metric, table));
         text.push_str(&peer_summary(table));
@@ -54,18 +36,14 @@ pub fn fleet_text(fleet: &FleetComparison) -> String {
         append_wrapped(
             &mut text,
             "  ",
-            &escape_for_terminal(&format!("WARNING {}: {}", verdict.code, verdict.evidence)),
+            &format!("WARNING {}: {}", verdict.code, verdict.evidence),
         );
     }
     if !fleet.excluded.is_empty() {
         text.push_str("EXCLUDED\n");
     }
     for one in &fleet.excluded {
-        append_wrapped(
-            &mut text,
-            "  ",
-            &escape_for_terminal(&format!("{}: {}", one.name, one.reason)),
-        );
+        append_wrapped(&mut text, "  ", &format!("{}: {}", one.name, one.reason));
     }
     printable_lines(&text).into_owned()
 }
@@ -107,7 +85,7 @@ fn row_remarks(row: &FleetRow) -> String {
     let stands_out = row.peers.as_ref().is_some_and(|peers| peers.outlier);
     let doubtful = if row.cautions.is_empty() { "" } else { "!" };
     let outlier = if stands_out { "OUTLIER" } else { "" };
-    let parameters = escape_for_terminal(&row.parameters.join(", "));
+    let parameters = row.parameters.join(", ");
     let words = [outlier, doubtful, &parameters];
     let words = words.iter().filter(|word| !word.is_empty());
     words.copied().collect::<Vec<_>>().join(" ")
@@ -120,16 +98,15 @@ fn caution_notes(table: &FleetTable) -> String {
         let host = row.host.as_deref().unwrap_or(&row.name);
         let codes: Vec<String> = row.cautions.iter().map(ToString::to_string).collect();
         let words = format!("! {host}, {}: {}", row.target, codes.join(", "));
-        append_wrapped(&mut text, "  ", &escape_for_terminal(&words));
+        append_wrapped(&mut text, "  ", &words);
     }
     text
 }
 
 /// Shortens a name to fit a column.
 fn shorten_name(name: &str, most: usize) -> String {
-    let name = escape_for_terminal(name);
     if name.chars().count() <= most {
-        return name;
+        return name.to_owned();
     }
     // The end of similar names differs more often than the beginning.
     let tail: Vec<char> = name.chars().rev().take(most - 2).collect();

@@ -1,7 +1,6 @@
 //! Renders documents and views as text, JSON and HTML.
 
 pub mod again;
-pub mod checks;
 pub mod compare;
 pub mod csv;
 pub mod devices;

@@ -4,10 +4,18 @@
 //! run. If runs of the same benchmark on the same drive differ by more, then something else affects
 //! the result, such as temperature, a cache, or another user of the same array.
 
-use super::compare::align::is_same_measurement;
+use super::compare::align::{group_by, is_same_measurement};
 use super::compare::ratio::pool_metrics;
-use super::document::check::RepeatedExtremes;
-use super::document::{BenchmarkRun, Metric, MetricId, MetricIndex};
+use super::document::check::Check;
+use super::document::{BenchmarkRun, Metric, MetricId, MetricIndex, Verdict};
+use crate::files::safe_text::SafeText;
+use crate::units;
+
+/// Made where runs are repeated or compared.
+pub const UNSTABLE: Check = Check::warning(
+    "unstable",
+    "Repeated runs differ by more than their confidence intervals.",
+);
 
 /// One metric over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,26 +63,42 @@ fn summarize_metric(id: &MetricId, repeats: &[MetricIndex<'_>]) -> Option<Repeat
     })
 }
 
-/// The metric whose repeated measurements differ most, if they differ by more than their confidence
-/// intervals: the evidence of [`CheckEvidence::Unstable`](super::document::check::CheckEvidence).
-/// `None` if they agree, and if there are no confidence intervals.
+/// [`UNSTABLE`] about the metric whose repeated measurements differ most, if they differ by more than
+/// their confidence intervals. `None` if they agree, and if there are no confidence intervals.
+/// `target` is named where there are several.
 #[must_use]
-pub fn find_instability(repeats: &[&BenchmarkRun]) -> Option<RepeatedExtremes> {
+pub fn find_instability(repeats: &[&BenchmarkRun], target: Option<&SafeText>) -> Option<Verdict> {
     let first = repeats.first()?;
     let indexes = indexed(repeats);
-    let (_, [lowest, highest]) = first
-        .findings
-        .metrics
-        .iter()
+    let metrics = first.findings.metrics.iter();
+    let (difference, [lowest, highest]) = metrics
         .filter_map(|metric| disjoint_extremes(&metric.id, &indexes))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
-    Some(RepeatedExtremes {
-        target: None,
-        benchmark: first.test.clone(),
-        runs: repeats.len(),
-        lowest: Box::new(lowest.clone()),
-        highest: Box::new(highest.clone()),
-    })
+    let value = |metric: &Metric| match metric.interval_text() {
+        Some(interval) => format!("{} ({interval})", metric.value_text()),
+        None => metric.value_text(),
+    };
+    let prefix = target.map_or_else(String::new, |target| format!("{target}: "));
+    Some(UNSTABLE.found(
+        format!(
+            "{prefix}{} of {} runs of {} is between {} and {}: a difference of {}",
+            lowest.label(),
+            repeats.len(),
+            first.test,
+            value(lowest),
+            value(highest),
+            units::format_percent(difference)
+        ),
+        "measure longer and more often, check for other users of the drive and its temperature, and do \
+         not rely on a single run",
+        serde_json::json!({
+            "target": target,
+            "benchmark": first.test,
+            "runs": repeats.len(),
+            "lowest": lowest,
+            "highest": highest,
+        }),
+    ))
 }
 
 /// The lowest and the highest value of a metric, if their confidence intervals do not overlap, and
@@ -97,17 +121,14 @@ fn disjoint_extremes<'a>(
 pub fn group_repeats<'a>(
     runs: &[(Option<&'a str>, &'a BenchmarkRun)],
 ) -> Vec<Vec<&'a BenchmarkRun>> {
-    let mut groups: Vec<(Option<&str>, Vec<&BenchmarkRun>)> = Vec::new();
-    for (host, run) in runs {
-        let matching = groups.iter_mut().find(|(of, group)| {
-            of == host && is_same_drive(group[0], run) && is_same_measurement(group[0], run)
-        });
-        match matching {
-            Some((_, group)) => group.push(run),
-            None => groups.push((*host, vec![run])),
-        }
-    }
-    groups.into_iter().map(|(_, group)| group).collect()
+    let groups = group_by(runs.iter().copied(), |left, right| {
+        left.0 == right.0
+            && is_same_drive(left.1, right.1)
+            && is_same_measurement(left.1, right.1, &[])
+    });
+    let runs =
+        |group: Vec<(Option<&str>, &'a BenchmarkRun)>| group.into_iter().map(|it| it.1).collect();
+    groups.into_iter().map(runs).collect()
 }
 
 fn is_same_drive(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
@@ -128,9 +149,16 @@ mod tests {
             sample_run("iops", 800.0, 20.0),
             sample_run("iops", 1100.0, 20.0),
         );
-        let found = find_instability(&[&slow, &fast, &sample_run("iops", 1000.0, 500.0)]).unwrap();
-        assert_eq!(found.runs, 3);
-        assert_eq!((found.lowest.value, found.highest.value), (800.0, 1100.0));
+        let between = sample_run("iops", 1000.0, 500.0);
+        let found = find_instability(&[&slow, &fast, &between], None).unwrap();
+        assert_eq!(found.facts["runs"], 3);
+        assert_eq!(found.facts["lowest"]["value"], 800.0);
+        assert_eq!(found.facts["highest"]["value"], 1100.0);
+        assert!(
+            found.evidence.ends_with("a difference of 38 %"),
+            "{}",
+            found.evidence
+        );
     }
 
     #[test]
@@ -139,15 +167,15 @@ mod tests {
             sample_run("iops", 990.0, 20.0),
             sample_run("iops", 1010.0, 20.0),
         ];
-        assert_eq!(find_instability(&[&agreeing[0], &agreeing[1]]), None);
+        assert_eq!(find_instability(&[&agreeing[0], &agreeing[1]], None), None);
         let mut unsure = [
             sample_run("iops", 10.0, 1.0),
             sample_run("iops", 1000.0, 1.0),
         ];
         unsure[0].findings.metrics[0].high = None;
-        assert_eq!(find_instability(&[&unsure[0], &unsure[1]]), None);
-        assert_eq!(find_instability(&[&agreeing[0]]), None);
-        assert_eq!(find_instability(&[]), None);
+        assert_eq!(find_instability(&[&unsure[0], &unsure[1]], None), None);
+        assert_eq!(find_instability(&[&agreeing[0]], None), None);
+        assert_eq!(find_instability(&[], None), None);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::app::sessions::{OpenedSession, SessionStatus};
 use crate::files::error::FileError;
 use crate::files::output;
 use crate::files::safe_text::SafeText;
-use crate::report;
 use crate::report::html;
+use crate::session::compare;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
@@ -119,7 +119,7 @@ pub(super) fn compare_loaded(
     ignored: Vec<String>,
     sessions: &[(String, Session)],
 ) -> ComparisonState {
-    let comparison = report::compare::compare_sessions(&comparison_inputs(sessions), &ignored);
+    let comparison = compare::compare_sessions(&comparison_inputs(sessions), &ignored);
     ComparisonState::new(paths, ignored, comparison)
 }
 
@@ -154,8 +154,7 @@ pub fn write_report(
 ) -> Result<PathBuf, ArchiveError> {
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
-    let comparison =
-        (inputs.len() > 1).then(|| report::compare::compare_sessions(&inputs, ignored));
+    let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
     let presentation = |name: &str| {
         Some(
             crate::bench::find_benchmark(name)?
@@ -179,8 +178,7 @@ pub(super) fn file_stem(path: &Path) -> String {
     )
 }
 
-/// Stores a note in a saved session, or removes it when `note` is empty. Nothing else of the document
-/// is changed, and the file is replaced as every output that the user names.
+/// Stores a note in a saved session, or removes it when `note` is empty. The file is replaced as every output that the user names.
 ///
 /// # Errors
 ///
@@ -189,11 +187,7 @@ pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
     let Some(edited) = store::edit_note(path, note)? else {
         return Ok(());
     };
-    Ok(output::replace_file(
-        path,
-        edited.id,
-        edited.text.as_bytes(),
-    )?)
+    Ok(output::replace_file(path, edited.id, &edited.text)?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the

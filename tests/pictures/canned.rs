@@ -16,16 +16,15 @@ use diskscope::bench::{RunEvent, RunProgress, framework};
 use diskscope::drive::guard::{Reason, Refusal, Usage, User};
 use diskscope::drive::{DriveError, InspectedMedium, OverwriteImpact, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats, OpenError};
-use diskscope::report::checks::describe_verdicts;
-use diskscope::report::compare::compare_sessions;
 use diskscope::roots::SysPaths;
 use diskscope::session::compare::ComparisonInput;
-use diskscope::session::document::check::{CheckEvidence, CompetingTraffic, WorkerUtilization};
+use diskscope::session::compare::compare_sessions;
+use diskscope::session::document::check::Check;
 use diskscope::session::document::{
-    Attribution, BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation,
-    KernelCounts, LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable,
-    MetricUnit, OtherUser, RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session,
-    StageBreakdown, TargetRecord, VariantKey, Verdict,
+    BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
+    LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable, MetricUnit,
+    OtherUser, RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, StageBreakdown,
+    TargetRecord, VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::snapshot::Snapshot;
@@ -742,19 +741,13 @@ fn kernel_counts() -> KernelCounts {
 pub fn run_progress() -> RunProgress {
     let findings = Findings {
         verdicts: vec![
-            described(CheckEvidence::OtherUsers(CompetingTraffic {
-                issued_bytes: 2_400_000_000,
-                device: "nvme0n1".into(),
-                read_bytes: 0,
-                written_bytes: 31_000_000,
-                users: vec![OtherUser {
-                    pid: 2210,
-                    command: "rsyslogd".into(),
-                    read_bytes: 0,
-                    written_bytes: 31_000_000,
-                    attribution: Attribution::TracedRequests,
-                }],
-            })),
+            Check::warning("other-users", "").found(
+                "in addition to the benchmark's 2.40 GB, nvme0n1 served 31.0 MB of writes for other \
+                 processes: rsyslogd (2210: 31.0 MB)",
+                "stop the other processes and repeat the run, or read the metrics as those of a shared \
+                 drive",
+                serde_json::Value::Null,
+            ),
             generator_busy_check(),
         ],
         ..Findings::default()
@@ -878,18 +871,11 @@ pub fn random_read() -> BenchmarkRun {
 }
 
 fn generator_busy_check() -> Verdict {
-    described(CheckEvidence::GeneratorBusy(WorkerUtilization {
-        utilization: 0.93,
-        workers: 1,
-    }))
-}
-
-/// The verdict of a check with its sentences.
-fn described(evidence: CheckEvidence) -> Verdict {
-    let mut verdicts = [Verdict::from(evidence)];
-    describe_verdicts(&mut verdicts);
-    let [verdict] = verdicts;
-    verdict
+    Check::warning("generator-busy", "").found(
+        "the worker thread used 93 % of a CPU",
+        "use more --workers, or a larger --block-size",
+        serde_json::Value::Null,
+    )
 }
 
 /// The result of random reads.

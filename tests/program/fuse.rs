@@ -10,7 +10,6 @@ use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, Hard
 use diskscope::engine::{self, EngineChoice};
 use diskscope::roots::SysPaths;
 use diskscope::session::document::MetricId;
-use diskscope::session::document::check::CheckId;
 use diskscope::session::store;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
@@ -304,7 +303,7 @@ fn rotation_speed_of_fuse_file_is_found() {
     let doubtful = findings
         .verdicts
         .iter()
-        .any(|verdict| verdict.code == CheckId::RotationDoubtful);
+        .any(|verdict| verdict.code == "rotation-doubtful");
     match speed {
         Some(speed) if !doubtful => assert!((speed / 15_000.0 - 1.0).abs() < 2e-4, "{speed}"),
         _ => println!("not certain: {:?}", findings.verdicts),

@@ -5,6 +5,7 @@ mod workload;
 
 use std::time::Duration;
 
+use self::description::RATE_NOT_REACHED;
 use self::workload::PERCENTILES;
 use crate::bench::framework;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -14,8 +15,8 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
-use crate::session::document::check::{CheckEvidence, CheckId, RateShortfall};
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey};
+use crate::session::checks::QUEUE_DEPTH_NOT_REACHED;
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey, Verdict};
 use crate::stats::latency::concurrency::{max_mean_in_flight, mean_in_flight};
 use crate::units;
 
@@ -121,12 +122,9 @@ fn set_metrics(
         let backlog = (rate - iops) * elapsed.as_secs_f64();
         let in_flight = f64::from(plan.depth) * f64::from(plan.workers);
         if iops < MIN_RATE_FRACTION * rate && backlog >= MIN_BACKLOG.max(2.0 * in_flight) {
-            findings.set_check(CheckEvidence::RateNotReached(RateShortfall {
-                arrived_per_s: rate,
-                completed_per_s: iops,
-            }));
+            findings.set_check(rate_not_reached(rate, iops));
         } else {
-            findings.remove_check(CheckId::RateNotReached);
+            findings.remove_check(RATE_NOT_REACHED);
         }
         return;
     }
@@ -140,11 +138,24 @@ fn set_metrics(
         elapsed.as_nanos() as f64,
         requested,
     );
-    match framework::below_target_depth(requested, bound) {
-        Some(evidence) => findings.set_check(evidence),
+    match framework::below_target_depth(requested, bound, "more --workers may help") {
+        Some(verdict) => findings.set_check(verdict),
         // An earlier report of the same run may have set it.
-        None => findings.remove_check(CheckId::QueueDepthNotReached),
+        None => findings.remove_check(QUEUE_DEPTH_NOT_REACHED),
     }
+}
+
+fn rate_not_reached(arrived_per_s: f64, completed_per_s: f64) -> Verdict {
+    RATE_NOT_REACHED.found(
+        format!(
+            "{} requests per second arrived, {} completed",
+            units::format_count(arrived_per_s),
+            units::format_count(completed_per_s)
+        ),
+        "the drive is overloaded, and latency grows throughout the run: use a lower --rate, or a \
+         larger --depth if the drive accepts more requests at once",
+        serde_json::json!({ "arrived_per_s": arrived_per_s, "completed_per_s": completed_per_s }),
+    )
 }
 
 /// Sets metrics for reads and writes separately: `read_iops`, `write_latency_p99` and so on.

@@ -9,7 +9,9 @@ mod zones;
 use std::ops::Range;
 use std::time::Duration;
 
-use self::description::ZONE_BYTES;
+use serde_json::json;
+
+use self::description::{ZONE_BYTES, ZONE_TOO_SHORT, ZONES_NOT_MEASURED, ZONES_UNCERTAIN};
 use self::fast_start::{addresses_are_of_medium, partition_advice};
 use self::zones::MeasuredZone;
 use crate::bench::framework;
@@ -24,10 +26,7 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
 };
-use crate::session::document::check::{
-    CheckEvidence, UnmeasuredZones, ZoneCountDoubt, ZoneRequests,
-};
-use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind};
+use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::general::segments::find_segments;
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
@@ -192,32 +191,59 @@ fn measure_zones(
     if let Some(requests) =
         fewest.filter(|it| *it < MIN_REQUESTS_PER_DEPTH * u64::from(whole.depth))
     {
-        bench.set_check(CheckEvidence::ZoneTooShort(ZoneRequests {
-            requests,
-            depth: whole.depth,
-        }));
+        bench.set_check(zone_too_short(requests, whole.depth));
     }
-    if let Some(evidence) = zones_not_measured(&measured, map, &plan, &outcome) {
-        bench.set_check(evidence);
+    if let Some(verdict) = zones_not_measured(&measured, map, &plan, &outcome) {
+        bench.set_check(verdict);
     }
     bench.phase_finished();
     Ok(measured)
 }
 
+fn zone_too_short(requests: u64, depth: u32) -> Verdict {
+    let plural = if requests == 1 { "" } else { "s" };
+    ZONE_TOO_SHORT.found(
+        format!(
+            "a zone holds {requests} request{plural}, fewer than 10 x depth {depth}: the throughput of a \
+             single zone depends on requests of the adjacent zones; the mean of all zones does not"
+        ),
+        "use a smaller --block-size or --depth, or a larger --zone-bytes",
+        json!({ "requests": requests, "depth": depth }),
+    )
+}
+
 /// The check for a possible miscount of the drive's zones: too few requests given outliers, or
 /// zones too small.
-fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<CheckEvidence> {
-    let doubt = if median < ENOUGH_TO_COUNT {
-        ZoneCountDoubt::FewRequests {
-            median_requests: median,
-            needed_requests: ENOUGH_TO_COUNT,
-        }
+fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
+    let (reason, facts) = if median < ENOUGH_TO_COUNT {
+        (
+            format!(
+                "half of the measured zones hold {median} requests or fewer, and {ENOUGH_TO_COUNT} are \
+                 needed: a single slow request may look like another zone"
+            ),
+            json!({
+                "reason": "few-requests",
+                "median_requests": median,
+                "needed_requests": ENOUGH_TO_COUNT,
+            }),
+        )
     } else if found * ENOUGH_IN_ZONE > measured {
-        ZoneCountDoubt::ManyZones { found, measured }
+        (
+            format!(
+                "{found} zones of the drive were found with {measured} measured ones: smaller zones may \
+                 have been missed"
+            ),
+            json!({ "reason": "many-zones", "found": found, "measured": measured }),
+        )
     } else {
         return None;
     };
-    Some(CheckEvidence::ZonesUncertain(doubt))
+    Some(ZONES_UNCERTAIN.found(
+        format!("the number of zones is uncertain: {reason}"),
+        "use a longer --duration or a smaller --block-size; the benchmark geometry counts the zones of \
+         a disk by its tracks",
+        facts,
+    ))
 }
 
 /// The check for zones that the time limit excluded.
@@ -226,16 +252,22 @@ fn zones_not_measured(
     map: &ZoneMap,
     plan: &Plan,
     outcome: &ExecutionOutcome,
-) -> Option<CheckEvidence> {
+) -> Option<Verdict> {
     let missing = map.zones().saturating_sub(measured.len() as u64);
     let limited =
         plan.limits.duration.is_some() && matches!(outcome.end_reason, EndReason::Completed);
-    (missing > 0 && limited).then(|| {
-        CheckEvidence::ZonesNotMeasured(UnmeasuredZones {
-            missing,
-            zones: map.zones(),
-        })
-    })
+    if missing == 0 || !limited {
+        return None;
+    }
+    Some(ZONES_NOT_MEASURED.found(
+        format!(
+            "{missing} of {} zones have no throughput: a request takes longer than their share of the \
+             time",
+            map.zones()
+        ),
+        "use a longer --duration, or a smaller --block-size or --depth",
+        json!({ "missing": missing, "zones": map.zones() }),
+    ))
 }
 
 fn fio(operation: Operation, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
@@ -333,9 +365,9 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     // The zones of a file are those of its file system's layout.
     if addresses_are_of_medium(bench.target)
         && (steps.len() > 1 || bench.target.is_rotational() == Some(true))
-        && let Some(evidence) = uncertain_count(steps.len(), zones.len(), median)
+        && let Some(verdict) = uncertain_count(steps.len(), zones.len(), median)
     {
-        bench.set_check(evidence);
+        bench.set_check(verdict);
     }
     let copy_ns =
         framework::underlying_capacity(bench.target) as f64 / mean_throughput(zones) * 1e9;
@@ -352,8 +384,8 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     });
     bench.set_series(Series::new(SeriesKind::ZonesOverAddress, edges.collect()));
     if addresses_are_of_medium(bench.target)
-        && let Some(evidence) = partition_advice(&rates, &steps, bench.target.is_rotational())
+        && let Some(verdict) = partition_advice(&rates, &steps, bench.target.is_rotational())
     {
-        bench.set_check(evidence);
+        bench.set_check(verdict);
     }
 }

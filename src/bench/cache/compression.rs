@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
@@ -16,14 +18,13 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
 use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, DataRatios, StarvedWrites, ThroughputRange,
-};
+use crate::session::document::check::Check;
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, SeriesId, SeriesKind,
-    VariantKey,
+    VariantKey, Verdict,
 };
 use crate::stats::latency::concurrency::mean_in_flight;
+use crate::units;
 
 /// Identical writes with random, zero and repeated data.
 pub struct CompressionBenchmark;
@@ -40,6 +41,23 @@ const SEED: Parameter<u64> = Parameter {
     ..framework::SEED
 };
 
+const DRIVE_COMPRESSES: Check = Check::warning(
+    "drive-compresses",
+    "Zeros or repeated blocks are written faster than random data.",
+);
+const NO_COMPRESSION: Check = Check::note(
+    "no-compression",
+    "Zeros are not written faster than random data.",
+);
+const DATA_GENERATION_TOO_SLOW: Check = Check::warning(
+    "data-generation-too-slow",
+    "This machine generates random data more slowly than the drive accepts it.",
+);
+const RATE_CHANGED: Check = Check::warning(
+    "rate-changed",
+    "The same data was written at different speeds.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "compression",
     aliases: &[],
@@ -49,10 +67,10 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("compression.md").trim_ascii_end(),
     may_write: true,
     checks: &[
-        CheckId::DriveCompresses,
-        CheckId::NoCompression,
-        CheckId::DataGenerationTooSlow,
-        CheckId::RateChanged,
+        DRIVE_COMPRESSES,
+        NO_COMPRESSION,
+        DATA_GENERATION_TOO_SLOW,
+        RATE_CHANGED,
     ],
     workload: Workload::CONSTANT,
     metrics: &[
@@ -276,13 +294,13 @@ fn random_data_in_flight(findings: &Findings) -> Option<f64> {
 
 fn set_results(bench: &mut RunContext<'_>, seed: u64) {
     let depth = f64::from(bench.parameters.get(framework::DEPTH));
-    let Some((run_metrics, evidence)) = assess_compression(&bench.findings, depth, seed) else {
+    let Some((run_metrics, verdict)) = assess_compression(&bench.findings, depth, seed) else {
         return;
     };
     run_metrics
         .into_iter()
         .for_each(|run_metric| bench.set_metric(run_metric));
-    bench.set_check(evidence);
+    bench.set_check(verdict);
 }
 
 /// The metrics and the check from the throughputs at this queue depth; `None` unless all rounds are complete.
@@ -290,7 +308,7 @@ fn assess_compression(
     findings: &Findings,
     depth: f64,
     seed: u64,
-) -> Option<([Metric; 2], CheckEvidence)> {
+) -> Option<([Metric; 2], Verdict)> {
     let rounds = round_throughputs(findings, seed)?;
     let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
     let run_metrics = [
@@ -310,22 +328,68 @@ fn assess_compression(
     };
     let in_flight = random_data_in_flight(findings);
     let starved = in_flight.filter(|in_flight| *in_flight < FULL_QUEUE_FRACTION * depth);
-    let evidence = match (is_faster, starved) {
-        (true, Some(in_flight)) => CheckEvidence::DataGenerationTooSlow(StarvedWrites {
-            ratios,
-            in_flight,
-            depth,
-        }),
-        (true, None) => CheckEvidence::DriveCompresses(ratios),
-        (false, _) if fastest / slowest > MAX_REPEAT_RATIO => {
-            CheckEvidence::RateChanged(ThroughputRange {
-                lowest: slowest,
-                highest: fastest,
-            })
-        }
-        (false, _) => CheckEvidence::NoCompression(ratios),
+    let verdict = match (is_faster, starved) {
+        (true, Some(in_flight)) => data_generation_too_slow(ratios, in_flight, depth),
+        (true, None) => DRIVE_COMPRESSES.found(
+            ratios.text(),
+            "measure with random data only; results of programs that write zeros are not comparable",
+            ratios.facts(),
+        ),
+        (false, _) if fastest / slowest > MAX_REPEAT_RATIO => rate_changed(slowest, fastest),
+        (false, _) => NO_COMPRESSION.found(
+            ratios.text(),
+            "no action needed: any data pattern gives valid metrics on this drive",
+            ratios.facts(),
+        ),
     };
-    Some((run_metrics, evidence))
+    Some((run_metrics, verdict))
+}
+
+/// Throughput of other data patterns as a ratio to random data.
+#[derive(Clone, Copy)]
+struct DataRatios {
+    zero_ratio: f64,
+    repeat_ratio: f64,
+}
+
+impl DataRatios {
+    fn text(self) -> String {
+        format!(
+            "zeros are written {} times and a repeated block {} times as fast as random data",
+            units::format_three_digits(self.zero_ratio),
+            units::format_three_digits(self.repeat_ratio)
+        )
+    }
+
+    fn facts(self) -> Value {
+        json!({ "zero_ratio": self.zero_ratio, "repeat_ratio": self.repeat_ratio })
+    }
+}
+
+fn data_generation_too_slow(ratios: DataRatios, in_flight: f64, depth: f64) -> Verdict {
+    DATA_GENERATION_TOO_SLOW.found(
+        format!(
+            "{}, but with random data only {} of {depth} requests were in flight: this machine generates \
+             random data more slowly than the drive accepts it",
+            ratios.text(),
+            units::format_three_digits(in_flight)
+        ),
+        "whether the drive compresses is not determined: use a smaller --depth, and larger --bytes",
+        json!({ "ratios": ratios.facts(), "in_flight": in_flight, "depth": depth }),
+    )
+}
+
+fn rate_changed(lowest: f64, highest: f64) -> Verdict {
+    RATE_CHANGED.found(
+        format!(
+            "the same random data was written at {} to {}",
+            units::format_throughput(lowest),
+            units::format_throughput(highest)
+        ),
+        "a cache was full, or the drive has other users: repeat the run with a longer --duration on an \
+         idle drive",
+        json!({ "lowest": lowest, "highest": highest }),
+    )
 }
 
 #[cfg(test)]
@@ -399,27 +463,21 @@ mod tests {
             ("zero", [786e6, 6000.0, 5.3e6]),
             ("repeat", [786e6, 6000.0, 5.3e6]),
         ];
-        let (run_metrics, evidence) =
+        let (run_metrics, verdict) =
             assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
-        match evidence {
-            CheckEvidence::DataGenerationTooSlow(writes) => {
-                assert!((writes.in_flight - 1.0).abs() < 1e-9 && writes.depth == 32.0);
-            }
-            other => panic!("{other:?}"),
-        }
+        assert!(verdict.is_of(DATA_GENERATION_TOO_SLOW));
+        assert_eq!(
+            (&verdict.facts["in_flight"], &verdict.facts["depth"]),
+            (&json!(1.0), &json!(32.0))
+        );
         assert!((run_metrics[0].value - 3.0).abs() < 1e-9);
         // With the requested queue depth in flight the drive is the bottleneck.
-        let (_, evidence) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
-        assert_eq!(evidence.id(), CheckId::DriveCompresses);
+        let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
+        assert!(verdict.is_of(DRIVE_COMPRESSES));
         // Equal throughputs: the bottleneck does not matter.
         let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
-        assert_eq!(
-            assess_compression(&findings_of_rounds(even), 32.0, 1)
-                .unwrap()
-                .1
-                .id(),
-            CheckId::NoCompression
-        );
+        let (_, verdict) = assess_compression(&findings_of_rounds(even), 32.0, 1).unwrap();
+        assert!(verdict.is_of(NO_COMPRESSION));
         assert!(assess_compression(&Findings::default(), 32.0, 1).is_none());
     }
 

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, measurement_order};
+use crate::bench::framework::rounds::{
+    DEFAULT_ROUNDS, SoughtOptimum, SweepRounds, measurement_order,
+};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
@@ -15,12 +19,11 @@ use crate::bench::{
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
+use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, ObstacleCause, SettingFailure, SettingObstacle,
-};
+use crate::session::document::check::Check;
 use crate::session::document::{
-    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, VariantKey,
+    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, VariantKey, Verdict,
 };
 use crate::units;
 
@@ -46,6 +49,26 @@ const SEED: Parameter<u64> = Parameter {
 /// Variants by read-ahead.
 const READ_AHEAD: VariantKey = VariantKey::new("read_ahead");
 
+const SETTING_NOT_CHANGEABLE: Check = Check::warning(
+    "setting-not-changeable",
+    "The read-ahead could not be changed.",
+);
+const SETTING_NOT_RESTORED: Check = Check::warning(
+    "setting-not-restored",
+    "The read-ahead could not be restored.",
+);
+const BEST_READ_AHEAD: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-best-read-ahead",
+        "The differences between the read-ahead settings do not determine the best one.",
+    ),
+    optimum: "best read-ahead",
+    points: "settings",
+    format: units::format_block_size,
+    advice: "use a larger --step-bytes and a longer --duration for narrower intervals; if all settings \
+             are equal, keep the current one",
+};
+
 static DESCRIPTION: Description = Description {
     name: "read-ahead",
     aliases: &[],
@@ -55,9 +78,9 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("read-ahead.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::SettingNotChangeable,
-        CheckId::SettingNotRestored,
-        CheckId::NoBestReadAhead,
+        SETTING_NOT_CHANGEABLE,
+        SETTING_NOT_RESTORED,
+        BEST_READ_AHEAD.check,
     ],
     workload: Workload::CONSTANT,
     metrics: &[
@@ -186,15 +209,8 @@ impl Benchmark for ReadAheadSweep {
             Some(Err(error)) if error.is_locked_by_process() => {
                 Err(BenchError::SettingInUse(error))
             }
-            Some(Err(error)) => measure_current_setting(
-                bench,
-                &base_plan,
-                &budget,
-                framework::setting_error(&error),
-            ),
-            None => {
-                measure_current_setting(bench, &base_plan, &budget, ObstacleCause::NotSupported)
-            }
+            Some(Err(error)) => measure_current_setting(bench, &base_plan, &budget, Some(&error)),
+            None => measure_current_setting(bench, &base_plan, &budget, None),
         }
     }
 
@@ -208,9 +224,9 @@ fn measure_current_setting(
     bench: &mut RunContext<'_>,
     base_plan: &Plan,
     budget: &PhaseBudget,
-    cause: ObstacleCause,
+    error: Option<&SettingError>,
 ) -> Result<(), BenchError> {
-    bench.set_check(setting_not_changed(false, cause));
+    bench.set_check(setting_not_changed(false, error));
     if let Some(plan) = plan_of_step(bench, base_plan, budget, (0, 1)) {
         let outcome = bench.execute("current setting", 1.0, &plan)?;
         if let Some(rate) = bytes_per_second(&outcome) {
@@ -246,7 +262,7 @@ fn sweep_settings(
         let outcome = match measured {
             Ok(outcome) => outcome,
             Err(error) => {
-                bench.set_check(setting_not_changed(true, framework::setting_error(&error)));
+                bench.set_check(setting_not_changed(true, Some(&error)));
                 break;
             }
         };
@@ -262,9 +278,12 @@ fn sweep_settings(
     }
     set_results(bench, &rounds, present);
     if let Err(error) = guard.restore() {
-        bench.set_check(CheckEvidence::SettingNotRestored(SettingFailure {
-            error: error.to_string().into(),
-        }));
+        let error = SafeText::from(error.to_string());
+        bench.set_check(SETTING_NOT_RESTORED.found(
+            format!("the read-ahead could not be restored: {error}"),
+            "diskscope tries again at its next start; or set it by hand",
+            json!({ "error": error }),
+        ));
     }
     Ok(())
 }
@@ -377,7 +396,7 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: u32) {
         Err(reason) => {
             if !bench.is_stopped() {
                 let sizes = READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0);
-                bench.set_check(CheckEvidence::NoBestReadAhead(reason.to_evidence(&sizes)));
+                bench.set_check(reason.verdict(BEST_READ_AHEAD, &sizes));
             }
             return;
         }
@@ -390,11 +409,28 @@ fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: u32) {
     }
 }
 
-fn setting_not_changed(during_sweep: bool, cause: ObstacleCause) -> CheckEvidence {
-    CheckEvidence::SettingNotChangeable(SettingObstacle {
-        during_sweep,
-        cause,
-    })
+/// `error` is why; without one the target has no such setting. During the sweep some values were
+/// measured before.
+fn setting_not_changed(during_sweep: bool, error: Option<&SettingError>) -> Verdict {
+    let consequence = if during_sweep {
+        "the benchmark ended because the read-ahead could not be changed"
+    } else {
+        "the read-ahead could not be changed, only its current state was measured"
+    };
+    let Some(error) = error else {
+        return SETTING_NOT_CHANGEABLE.found(
+            format!("{consequence}: no block device is known for this target"),
+            "name a block device, or a directory on one",
+            json!({ "during_sweep": during_sweep, "cause": { "cause": "not-supported" } }),
+        );
+    };
+    let (message, advice) = (SafeText::from(error.to_string()), error.advice());
+    let cause = json!({ "cause": "error", "message": message, "advice": SafeText::from(&advice) });
+    SETTING_NOT_CHANGEABLE.found(
+        format!("{consequence}: {message}"),
+        advice,
+        json!({ "during_sweep": during_sweep, "cause": cause }),
+    )
 }
 
 #[cfg(test)]
@@ -531,7 +567,7 @@ mod tests {
                     .metric(&MetricId::BEST_READ_AHEAD_SIZE)
                     .is_some();
                 named += u32::from(best);
-                assert_eq!(finished.findings.has_check(CheckId::NoBestReadAhead), !best);
+                assert_eq!(finished.findings.has_check(BEST_READ_AHEAD.check), !best);
                 assert_eq!(
                     finished
                         .findings

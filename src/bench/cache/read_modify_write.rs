@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::rounds::SweepRounds;
+use crate::bench::framework::rounds::{NO_SIGNIFICANT_PENALTY, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{
@@ -21,11 +23,12 @@ use crate::engine::{
     PlanLimits,
 };
 use crate::session::checks::Workload;
-use crate::session::document::check::{BlockSizes, CheckEvidence, CheckId};
+use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey,
+    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey, Verdict,
 };
 use crate::stats::latency::histogram::LatencyHistogram;
+use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
 pub struct ReadModifyWriteCost;
@@ -48,6 +51,12 @@ const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
     (DIRECT_512, SeriesKind::TimesDirect512),
 ];
 
+const NO_PAGE_CACHE: Check = Check::note("no-page-cache", "A simulated drive has no page cache.");
+const NOT_512E: Check = Check::note(
+    "not-512e",
+    "Logical and physical blocks have the same size: no direct write can be smaller than a physical block.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
     aliases: &[],
@@ -56,11 +65,7 @@ static DESCRIPTION: Description = Description {
     summary: "penalty of 4000-byte against 4096-byte writes, and of 512 bytes on 4096-byte sectors",
     explanation: include_str!("read-modify-write.md").trim_ascii_end(),
     may_write: true,
-    checks: &[
-        CheckId::NoPageCache,
-        CheckId::Not512e,
-        CheckId::NoSignificantPenalty,
-    ],
+    checks: &[NO_PAGE_CACHE, NOT_512E, NO_SIGNIFICANT_PENALTY],
     workload: Workload::CONSTANT,
     metrics: &[
         MetricFamily::Own(&[MetricKind::PenaltyBuffered, MetricKind::PenaltyDirect]),
@@ -192,10 +197,14 @@ impl Benchmark for ReadModifyWriteCost {
             &rows,
         ));
         if bench.target.kind == TargetKind::Simulated {
-            bench.set_check(CheckEvidence::NoPageCache);
+            bench.set_check(NO_PAGE_CACHE.found(
+                "a simulated drive has no page cache: the buffered variants are skipped",
+                "name a directory or a drive to measure them",
+                Value::Null,
+            ));
         }
         if !is_512e(bench.target) {
-            bench.set_check(no_512e(bench.target));
+            bench.set_check(not_512e(bench.target));
         }
         let limits = framework::plan_limits(bench.parameters);
         let seed = bench.parameters.get(framework::SEED);
@@ -244,9 +253,7 @@ fn set_penalty(
     bench.set_metric(penalty.to_metric(metric));
     if penalty.includes_one() {
         let labels = [full, partial].map(|point| variants[point].label.as_str());
-        bench.set_check(CheckEvidence::NoSignificantPenalty(
-            penalty.without_difference(labels),
-        ));
+        bench.set_check(penalty.without_difference(labels));
     }
 }
 
@@ -258,11 +265,19 @@ fn set_latency_series(findings: &mut Findings, key: &VariantKey, latency: &Laten
     }
 }
 
-fn no_512e(target: &Target) -> CheckEvidence {
-    CheckEvidence::Not512e(BlockSizes {
-        logical_bytes: target.logical_block_bytes,
-        physical_bytes: target.physical_block_bytes,
-    })
+fn not_512e(target: &Target) -> Verdict {
+    let (logical, physical) = (target.logical_block_bytes, target.physical_block_bytes);
+    NOT_512E.found(
+        format!(
+            "logical blocks of {} and physical blocks of {}: no direct write can be smaller than a \
+             physical block, the direct variants are skipped",
+            units::format_block_size(f64::from(logical)),
+            units::format_block_size(f64::from(physical)),
+        ),
+        "no action needed: only drives with 512-byte logical and 4096-byte physical blocks have that \
+         penalty",
+        json!({ "logical_bytes": logical, "physical_bytes": physical }),
+    )
 }
 
 #[cfg(test)]
@@ -334,7 +349,7 @@ mod tests {
                 let finished = fake::run_on_fake(test, &target, &set, &fake);
                 let penalty = finished.findings.metric(&MetricId::PENALTY_DIRECT).unwrap();
                 let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
-                assert!(!covers || finished.findings.has_check(CheckId::NoSignificantPenalty));
+                assert!(!covers || finished.findings.has_check(NO_SIGNIFICANT_PENALTY));
                 covers
             })
             .count();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
+use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
 use crate::bench::framework::variants;
 use crate::bench::framework::variants::{LATENCY_COLUMNS, NoHook, VARIANT_METRICS, Variant};
 use crate::bench::{
@@ -13,7 +14,6 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
 use crate::session::checks::Workload;
-use crate::session::document::check::{CheckEvidence, CheckId};
 use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
 
 /// Plain writes, O_DSYNC writes and writes with flushes.
@@ -31,7 +31,7 @@ static DESCRIPTION: Description = Description {
     summary: "plain writes, O_DSYNC writes, and writes with a flush after each: what durability costs",
     explanation: include_str!("write-cache.md").trim_ascii_end(),
     may_write: true,
-    checks: &[CheckId::NoSignificantPenalty],
+    checks: &[NO_SIGNIFICANT_PENALTY],
     workload: Workload::VARYING,
     metrics: &[
         MetricFamily::Own(&[MetricKind::SyncPenalty, MetricKind::FlushPenalty]),
@@ -126,8 +126,7 @@ impl Benchmark for WriteCacheBenchmark {
             bench.set_metric(penalty.to_metric(MetricId::SYNC_PENALTY));
             if penalty.includes_one() && !bench.is_stopped() {
                 let labels = [plain, dsync].map(|point| variants[point].label.as_str());
-                let evidence = penalty.without_difference(labels);
-                bench.set_check(CheckEvidence::NoSignificantPenalty(evidence));
+                bench.set_check(penalty.without_difference(labels));
             }
         }
         Ok(())

@@ -8,6 +8,8 @@ mod tests;
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use self::io_path::{
     BUFFERED, DIRECT, IoPath, METHOD_VARIANTS, record_size_variants, sync_method_variants,
 };
@@ -27,10 +29,8 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, TruncatedFiles, UnsupportedDirectIo,
-};
-use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId};
+use crate::session::document::check::Check;
+use crate::session::document::{MetricId, MetricKind, MetricTable, SeriesId, Verdict};
 
 /// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
@@ -40,6 +40,12 @@ const SEED: Parameter<u64> = Parameter {
     ..framework::SEED
 };
 
+const NO_DIRECT: Check = Check::note("no-direct", "The file system does not support O_DIRECT.");
+const FILE_TRUNCATED: Check = Check::warning(
+    "file-truncated",
+    "A limit ended files before they were written completely.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "write-sync-close",
     aliases: &["wsc"],
@@ -48,8 +54,8 @@ static DESCRIPTION: Description = Description {
     summary: "writes with records of 4 KiB to 16 MiB, fsync and close: time of each step",
     explanation: include_str!("write-sync-close.md").trim_ascii_end(),
     may_write: true,
-    checks: &[CheckId::NoDirect, CheckId::FileTruncated],
-    workload: Workload::CONSTANT,
+    checks: &[NO_DIRECT, FILE_TRUNCATED],
+    workload: Workload::DURABLE_WRITES,
     metrics: &[
         MetricFamily::Own(&[
             MetricKind::WriteTime,
@@ -201,15 +207,27 @@ fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], me
     }
 }
 
-fn files_truncated_by_limit(labels: &[&str]) -> CheckEvidence {
-    CheckEvidence::FileTruncated(TruncatedFiles {
-        variants: labels.iter().copied().map(SafeText::from).collect(),
-    })
+fn files_truncated_by_limit(variants: &[&str]) -> Verdict {
+    FILE_TRUNCATED.found(
+        format!(
+            "a limit ended the file before it was written completely: {}; the times of truncated files \
+             are not reported",
+            variants.join("; ")
+        ),
+        "use a longer --duration, more --bytes, or fewer --file-bytes",
+        json!({ "variants": variants }),
+    )
 }
 
-fn direct_io_unavailable(target: &Target) -> CheckEvidence {
-    CheckEvidence::NoDirect(UnsupportedDirectIo {
-        target: target.name.clone().into(),
-        file_system: target.file_system.clone().map(SafeText::from),
-    })
+fn direct_io_unavailable(target: &Target) -> Verdict {
+    let name = SafeText::from(&target.name);
+    let file_system = target.file_system.as_deref().map(SafeText::from);
+    NO_DIRECT.found(
+        format!(
+            "{name} ({}) does not support O_DIRECT: the direct variants are skipped",
+            file_system.as_deref().unwrap_or("its file system")
+        ),
+        "choose a directory on another file system to measure them",
+        json!({ "target": name, "file_system": file_system }),
+    )
 }

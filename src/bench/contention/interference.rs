@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use procfs::sys::kernel::Version;
 
 use crate::bench::framework;
@@ -19,13 +21,12 @@ use crate::engine::{
     AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
 };
 use crate::session::checks::Workload;
-use crate::session::document::check::{
-    ActiveScheduler, CheckEvidence, CheckId, ForegroundLoss, MissingBackgroundLoad, MissingLoad,
-};
+use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
+    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
 };
 use crate::stats::general::timeline::RunTimeline;
+use crate::units;
 
 /// Random reads, with a sequential job that starts and stops.
 pub struct InterferenceBenchmark;
@@ -72,6 +73,19 @@ const BACKGROUND_DEPTH: Parameter<u32> = Parameter {
 
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(30));
 
+const USERS_ARE_DISTURBED: Check = Check::warning(
+    "users-are-disturbed",
+    "The background load takes much of the foreground load's IOPS.",
+);
+const BACKGROUND_LOAD_NOT_STARTED: Check = Check::warning(
+    "background-load-not-started",
+    "The background load completed no request while the foreground load ran.",
+);
+const SCHEDULER_IGNORES_CLASSES: Check = Check::note(
+    "scheduler-ignores-classes",
+    "The I/O scheduler ignores I/O priority classes.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "interference",
     aliases: &["noisy-neighbor"],
@@ -81,9 +95,9 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("interference.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::UsersAreDisturbed,
-        CheckId::BackgroundLoadNotStarted,
-        CheckId::SchedulerIgnoresClasses,
+        USERS_ARE_DISTURBED,
+        BACKGROUND_LOAD_NOT_STARTED,
+        SCHEDULER_IGNORES_CLASSES,
     ],
     workload: Workload::VARYING,
     metrics: &[
@@ -193,11 +207,10 @@ impl Benchmark for InterferenceBenchmark {
         };
         // A benchmark that was stopped is interrupted, which says more.
         if let Some(cause) = missing.filter(|_| !bench.is_stopped()) {
-            let load = MissingBackgroundLoad { cause };
-            bench.set_check(CheckEvidence::BackgroundLoadNotStarted(load));
+            bench.set_check(background_load_not_started(cause));
         }
-        if let Some(evidence) = scheduler_ignores_io_class(bench.target) {
-            bench.set_check(evidence);
+        if let Some(verdict) = scheduler_ignores_io_class(bench.target) {
+            bench.set_check(verdict);
         }
         Ok(())
     }
@@ -263,24 +276,72 @@ fn set_results(
     bench.set_metric(Metric::new(MetricId::IOPS_DISTURBED, disturbed));
     bench.set_metric(Metric::new(MetricId::INTERFERENCE, 1.0 - kept));
     if kept < 0.8 {
-        bench.set_check(CheckEvidence::UsersAreDisturbed(ForegroundLoss {
-            alone_iops: alone,
-            disturbed_iops: disturbed,
-            background_throughput: job_rate,
-        }));
+        bench.set_check(users_are_disturbed(alone, disturbed, job_rate));
     }
 }
 
 /// The check for a scheduler that ignores I/O classes (kernel Documentation/block/ioprio.rst).
-fn scheduler_ignores_io_class(target: &Target) -> Option<CheckEvidence> {
+fn scheduler_ignores_io_class(target: &Target) -> Option<Verdict> {
     let name = target.drive.as_ref()?.scheduler.as_ref()?;
     let kernel = Version::current().ok();
-    let is_ignored = scheduler::serves_io_classes(name, kernel) == Some(false);
-    is_ignored.then(|| {
-        CheckEvidence::SchedulerIgnoresClasses(ActiveScheduler {
-            scheduler: name.into(),
-        })
-    })
+    if scheduler::serves_io_classes(name, kernel) != Some(false) {
+        return None;
+    }
+    Some(SCHEDULER_IGNORES_CLASSES.found(
+        format!("the scheduler is {name}, which ignores I/O priority classes"),
+        "use bfq, or mq-deadline since Linux 5.14 (echo bfq > /sys/block/NAME/queue/scheduler), for \
+         --class to have an effect",
+        json!({ "scheduler": name }),
+    ))
+}
+
+fn users_are_disturbed(alone_iops: f64, disturbed_iops: f64, throughput: f64) -> Verdict {
+    USERS_ARE_DISTURBED.found(
+        format!(
+            "the foreground load keeps {} of its IOPS ({} of {}) while the background load runs at {}",
+            units::format_percent(disturbed_iops / alone_iops),
+            units::format_count(disturbed_iops),
+            units::format_count(alone_iops),
+            units::format_throughput(throughput)
+        ),
+        "run such background loads at night, limit their rate (io.max of cgroup v2, rsync --bwlimit), \
+         or use the scheduler bfq and the class idle",
+        json!({
+            "alone_iops": alone_iops,
+            "disturbed_iops": disturbed_iops,
+            "background_throughput": throughput,
+        }),
+    )
+}
+
+/// Why there was no background load.
+#[derive(Clone, Copy)]
+enum MissingLoad {
+    VirtualTime,
+    ForegroundEnded,
+    NoRequestCompleted,
+}
+
+fn background_load_not_started(missing: MissingLoad) -> Verdict {
+    let (cause, sentence, advice) = match missing {
+        MissingLoad::VirtualTime => (
+            "virtual-time",
+            "the simulated drive has a virtual clock, on which two loads cannot run at once",
+            "add clock=real to the parameters of the simulated drive",
+        ),
+        MissingLoad::ForegroundEnded => (
+            "foreground-ended",
+            "the foreground load ended before a third of the duration, when the background load starts",
+            "use a longer --duration, and let the benchmark finish",
+        ),
+        MissingLoad::NoRequestCompleted => (
+            "no-request-completed",
+            "the background load started, but the drive completed none of its requests before the end",
+            "use a longer --duration; the class idle gets no request through while other users keep the \
+             drive busy: compare with --class best-effort",
+        ),
+    };
+    BACKGROUND_LOAD_NOT_STARTED.found(sentence, advice, json!({ "cause": cause }))
 }
 
 #[cfg(test)]
@@ -319,10 +380,7 @@ mod tests {
             &set,
         );
         assert_eq!(check_codes(&finished), ["background-load-not-started"]);
-        let load = finished.findings.check(CheckId::BackgroundLoadNotStarted);
-        let cause = MissingLoad::VirtualTime;
-        let expected = CheckEvidence::BackgroundLoadNotStarted(MissingBackgroundLoad { cause });
-        assert_eq!(load, Some(&expected));
+        assert_eq!(finished.findings.verdicts[0].facts["cause"], "virtual-time");
         metric_value(&finished, &MetricId::IOPS);
     }
 

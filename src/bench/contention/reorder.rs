@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng as _, SeedableRng as _};
+use serde_json::{Value, json};
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::rounds;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum, SweepRounds};
 use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
@@ -19,9 +20,10 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::checks::Workload;
-use crate::session::document::check::{CheckEvidence, CheckId, RateRange};
+use crate::session::document::check::Check;
 use crate::session::document::{Metric, MetricId, MetricKind, SeriesId, SeriesKind};
 use crate::stats::random::scale_to_bound;
+use crate::units;
 
 /// Random reads in batches, each sorted by address.
 pub struct ReorderBenchmark;
@@ -44,6 +46,25 @@ const READS_PER_SIZE: Parameter<u64> = Parameter {
     default: |_| 1000,
 };
 
+const BEST_BATCH: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-best-batch",
+        "The differences between the reorder buffers do not determine the best one.",
+    ),
+    optimum: "best reorder buffer",
+    points: "reorder buffers",
+    format: |batch| batch.to_string(),
+    advice: "use more --reads-each and a longer --duration for narrower intervals",
+};
+const NO_REORDER_GAIN: Check = Check::note(
+    "no-reorder-gain",
+    "No size of the reorder buffer is significantly faster than none.",
+);
+const UNSORTED_READS_CHANGED: Check = Check::warning(
+    "unsorted-reads-changed",
+    "The unsorted reads had different rates in different rounds.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "reorder",
     aliases: &[],
@@ -52,11 +73,7 @@ static DESCRIPTION: Description = Description {
     summary: "random reads sorted in batches of 1 to 1024: gain of reordering",
     explanation: include_str!("reorder.md").trim_ascii_end(),
     may_write: false,
-    checks: &[
-        CheckId::NoBestBatch,
-        CheckId::NoReorderGain,
-        CheckId::UnsortedReadsChanged,
-    ],
+    checks: &[BEST_BATCH.check, NO_REORDER_GAIN, UNSORTED_READS_CHANGED],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
         MetricKind::ReorderGain,
@@ -261,18 +278,29 @@ impl BufferSweep {
             return;
         }
         if let Some((low, high)) = self.unsorted_rate_change() {
-            bench.set_check(CheckEvidence::UnsortedReadsChanged(RateRange {
-                lowest: low,
-                highest: high,
-            }));
+            bench.set_check(UNSORTED_READS_CHANGED.found(
+                format!(
+                    "the unsorted reads had {} IOPS in one round and {} in another",
+                    units::format_count(low),
+                    units::format_count(high)
+                ),
+                "a cache filled, or another user started or stopped: repeat the run; the intervals \
+                 include this change",
+                json!({ "lowest": low, "highest": high }),
+            ));
         }
         match (best, gain) {
             (Err(_), Some(gain)) if gain.low <= 1.0 => {
-                bench.set_check(CheckEvidence::NoReorderGain);
+                bench.set_check(NO_REORDER_GAIN.found(
+                    "no size of the reorder buffer is significantly faster than none",
+                    "a scheduler that sorts has no advantage on this drive: use the scheduler none",
+                    Value::Null,
+                ));
             }
-            (Err(reason), _) => bench.set_check(CheckEvidence::NoBestBatch(
-                reason.to_evidence(&BATCH_SIZES.map(|batch| batch as f64)),
-            )),
+            (Err(reason), _) => {
+                let sizes = BATCH_SIZES.map(|batch| batch as f64);
+                bench.set_check(reason.verdict(BEST_BATCH, &sizes));
+            }
             (Ok(_), _) => {}
         }
     }

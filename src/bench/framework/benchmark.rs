@@ -8,8 +8,8 @@ use super::parameter::{AnyParameter, ParameterSet};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::drive::Target;
 use crate::session::chart::{ChartSpec, ResultPresentation};
-use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
+use crate::session::checks::{Workload, named_options};
+use crate::session::document::check::Check;
 use crate::session::document::{Findings, FioGap, MetricId};
 
 /// A benchmark: its plans and their analysis.
@@ -111,7 +111,7 @@ pub struct Description {
     /// The metrics that it can yield.
     pub metrics: &'static [MetricFamily],
     /// Checks that the benchmark itself makes, beside those that apply to every run.
-    pub checks: &'static [CheckId],
+    pub checks: &'static [Check],
     /// What the checks of every run need to know about its load.
     pub workload: Workload,
     /// Charts of the result, most important first.
@@ -121,17 +121,27 @@ pub struct Description {
 }
 
 impl Description {
-    /// In a debug build, panics on findings with a check that the benchmark does not declare.
+    /// In a debug build, panics on findings with a check that the benchmark does not declare, or
+    /// with advice that names an option that it does not have.
     pub(crate) fn assert_checks_declared(&self, findings: &Findings) {
         // Those of nested benchmarks are checked with their own description.
         let own = findings.verdicts.iter();
-        for verdict in own.filter(|verdict| verdict.code.benchmark.is_none()) {
-            let is_declared = verdict.id().is_some_and(|id| self.checks.contains(&id));
+        for verdict in own.filter(|verdict| !verdict.is_nested()) {
+            let is_declared = self.checks.iter().any(|check| verdict.is_of(*check));
             debug_assert!(
                 is_declared,
                 "{} does not declare {}",
                 self.name, verdict.code
             );
+            for option in named_options(&verdict.advice) {
+                let mut parameters = self.parameters.iter();
+                debug_assert!(
+                    parameters.any(|parameter| parameter.name() == option),
+                    "{} has no --{option}, which {} advises",
+                    self.name,
+                    verdict.code
+                );
+            }
         }
     }
 

@@ -11,8 +11,7 @@ use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
     IoCounts, IoStats, Plan,
 };
-use crate::session::document::check::CheckEvidence;
-use crate::session::document::{Findings, Metric, RunState, Series};
+use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
 
 /// Report interval of a long phase: a kill loses at most one second of data, given that reports are
 /// up to a fifth of a second late.
@@ -293,7 +292,7 @@ impl RunContext<'_> {
     }
 
     /// Sets a check that did not pass and replaces an earlier one of the same kind.
-    pub fn set_check(&mut self, evidence: CheckEvidence) {
-        self.findings.set_check(evidence);
+    pub fn set_check(&mut self, verdict: Verdict) {
+        self.findings.set_check(verdict);
     }
 }

@@ -1,10 +1,9 @@
-//! Text fragments that describe a benchmark's target and plan, and evidence of checks that several
-//! benchmarks make.
+//! Text fragments that describe a benchmark's target and plan, and the check of the queue depth.
 
-use crate::drive::settings::SettingError;
 use crate::drive::{Target, TargetKind};
 use crate::engine::BlockSize;
-use crate::session::document::check::{CheckEvidence, DepthShortfall, ObstacleCause};
+use crate::session::checks::QUEUE_DEPTH_NOT_REACHED;
+use crate::session::document::Verdict;
 use crate::units;
 
 /// The target as a phrase: `nvme0n1`, `a scratch file in /srv`.
@@ -67,24 +66,21 @@ pub fn describe_written_limit(bytes: Option<u64>, target: &Target) -> String {
 /// the time between a completion and the next submission takes on an idle machine.
 const MIN_DEPTH_FRACTION: f64 = 0.9;
 
-/// The evidence of a queue that stayed below its target depth, of which at most `bound` requests were
+/// The verdict on a queue that stayed below its target depth, of which at most `bound` requests were
 /// in flight on average. At depth 1 only the time between two requests is missing, which says nothing
-/// about the queue.
+/// about the queue. `remedy` is what the benchmark's options can do about it.
 #[must_use]
-pub fn below_target_depth(requested: f64, bound: f64) -> Option<CheckEvidence> {
-    (requested > 1.0 && bound < MIN_DEPTH_FRACTION * requested).then_some(
-        CheckEvidence::QueueDepthNotReached(DepthShortfall {
-            requested,
-            reached: bound,
-        }),
-    )
-}
-
-/// Why a system setting could not be changed.
-#[must_use]
-pub fn setting_error(error: &SettingError) -> ObstacleCause {
-    ObstacleCause::Error {
-        message: error.to_string().into(),
-        advice: error.advice().into(),
+pub fn below_target_depth(requested: f64, bound: f64, remedy: &str) -> Option<Verdict> {
+    if requested <= 1.0 || bound >= MIN_DEPTH_FRACTION * requested {
+        return None;
     }
+    Some(QUEUE_DEPTH_NOT_REACHED.found(
+        format!(
+            "{} requests in flight were requested, {} were in flight on average (Little's law)",
+            units::format_count(requested),
+            units::format_three_digits(bound)
+        ),
+        format!("this program or the kernel was slower than the drive: {remedy}"),
+        serde_json::json!({ "requested": requested, "reached": bound }),
+    ))
 }

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
+use serde_json::json;
 
-use crate::files::safe_text::SafeText;
-use crate::session::document::check::{OptimumDoubt, VariantRatio};
-use crate::session::document::{Metric, MetricId, Series, SeriesKind};
+use crate::session::document::check::Check;
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
 use crate::stats::random::shuffle;
+use crate::units;
 
 /// Default number of rounds: with four values the 95 % confidence interval extends 1.6 standard
 /// deviations to either side, with three values 2.5.
@@ -27,6 +28,13 @@ pub const DEFAULT_ROUNDS: usize = 4;
 const PERMUTATION_COUNT: u32 = 2000;
 /// Maximum fraction of permutations with at least the measured difference.
 const SIGNIFICANCE_LEVEL: f64 = 0.01;
+
+/// Made by benchmarks that compare two variants.
+pub const NO_SIGNIFICANT_PENALTY: Check = Check::note(
+    "no-significant-penalty",
+    "The two variants, whole and partial blocks or plain and synchronous writes, do not differ \
+     significantly.",
+);
 
 /// Number of phases in a sweep over this many points: every point in each of
 /// [`DEFAULT_ROUNDS`] rounds.
@@ -83,34 +91,75 @@ impl RatioEstimate {
         self.low <= 1.0 && 1.0 <= self.high
     }
 
-    /// The evidence that the ratio of the IOPS of these two variants may be 1.
+    /// The verdict that the ratio of the IOPS of these two variants may be 1.
     #[must_use]
-    pub fn without_difference(self, variants: [&str; 2]) -> VariantRatio {
-        VariantRatio {
-            variants: variants.map(SafeText::from),
-            low: self.low,
-            high: self.high,
-        }
+    pub fn without_difference(self, variants: [&str; 2]) -> Verdict {
+        let [first, second] = variants;
+        NO_SIGNIFICANT_PENALTY.found(
+            format!(
+                "{first} and {second}: no significant difference, the 95 % CI of the ratio of their IOPS \
+                 is {} to {}",
+                units::format_three_digits(self.low),
+                units::format_three_digits(self.high),
+            ),
+            "use a longer --duration, and more requests or bytes where these are limited, for a \
+             narrower interval",
+            json!({ "variants": variants, "low": self.low, "high": self.high }),
+        )
     }
 }
 
+/// What a sweep looks for, in words.
+#[derive(Debug, Clone, Copy)]
+pub struct SoughtOptimum {
+    /// The check that it is not determined.
+    pub check: Check,
+    /// Name of the best point, such as `best read-ahead`.
+    pub optimum: &'static str,
+    /// Name of all points, such as `settings`.
+    pub points: &'static str,
+    /// A value of the swept parameter as text.
+    pub format: fn(f64) -> String,
+    /// How to determine it.
+    pub advice: &'static str,
+}
+
 impl NoOptimum {
-    /// The evidence that explains why no best point is named; `values` are the swept values of all
+    /// The verdict that explains why no best point is named; `values` are the swept values of all
     /// points, in order.
     #[must_use]
-    pub fn to_evidence(self, values: &[f64]) -> OptimumDoubt {
+    pub fn verdict(self, sought: SoughtOptimum, values: &[f64]) -> Verdict {
         let value = |point: usize| values.get(point).copied().unwrap_or(f64::NAN);
-        match self {
-            Self::TooFewRounds => OptimumDoubt::TooFewRounds,
-            Self::NoDifference => OptimumDoubt::NoDifference {
-                first: value(0),
-                last: value(values.len().saturating_sub(1)),
-            },
-            Self::NotSeparated(smaller, larger) => OptimumDoubt::NotSeparated {
-                smaller: value(smaller),
-                larger: value(larger),
-            },
-        }
+        let points = sought.points;
+        let (reason, facts) = match self {
+            Self::TooFewRounds => (
+                format!("not all {points} were measured twice"),
+                json!({ "reason": "too-few-rounds" }),
+            ),
+            Self::NoDifference => {
+                let (first, last) = (value(0), value(values.len().saturating_sub(1)));
+                let reason = format!(
+                    "no significant difference between the {points} from {} to {}",
+                    (sought.format)(first),
+                    (sought.format)(last)
+                );
+                let facts = json!({ "reason": "no-difference", "first": first, "last": last });
+                (reason, facts)
+            }
+            Self::NotSeparated(smaller, larger) => {
+                let (smaller, larger) = (value(smaller), value(larger));
+                let reason = format!(
+                    "no significant difference between {} and {}, so that the larger may not be needed",
+                    (sought.format)(smaller),
+                    (sought.format)(larger)
+                );
+                let facts =
+                    json!({ "reason": "not-separated", "smaller": smaller, "larger": larger });
+                (reason, facts)
+            }
+        };
+        let sentence = format!("{reason}: the {} is not determined", sought.optimum);
+        sought.check.found(sentence, sought.advice, facts)
     }
 }
 

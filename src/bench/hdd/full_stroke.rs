@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use super::analysis;
+use super::analysis::checks::{
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, too_few_observations,
+};
 use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::sector_scan;
@@ -14,8 +18,7 @@ use crate::bench::{
     Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::checks::Workload;
-use crate::session::document::check::{CheckEvidence, CheckId, ProbedQuantity};
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 /// Measures the time of the longest seek.
@@ -37,12 +40,12 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("full-stroke.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::TooFewProbes,
-        CheckId::DoesNotRotate,
-        CheckId::RotationUndetermined,
-        CheckId::RotationDoubtful,
-        CheckId::CommandOverheadUnknown,
-        CheckId::SeekDoubtful,
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
     ],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
@@ -114,16 +117,13 @@ impl Benchmark for FullStrokeSeek {
                 prober.context.phase_finished();
             }
         }
-        let evidence = match &part {
-            Some(part) => part.check_plausibility().map(CheckEvidence::SeekDoubtful),
-            None => Some(analysis::too_few_observations(
-                ProbedQuantity::FullStroke,
-                responses.len(),
-                MIN_READS,
-            )),
+        let quantity = ("full-stroke", "full-stroke seek");
+        let verdict = match &part {
+            Some(part) => part.check_plausibility(),
+            None => Some(too_few_observations(quantity, responses.len(), MIN_READS)),
         };
-        if let Some(evidence) = evidence {
-            prober.context.set_check(evidence);
+        if let Some(verdict) = verdict {
+            prober.context.set_check(verdict);
         }
         Ok(())
     }

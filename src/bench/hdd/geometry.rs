@@ -3,8 +3,13 @@
 use std::time::Duration;
 
 use rand::RngExt as _;
+use serde_json::json;
 
 use super::analysis;
+use super::analysis::checks::{
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, TOO_FEW_PROBES,
+    TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
+};
 use super::analysis::layout::{SectorAngle, TrackLayout};
 use super::analysis::sector_scan;
 use super::analysis::sector_scan::SectorScan;
@@ -19,11 +24,11 @@ use crate::bench::{
     Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, CylinderScan, FoundZones, ProbedQuantity, SkewPattern, SurfaceScan,
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::document::check::Check;
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
 };
-use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::rotation::circular::ResultantVector;
 
 /// Measures the physical layout of the sectors.
@@ -42,6 +47,17 @@ const MAX_BISECTIONS: usize = 200;
 const DURATION: Parameter<Option<Duration>> =
     framework::DURATION.with_default(|_| Some(Duration::from_secs(120)));
 
+const SURFACES_UNDETERMINED: Check = Check::note(
+    "surfaces-undetermined",
+    "The skews do not show the number of surfaces.",
+);
+const SURFACES_ADVICE: &str = "the drive has one surface, its head switch takes as long as a seek, or it switches heads only after \
+     many tracks; if it had other users, repeat the run without them";
+const ZONES_UNDETERMINED: Check = Check::note(
+    "zones-undetermined",
+    "The benchmark ended before all zone boundaries were found.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "geometry",
     aliases: &[],
@@ -51,14 +67,14 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("geometry.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::TooFewProbes,
-        CheckId::DoesNotRotate,
-        CheckId::RotationUndetermined,
-        CheckId::RotationDoubtful,
-        CheckId::CommandOverheadUnknown,
-        CheckId::TracksUndetermined,
-        CheckId::SurfacesUndetermined,
-        CheckId::ZonesUndetermined,
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        TRACKS_UNDETERMINED,
+        SURFACES_UNDETERMINED,
+        ZONES_UNDETERMINED,
     ],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
@@ -139,15 +155,14 @@ impl Benchmark for GeometryBenchmark {
         } else {
             prober
                 .context
-                .set_check(analysis::tracks_undetermined(prober.is_over()));
+                .set_check(tracks_undetermined(prober.is_over()));
         }
-        let missing = analysis::too_few_observations(
-            ProbedQuantity::Geometry,
-            survey.track_lengths.len(),
-            SAMPLED_ADDRESSES as usize,
-        );
-        if survey.track_lengths.len() < SAMPLED_ADDRESSES as usize && prober.is_over() {
-            prober.context.set_check(missing);
+        let (found, needed) = (survey.track_lengths.len(), SAMPLED_ADDRESSES as usize);
+        if found < needed && prober.is_over() {
+            let quantity = ("geometry", "geometry");
+            prober
+                .context
+                .set_check(too_few_observations(quantity, found, needed));
         }
         Ok(())
     }
@@ -238,8 +253,11 @@ impl GeometrySurvey {
         };
         let Some(found) = sector_scan::scan_cylinders(prober, &self.drive_timing, 0.1, chain)?
         else {
-            let evidence = CheckEvidence::SurfacesUndetermined(SurfaceScan::NoTracks);
-            prober.context.set_check(evidence);
+            prober.context.set_check(SURFACES_UNDETERMINED.found(
+                "the angles of the scanned sectors show no tracks",
+                SURFACES_ADVICE,
+                json!({ "reason": "no-tracks" }),
+            ));
             return Ok(());
         };
         let layout = &found.layout;
@@ -265,12 +283,16 @@ impl GeometrySurvey {
                 prober
                     .context
                     .set_metric(Metric::new(MetricId::TRACK_SKEW, skew));
-                let evidence = surfaces_undetermined(tracks, SkewPattern::Uniform);
-                prober.context.set_check(evidence);
+                prober
+                    .context
+                    .set_check(surfaces_undetermined(tracks, "uniform", "are all equal"));
             }
             None => {
-                let evidence = surfaces_undetermined(tracks, SkewPattern::Irregular);
-                prober.context.set_check(evidence);
+                prober.context.set_check(surfaces_undetermined(
+                    tracks,
+                    "irregular",
+                    "show no pattern",
+                ));
             }
         }
         Ok(())
@@ -320,10 +342,13 @@ impl GeometrySurvey {
             let zones = Metric::new(MetricId::ZONES, zones as f64);
             prober.context.set_metric(zones);
         } else {
-            let found = FoundZones { zones };
-            prober
-                .context
-                .set_check(CheckEvidence::ZonesUndetermined(found));
+            prober.context.set_check(ZONES_UNDETERMINED.found(
+                format!(
+                    "at least {zones} zones: the benchmark ended before all their boundaries were found"
+                ),
+                "use a longer --duration",
+                json!({ "zones": zones }),
+            ));
         }
         Ok(())
     }
@@ -436,6 +461,11 @@ fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
     )
 }
 
-fn surfaces_undetermined(tracks: usize, skews: SkewPattern) -> CheckEvidence {
-    CheckEvidence::SurfacesUndetermined(SurfaceScan::Skews(CylinderScan { tracks, skews }))
+/// The skews of the scanned tracks do not show a cylinder; their pattern as a key and in words.
+fn surfaces_undetermined(tracks: usize, skews: &str, pattern: &str) -> Verdict {
+    SURFACES_UNDETERMINED.found(
+        format!("the skews of {tracks} tracks {pattern}"),
+        SURFACES_ADVICE,
+        json!({ "reason": "skews", "tracks": tracks, "skews": skews }),
+    )
 }

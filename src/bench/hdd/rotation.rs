@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::analysis;
+use super::analysis::checks;
+use super::analysis::checks::{ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, TOO_FEW_PROBES};
 use super::analysis::rotation_estimate;
 use super::analysis::rotation_estimate::{
     READS_PER_ROUND, ReadPairs, RevolutionEstimate, RotationState, completion_angles,
@@ -16,11 +20,9 @@ use crate::bench::{
     Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, ReportedSpeed, RotationalFlag, SpeedClass,
-};
-use crate::session::document::{MetricId, MetricKind, Series, SeriesId, SeriesKind};
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::document::check::Check;
+use crate::session::document::{MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict};
 
 /// Detects rotation and measures its speed to a hundredth of a per cent.
 pub struct RotationSpeed;
@@ -38,6 +40,23 @@ const SPECTRUM_POINTS: usize = 512;
 const DURATION: Parameter<Option<Duration>> =
     framework::DURATION.with_default(|_| Some(Duration::from_secs(9)));
 
+const ROTATION_CLASS: Check = Check::note(
+    "rotation-class",
+    "The class of rotation speeds that the drive belongs to.",
+);
+const ROTATION_AS_REPORTED: Check = Check::note(
+    "rotation-as-reported",
+    "The rotation speed is the one that the drive reports.",
+);
+const ROTATION_DIFFERS: Check = Check::warning(
+    "rotation-differs",
+    "The rotation speed is not the one that the drive reports.",
+);
+const ROTATIONAL_FLAG_WRONG: Check = Check::warning(
+    "rotational-flag-wrong",
+    "The kernel's rotational flag contradicts the measurement.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "rotation",
     aliases: &["rpm"],
@@ -47,14 +66,14 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("rotation.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::TooFewProbes,
-        CheckId::DoesNotRotate,
-        CheckId::RotationUndetermined,
-        CheckId::RotationDoubtful,
-        CheckId::RotationClass,
-        CheckId::RotationAsReported,
-        CheckId::RotationDiffers,
-        CheckId::RotationalFlagWrong,
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        ROTATION_CLASS,
+        ROTATION_AS_REPORTED,
+        ROTATION_DIFFERS,
+        ROTATIONAL_FLAG_WRONG,
     ],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
@@ -129,8 +148,8 @@ impl Benchmark for RotationSpeed {
 }
 
 fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes: &[TimedRead]) {
-    if let Some(evidence) = findings::rotation_check(rotation) {
-        prober.context.set_check(evidence);
+    if let Some(verdict) = checks::rotation_check(rotation) {
+        prober.context.set_check(verdict);
     }
     match rotation {
         RotationState::Rotating(found) | RotationState::Doubtful(found) => {
@@ -217,12 +236,7 @@ fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate
         [class] => Some(class),
         _ => None,
     };
-    prober
-        .context
-        .set_check(CheckEvidence::RotationClass(SpeedClass {
-            measured_rpm: speed,
-            class_rpm,
-        }));
+    prober.context.set_check(rotation_class(speed, class_rpm));
     check_reported_speed(prober, speed);
 }
 
@@ -232,17 +246,50 @@ fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
     let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
         return;
     };
-    let reported = ReportedSpeed {
-        reported_rpm: rate,
-        measured_rpm: speed,
+    let reported = f64::from(rate);
+    let sentence = format!(
+        "the drive reports {rate} rpm, measured are {speed:.2} rpm: {}",
+        deviation(speed, reported)
+    );
+    let is_alike = (speed / reported - 1.0).abs() <= CLASS_TOLERANCE;
+    let (check, advice) = if is_alike {
+        (ROTATION_AS_REPORTED, "no action needed")
+    } else {
+        (
+            ROTATION_DIFFERS,
+            "some drives report only the speed of their class; otherwise the spindle may be failing: \
+             check the SMART attributes",
+        )
     };
-    let deviation = speed / f64::from(rate) - 1.0;
+    let facts = json!({ "reported_rpm": rate, "measured_rpm": speed });
     prober
         .context
-        .set_check(match deviation.abs() <= CLASS_TOLERANCE {
-            true => CheckEvidence::RotationAsReported(reported),
-            false => CheckEvidence::RotationDiffers(reported),
-        });
+        .set_check(check.found(sentence, advice, facts));
+}
+
+fn rotation_class(rpm: f64, class_rpm: Option<f64>) -> Verdict {
+    let (sentence, advice) = match class_rpm {
+        Some(class) => (
+            format!(
+                "{rpm:.2} rpm ({} from {class:.0}): a drive of the {class:.0} rpm class",
+                deviation(rpm, class)
+            ),
+            "no action needed",
+        ),
+        None => (
+            format!("{rpm:.2} rpm is none of the usual speeds"),
+            "no action needed: some drives have an unusual speed that their label does not state",
+        ),
+    };
+    let facts = json!({ "measured_rpm": rpm, "class_rpm": class_rpm });
+    ROTATION_CLASS.found(sentence, advice, facts)
+}
+
+/// Deviation from a reference in percent with three decimals, such as `-0.012 %`; zero has no minus
+/// sign.
+fn deviation(measured: f64, reference: f64) -> String {
+    let percent = 100.0 * (measured / reference - 1.0);
+    format!("{:+.3} %", (percent * 1e3).round() / 1e3 + 0.0)
 }
 
 /// Compares with the kernel's rotational flag.
@@ -263,8 +310,14 @@ fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationSta
         _ => return,
     };
     if let Some(flag) = claimed.filter(|claimed| *claimed != is_rotating) {
-        prober
-            .context
-            .set_check(CheckEvidence::RotationalFlagWrong(RotationalFlag { flag }));
+        let rotates = if flag { "does not rotate" } else { "rotates" };
+        prober.context.set_check(ROTATIONAL_FLAG_WRONG.found(
+            format!(
+                "the kernel's flag is rotational={}, but the drive {rotates}",
+                u8::from(flag)
+            ),
+            "correct it in /sys/block/NAME/queue/rotational: schedulers and file systems use it",
+            json!({ "flag": flag }),
+        ));
     }
 }

@@ -5,6 +5,10 @@ use std::time::Duration;
 use rand::RngExt as _;
 
 use super::analysis;
+use super::analysis::checks::{
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, too_few_observations,
+};
 use super::analysis::rotational_delay;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::seek_position_map::SeekPositionMap;
@@ -16,8 +20,7 @@ use crate::bench::{
     Forecast, Parameter, ParameterSet, RunContext,
 };
 use crate::drive::Target;
-use crate::session::checks::Workload;
-use crate::session::document::check::{CheckEvidence, CheckId, ProbedQuantity, SeekDoubt};
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::general::fits;
 use crate::stats::general::fits::SeekCurve;
@@ -49,12 +52,12 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("seek-curve.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::TooFewProbes,
-        CheckId::DoesNotRotate,
-        CheckId::RotationUndetermined,
-        CheckId::RotationDoubtful,
-        CheckId::CommandOverheadUnknown,
-        CheckId::SeekDoubtful,
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
     ],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
@@ -372,15 +375,19 @@ fn margin_between_parts(
 fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) {
     let needed = MIN_RANGES * MIN_READS_PER_RANGE;
     if probes < needed {
-        prober.context.set_check(analysis::too_few_observations(
-            ProbedQuantity::SeekCurve,
-            probes,
-            needed,
-        ));
+        let quantity = ("seek-curve", "seek curve");
+        prober
+            .context
+            .set_check(too_few_observations(quantity, probes, needed));
     }
     // One range in a hundred is doubtful by chance; in short ranges the seek time itself varies.
     if doubts > 3 {
-        let doubt = SeekDoubt::CurveRanges { ranges: doubts };
-        prober.context.set_check(CheckEvidence::SeekDoubtful(doubt));
+        prober.context.set_check(SEEK_DOUBTFUL.found(
+            format!(
+                "in {doubts} ranges of the curve the rotational delays are not those of a disk"
+            ),
+            "stop other users of the drive and repeat the run",
+            serde_json::json!({ "reason": "curve-ranges", "ranges": doubts }),
+        ));
     }
 }

@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::analysis;
+use super::analysis::checks::{
+    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
+    TOO_FEW_PROBES, TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
+};
 use super::analysis::constant_zone::ConstantZone;
 use super::analysis::seek_walk;
 use super::analysis::seek_walk::{JumpPattern, SeekWalk};
 use super::analysis::track_to_track_estimate;
-use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
+use super::analysis::track_to_track_estimate::{SEEK_UNCERTAIN, TrackToTrackEstimate};
 use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
 use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
@@ -16,11 +22,12 @@ use crate::bench::{
     Forecast, Parameter, ParameterKind, ParameterSet, RunContext, framework,
 };
 use crate::drive::Target;
-use crate::session::checks::Workload;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, CylinderScan, ProbedQuantity, ShortSpan, SkewPattern,
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::document::check::Check;
+use crate::session::document::{
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity,
 };
-use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
+use crate::units;
 
 /// Measures the time of the shortest seek.
 pub struct TrackToTrack;
@@ -38,6 +45,15 @@ const SPAN: Parameter<Option<u64>> = Parameter {
     default: |_| None,
 };
 
+const SPAN_BELOW_CYLINDER: Check = Check::invalid(
+    "span-below-cylinder",
+    "The jumps may stay within a cylinder.",
+);
+const CYLINDER_UNDETERMINED: Check = Check::invalid(
+    "cylinder-undetermined",
+    "The skews of the tracks do not show where a cylinder ends.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "track-to-track",
     aliases: &["tracktotrack"],
@@ -47,16 +63,16 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("track-to-track.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::TooFewProbes,
-        CheckId::DoesNotRotate,
-        CheckId::RotationUndetermined,
-        CheckId::RotationDoubtful,
-        CheckId::CommandOverheadUnknown,
-        CheckId::SeekDoubtful,
-        CheckId::SeekUncertain,
-        CheckId::SpanBelowCylinder,
-        CheckId::TracksUndetermined,
-        CheckId::CylinderUndetermined,
+        TOO_FEW_PROBES,
+        DOES_NOT_ROTATE,
+        ROTATION_UNDETERMINED,
+        ROTATION_DOUBTFUL,
+        COMMAND_OVERHEAD_UNKNOWN,
+        SEEK_DOUBTFUL,
+        SEEK_UNCERTAIN,
+        SPAN_BELOW_CYLINDER,
+        TRACKS_UNDETERMINED,
+        CYLINDER_UNDETERMINED,
     ],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Own(&[
@@ -125,7 +141,7 @@ impl Benchmark for TrackToTrack {
         let Some(stretch) = ConstantZone::find_constant_zone(&mut prober, &clockwork)? else {
             prober
                 .context
-                .set_check(analysis::tracks_undetermined(prober.is_over()));
+                .set_check(tracks_undetermined(prober.is_over()));
             return Ok(());
         };
         let Some(jumps) = jump_pattern(&mut prober, &stretch) else {
@@ -144,26 +160,31 @@ impl Benchmark for TrackToTrack {
 fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
     let found = &stretch.cylinder_scan;
     let length = stretch.sectors_per_cylinder();
-    let cylinder_scan = |skews| CylinderScan {
-        tracks: found.skews.len(),
-        skews,
-    };
+    let tracks = found.skews.len();
     match found.cylinder {
         Some(_) => {
             let size = Metric::new(MetricId::CYLINDER_SIZE, length * SECTOR_BYTES);
             prober.context.set_metric(size);
         }
         None if found.is_conclusive() => {
-            let scan = cylinder_scan(SkewPattern::Uniform);
-            prober
-                .context
-                .set_check(CheckEvidence::CylinderUndetermined(scan));
+            // Nothing is wrong: the skews of this drive do not distinguish cylinders.
+            let check = Check {
+                severity: Severity::Note,
+                ..CYLINDER_UNDETERMINED
+            };
+            prober.context.set_check(check.found(
+                "all tracks have the same skew: a head switch takes as long as a seek to the next \
+                 cylinder, or there is one surface only",
+                "the jumps are one track long",
+                json!({ "tracks": tracks, "skews": "uniform" }),
+            ));
         }
         None => {
-            let scan = cylinder_scan(SkewPattern::Irregular);
-            prober
-                .context
-                .set_check(CheckEvidence::CylinderUndetermined(scan));
+            prober.context.set_check(CYLINDER_UNDETERMINED.found(
+                format!("the skews of {tracks} tracks show no pattern"),
+                "stop other users of the drive and repeat the run",
+                json!({ "tracks": tracks, "skews": "irregular" }),
+            ));
             return None;
         }
     }
@@ -173,12 +194,16 @@ fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Opti
         .get(SPAN)
         .map(|span| span as f64 / SECTOR_BYTES);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {
-        prober
-            .context
-            .set_check(CheckEvidence::SpanBelowCylinder(ShortSpan {
-                span_bytes: span * SECTOR_BYTES,
-                cylinder_bytes: length * SECTOR_BYTES,
-            }));
+        let (span_bytes, cylinder_bytes) = (span * SECTOR_BYTES, length * SECTOR_BYTES);
+        prober.context.set_check(SPAN_BELOW_CYLINDER.found(
+            format!(
+                "some jumps of {} stay within a cylinder of {}",
+                units::format_block_size(span_bytes),
+                units::format_block_size(cylinder_bytes)
+            ),
+            "omit --span, or make it larger than a cylinder",
+            json!({ "span_bytes": span_bytes, "cylinder_bytes": cylinder_bytes }),
+        ));
         return None;
     }
     let length = span.unwrap_or(length);
@@ -235,16 +260,16 @@ fn walk_cylinders(
             prober.context.phase_finished();
         }
     }
-    let evidence = match &found {
+    let verdict = match &found {
         Some(found) => found.check_plausibility(&found.seek_metric(passing)),
-        None => Some(analysis::too_few_observations(
-            ProbedQuantity::TrackToTrack,
+        None => Some(too_few_observations(
+            ("track-to-track", "track-to-track seek"),
             seek_walk::all_jumps(&walk.uniform_batches).count(),
             MIN_JUMPS,
         )),
     };
-    if let Some(evidence) = evidence {
-        prober.context.set_check(evidence);
+    if let Some(verdict) = verdict {
+        prober.context.set_check(verdict);
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -15,8 +17,9 @@ use crate::bench::{
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
 use crate::session::checks::Workload;
-use crate::session::document::check::{CheckEvidence, CheckId, QueueThroughputs};
-use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey};
+use crate::session::document::check::Check;
+use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey, Verdict};
+use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
 pub struct QuartetSuite;
@@ -39,6 +42,15 @@ const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
 /// Time of all workloads together.
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
+const NOTHING_WRITTEN: Check = Check::note(
+    "nothing-written",
+    "The write half of the benchmark was skipped.",
+);
+const SEQUENTIAL_LINES_DIFFER: Check = Check::warning(
+    "sequential-lines-differ",
+    "The sequential workloads differ, although the medium has the same throughput for both.",
+);
+
 static DESCRIPTION: Description = Description {
     name: "quartet",
     aliases: &["diskmark"],
@@ -47,7 +59,7 @@ static DESCRIPTION: Description = Description {
     summary: "SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1: the usual comparison",
     explanation: include_str!("quartet.md").trim_ascii_end(),
     may_write: true,
-    checks: &[CheckId::NothingWritten, CheckId::SequentialLinesDiffer],
+    checks: &[NOTHING_WRITTEN, SEQUENTIAL_LINES_DIFFER],
     workload: Workload::CONSTANT,
     metrics: &[MetricFamily::Variants {
         variants: &[
@@ -233,7 +245,12 @@ impl Benchmark for QuartetSuite {
             .findings
             .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
         if !bench.parameters.get(WITH_WRITES) {
-            bench.set_check(CheckEvidence::NothingWritten);
+            bench.set_check(NOTHING_WRITTEN.found(
+                "the write half is skipped",
+                "add --writes yes and --overwrite PATH if the data on the target may be lost, or name a \
+                 directory",
+                Value::Null,
+            ));
         }
         variants::measure_all(
             bench,
@@ -242,9 +259,9 @@ impl Benchmark for QuartetSuite {
             &variants,
         )?;
         if bench.target.is_rotational() == Some(true)
-            && let Some(evidence) = faster_than_medium(&bench.findings)
+            && let Some(verdict) = faster_than_medium(&bench.findings)
         {
-            bench.set_check(evidence);
+            bench.set_check(verdict);
         }
         Ok(())
     }
@@ -252,16 +269,26 @@ impl Benchmark for QuartetSuite {
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at
 /// one speed at any queue depth, so that one of the rates is not that of the medium.
-fn faster_than_medium(findings: &Findings) -> Option<CheckEvidence> {
+fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
     const MAX_SEQUENTIAL_RATIO: f64 = 1.2;
     let rate = |line: VariantKey| {
         let throughput = MetricId::of_variant(line, MetricKind::Throughput);
         Some(findings.metric(&throughput)?.value)
     };
     let (depth_8, depth_1) = (rate(SEQ1M_Q8_READ)?, rate(SEQ1M_Q1_READ)?);
-    (depth_8.max(depth_1) > MAX_SEQUENTIAL_RATIO * depth_8.min(depth_1)).then_some(
-        CheckEvidence::SequentialLinesDiffer(QueueThroughputs { depth_8, depth_1 }),
-    )
+    if depth_8.max(depth_1) <= MAX_SEQUENTIAL_RATIO * depth_8.min(depth_1) {
+        return None;
+    }
+    Some(SEQUENTIAL_LINES_DIFFER.found(
+        format!(
+            "SEQ1M Q8 reads {}, SEQ1M Q1 {}: the medium of a disk has the same throughput for both",
+            units::format_throughput(depth_8),
+            units::format_throughput(depth_1)
+        ),
+        "the faster one was partly served from a cache, or the slower one lost revolutions: the \
+         benchmark `sequential-read` measures the medium",
+        json!({ "depth_8": depth_8, "depth_1": depth_1 }),
+    ))
 }
 
 #[cfg(test)]
@@ -308,7 +335,7 @@ mod tests {
                 let rate = metric_value(&finished, &throughput);
                 assert!(rate < medium, "{name} {throughput}: {rate}");
             }
-            let reported = finished.findings.has_check(CheckId::SequentialLinesDiffer);
+            let reported = finished.findings.has_check(SEQUENTIAL_LINES_DIFFER);
             assert!(!reported, "{name}");
         }
     }

@@ -1,7 +1,15 @@
 //! All read benchmarks applicable to a drive, with a summary.
 
+mod advice;
+
 use std::time::Duration;
 
+use serde_json::json;
+
+use self::advice::{
+    ADVICE_BLOCK_SIZE, ADVICE_FULL_COPY, ADVICE_QUEUE_DEPTH, BLOCK_SIZE_READ, CONCURRENCY_READ,
+    SEQUENTIAL_READ, THROUGHPUT_ABOVE_MEDIUM, metric_value,
+};
 use crate::bench::basic::random::{RandomBenchmark, RandomWorkload};
 use crate::bench::basic::sequential::SequentialBenchmark;
 use crate::bench::contention::interference::InterferenceBenchmark;
@@ -23,14 +31,11 @@ use crate::bench::{
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
-use crate::session::checks::Workload;
-use crate::session::document::check::{
-    BlockSizeAdvice, CheckEvidence, CheckId, CopyAdvice, DepthAdvice, DepthPoint,
-    ImplausibleThroughput, SkippedBenchmark, SkippedMechanics,
-};
+use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, MetricUnit, Percentile,
-    SeriesId, SeriesKind, Verdict,
+    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Percentile, SeriesId,
+    SeriesKind, Verdict,
 };
 
 /// Runs the read benchmarks one after the other.
@@ -77,10 +82,7 @@ fn metrics_of(name: &str) -> &'static [MetricFamily] {
 }
 
 // Names of the benchmarks of the survey, in the ids of its metrics.
-const SEQUENTIAL_READ: &str = "sequential-read";
 const RANDOM_READ: &str = "random-read";
-const CONCURRENCY_READ: &str = "concurrency-read";
-const BLOCK_SIZE_READ: &str = "block-size-read";
 const INTERFERENCE: &str = "interference";
 const ROTATION: &str = "rotation";
 const REORDER: &str = "reorder";
@@ -163,6 +165,14 @@ static OPTIMAL_DEPTH: [MetricId; 1] = [MetricId::of_nested(
     MetricKind::OptimalDepth,
 )];
 
+const SKIPPED: Check = Check::note(
+    "skipped",
+    "A nested benchmark could not be run; the code is BENCHMARK/skipped.",
+);
+const MECHANICS_SKIPPED: Check = Check::note(
+    "mechanics-skipped",
+    "The benchmarks of the mechanics were skipped because the drive does not rotate.",
+);
 static DESCRIPTION: Description = Description {
     name: "survey",
     aliases: &[],
@@ -172,12 +182,12 @@ static DESCRIPTION: Description = Description {
     explanation: include_str!("survey.md").trim_ascii_end(),
     may_write: false,
     checks: &[
-        CheckId::Skipped,
-        CheckId::MechanicsSkipped,
-        CheckId::ThroughputAboveMedium,
-        CheckId::AdviceQueueDepth,
-        CheckId::AdviceBlockSize,
-        CheckId::AdviceFullCopy,
+        SKIPPED,
+        MECHANICS_SKIPPED,
+        THROUGHPUT_ABOVE_MEDIUM,
+        ADVICE_QUEUE_DEPTH,
+        ADVICE_BLOCK_SIZE,
+        ADVICE_FULL_COPY,
     ],
     workload: Workload::CONSTANT,
     metrics: &[
@@ -505,7 +515,7 @@ impl Benchmark for SurveySuite {
             let share = time.as_secs_f64() / total.as_secs_f64().max(1e-9);
             let result = bench.run_nested(test, &parameters, share);
             if let Err(error) = result {
-                bench.findings.set_verdict(part_skipped(test, &error));
+                bench.set_check(part_skipped(test, &error));
             }
             let rotational = bench.target.is_rotational() == Some(true);
             set_summary(&mut bench.findings, depths, rotational);
@@ -515,9 +525,14 @@ impl Benchmark for SurveySuite {
             }
         }
         if !skipped.is_empty() {
-            bench.set_check(CheckEvidence::MechanicsSkipped(SkippedMechanics {
-                benchmarks: skipped.into_iter().map(SafeText::from).collect(),
-            }));
+            bench.set_check(MECHANICS_SKIPPED.found(
+                format!(
+                    "skipped because the drive does not rotate: {}",
+                    skipped.join(", ")
+                ),
+                "no action needed: these benchmarks measure the seek times of a disk",
+                json!({ "benchmarks": skipped }),
+            ));
         }
         Ok(())
     }
@@ -526,18 +541,15 @@ impl Benchmark for SurveySuite {
 /// Whether the rotation benchmark found that the drive does not rotate.
 fn is_found_non_rotational(findings: &Findings) -> bool {
     let mut verdicts = findings.verdicts.iter();
-    verdicts.any(|verdict| verdict.id() == Some(CheckId::DoesNotRotate))
+    verdicts.any(|verdict| verdict.is_of(DOES_NOT_ROTATE))
 }
 
 fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
-    let verdict = Verdict::from(CheckEvidence::Skipped(SkippedBenchmark {
-        error: error.to_string().into(),
-        advice: error.advice().into(),
-    }));
-    Verdict {
-        code: verdict.code.nested_in(test.description().name),
-        ..verdict
-    }
+    let (message, advice) = (SafeText::from(error.to_string()), error.advice());
+    let facts = json!({ "error": message, "advice": SafeText::from(&advice) });
+    let sentence = format!("the benchmark could not be run: {message}");
+    let verdict = SKIPPED.found(sentence, advice, facts);
+    verdict.nested_in(test.description().name)
 }
 
 /// Sets the summary: the metrics that characterise a drive, and what follows from them.
@@ -558,83 +570,14 @@ fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool
     };
     findings.set_table(table);
     let advice = [
-        queue_advice(findings),
-        block_advice(findings),
-        copy_advice(findings),
-        faster_than_medium(findings).filter(|_| rotational),
+        advice::queue_advice(findings),
+        advice::block_advice(findings),
+        advice::copy_advice(findings),
+        advice::faster_than_medium(findings).filter(|_| rotational),
     ];
-    for evidence in advice.into_iter().flatten() {
-        findings.set_check(evidence);
+    for verdict in advice.into_iter().flatten() {
+        findings.set_check(verdict);
     }
-}
-
-fn metric_value(findings: &Findings, benchmark: &'static str, metric: MetricKind) -> Option<f64> {
-    let metric = findings.metric(&MetricId::of_nested(benchmark, metric))?;
-    Some(metric.value)
-}
-
-/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
-/// significant differences count.
-fn queue_advice(findings: &Findings) -> Option<CheckEvidence> {
-    let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
-    let at = |kind| Some(metric(kind)?.value);
-    let depth = at(MetricKind::OptimalDepth)?;
-    let iops = metric(MetricKind::OptimalDepthIops)?;
-    let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
-    let interval = |run_metric: &Metric| run_metric.low.zip(run_metric.high);
-    let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
-        (Some((low, _)), Some((_, high))) => low > high,
-        _ => false,
-    });
-    Some(CheckEvidence::AdviceQueueDepth(DepthAdvice {
-        optimal: DepthPoint {
-            depth,
-            iops: iops.value,
-            p90_ns: at(MetricKind::OptimalDepthP90),
-        },
-        max_iops: more.map(|(deepest, most)| DepthPoint {
-            depth: deepest.value,
-            iops: most.value,
-            p90_ns: at(MetricKind::IopsMaxP90),
-        }),
-    }))
-}
-
-/// The check for reads faster than the medium at its fastest location.
-fn faster_than_medium(findings: &Findings) -> Option<CheckEvidence> {
-    const MAX_MEDIUM_RATIO: f64 = 1.15;
-    let medium = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
-    let (metric, throughput) = findings
-        .metrics
-        .iter()
-        .filter(|run_metric| run_metric.unit == MetricUnit::BytesPerSecond)
-        .filter(|metric| metric.id.benchmark() != Some(SEQUENTIAL_READ))
-        .map(|metric| (&metric.id, metric.value))
-        .max_by(|left, right| left.1.total_cmp(&right.1))?;
-    (throughput > MAX_MEDIUM_RATIO * medium).then(|| {
-        CheckEvidence::ThroughputAboveMedium(ImplausibleThroughput {
-            metric: metric.to_string().into(),
-            throughput,
-            medium,
-        })
-    })
-}
-
-fn block_advice(findings: &Findings) -> Option<CheckEvidence> {
-    let value = |metric| metric_value(findings, BLOCK_SIZE_READ, metric);
-    Some(CheckEvidence::AdviceBlockSize(BlockSizeAdvice {
-        access_ns: value(MetricKind::AccessTime)?,
-        balanced_bytes: value(MetricKind::BalancedBlockSize)?,
-        btree_node_bytes: value(MetricKind::BtreeNodeSize)?,
-    }))
-}
-
-fn copy_advice(findings: &Findings) -> Option<CheckEvidence> {
-    let value = |metric| metric_value(findings, SEQUENTIAL_READ, metric);
-    Some(CheckEvidence::AdviceFullCopy(CopyAdvice {
-        throughput: value(MetricKind::ThroughputMean)?,
-        copy_ns: value(MetricKind::FullCopyTime)?,
-    }))
 }
 
 #[cfg(test)]
@@ -742,52 +685,6 @@ mod tests {
             let most = most.value.to_string();
             assert_eq!(depth("concurrency-read/iops_max"), Some(most));
         }
-    }
-
-    #[test]
-    fn survey_queue_advice_names_significantly_different_depths() {
-        let mut findings = Findings::default();
-        assert_eq!(queue_advice(&findings), None);
-        let mut put = |metric, value: f64| {
-            let metric = Metric::new(MetricId::of_nested(CONCURRENCY_READ, metric), value);
-            findings.set_metric(metric.with_interval(value * 0.95, value * 1.05));
-        };
-        put(MetricKind::OptimalDepth, 4.0);
-        put(MetricKind::OptimalDepthIops, 200.0);
-        put(MetricKind::IopsMaxDepth, 64.0);
-        put(MetricKind::IopsMax, 400.0);
-        // The advice states that a disk achieves far more IOPS with many queued requests.
-        let max_depth = |findings: &Findings| match queue_advice(findings) {
-            Some(CheckEvidence::AdviceQueueDepth(advice)) => {
-                assert_eq!(advice.optimal.depth, 4.0);
-                advice.max_iops.map(|point| point.depth)
-            }
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(max_depth(&findings), Some(64.0));
-        findings
-            .metrics
-            .retain(|it| !it.id.to_string().contains("iops_max"));
-        assert_eq!(max_depth(&findings), None);
-    }
-
-    #[test]
-    fn survey_throughput_above_media_rate_is_flagged() {
-        let mut findings = Findings::default();
-        let rate = |name, value| Metric::new(MetricId::parse(name), value);
-        findings.set_metric(rate("sequential-read/throughput_max", 267e6));
-        findings.set_metric(rate("block-size-read/throughput_max", 280e6));
-        assert_eq!(faster_than_medium(&findings), None);
-        findings.set_metric(rate("block-size-read/throughput_max", 348e6));
-        let evidence = faster_than_medium(&findings).unwrap();
-        assert_eq!(
-            evidence,
-            CheckEvidence::ThroughputAboveMedium(ImplausibleThroughput {
-                metric: "block-size-read/throughput_max".into(),
-                throughput: 348e6,
-                medium: 267e6,
-            })
-        );
     }
 
     #[test]

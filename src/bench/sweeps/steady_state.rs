@@ -7,7 +7,8 @@ mod tests;
 mod written;
 
 use self::parameters::{MAX_ROUNDS, PRECONDITION_PASSES, READ_FRACTION, ROUND_DURATION};
-use self::written::ThroughputByBytesWritten;
+use self::rounds::NOT_STEADY;
+use self::written::{ThroughputByBytesWritten, WRITE_CLIFF};
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::forecast::PlannedPhases;
@@ -20,7 +21,6 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
 use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 use crate::stats::latency::steady_state::WINDOW_ROUNDS;
 use crate::units;
@@ -39,7 +39,7 @@ static DESCRIPTION: Description = Description {
     summary: "writes until steady state (SNIA): steady-state IOPS, size of the write cache",
     explanation: include_str!("steady-state.md").trim_ascii_end(),
     may_write: true,
-    checks: &[CheckId::NotSteady, CheckId::WriteCliff],
+    checks: &[NOT_STEADY, WRITE_CLIFF],
     workload: Workload::CONSTANT,
     metrics: &[
         MetricFamily::Own(&[

@@ -247,8 +247,12 @@ impl EvidenceCollector {
 /// The evidence that does not change during a run.
 fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
     let target = scope.target;
+    let window_bytes = Some(scope.window.end.saturating_sub(scope.window.start));
     if target.kind == TargetKind::Simulated {
-        return RunEvidence::default();
+        return RunEvidence {
+            window_bytes,
+            ..RunEvidence::default()
+        };
     }
     let hypervisor = scope.host.virtualization.as_deref();
     let setup = self::setup::drive_setup(target, stack, hypervisor);
@@ -266,6 +270,7 @@ fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence 
         block_sample: sampled
             .then(|| self::contents::sample_blocks(&target.name, &scope.window, 1))
             .flatten(),
+        window_bytes,
         drive_setup: Some(setup),
         extents,
         ..RunEvidence::default()

@@ -39,6 +39,7 @@ pub fn drive_setup(
         stack.iter().find_map(|drive| drive.queue_depth),
     ];
     DriveSetup {
+        capacity_bytes: stack.iter().map(|drive| drive.size_bytes).max(),
         write_cache: stack
             .last()
             .and_then(|drive| drive.write_cache.clone())

@@ -10,8 +10,6 @@ use crate::drive::device_mapper::parse_table;
 use crate::drive::ioctl;
 use crate::probe::text::read_word;
 
-/// Bytes of a sector in a table.
-
 /// The operations of all devices.
 pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {
     let devices = sources.disks.iter().filter(|it| it.name.starts_with("dm-"));

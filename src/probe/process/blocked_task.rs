@@ -1,15 +1,20 @@
 //! Where a blocked task waits: its kernel stack, the file that it uses, the file systems of its process.
 //! Nothing here asks the file systems themselves, which may not respond.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::drive::mounts::MountEntry;
 use crate::probe::sample::BlockedTask;
-use crate::probe::text::{field, named_numbers, parse_number, read_file, split_fields};
+use crate::probe::text::{field, named_numbers, parse_number, read_file, read_start, split_fields};
 use crate::roots::SysPaths;
 
 /// Open files that are examined for a blocked process at most.
 const MAX_FILES: usize = 64;
+/// Bytes of its arguments that are examined.
+const MAX_ARGUMENTS: u64 = 4096;
 /// System calls whose first argument is the descriptor of the only file that they use. Their numbers in a
 /// program for 32 bits stand for other calls, of which none is given a descriptor and waits for another
 /// file.
@@ -73,6 +78,12 @@ pub struct BlockedDetails {
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open, among them its block devices.
     pub device_paths: Vec<String>,
+    /// Absolute paths among the arguments of its process, and its working directory last.
+    pub named_paths: Vec<PathBuf>,
+    /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
+    pub switches: Option<u64>,
+    /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.
+    pub asleep_since: Option<Duration>,
 }
 
 impl BlockedDetails {
@@ -85,15 +96,18 @@ impl BlockedDetails {
         // Without a context switch since the scan, what was read before is that of the same sleep.
         let switches = switches_of(&roots.proc.join(format!("{pid}/task/{tid}")));
         let is_same_sleep = switches.is_some() && switches == task.switches;
+        let process = roots.proc.join(pid.to_string());
         let mut details = Self {
             pid,
             tid,
             stack: kernel_stack(roots, pid, tid),
             used_mount_id: used_mount_id.filter(|_| is_same_sleep),
             sleep: sleep.filter(|_| is_same_sleep),
+            named_paths: named_paths(&process),
+            switches: switches.filter(|_| is_same_sleep),
             ..Self::default()
         };
-        details.add_open_files(&roots.proc.join(pid.to_string()), mounts);
+        details.add_open_files(&process, mounts);
         details
     }
 
@@ -151,6 +165,20 @@ fn kernel_stack(roots: &SysPaths, pid: u32, tid: u32) -> Option<Vec<String>> {
     let function = |line: &str| Some(line.split_once("] ")?.1.split('+').next()?.to_owned());
     let functions: Vec<String> = text.lines().filter_map(function).collect();
     (!functions.is_empty()).then_some(functions)
+}
+
+/// The absolute paths among the arguments of a process, also behind a `=`, and its working directory last.
+fn named_paths(process: &Path) -> Vec<PathBuf> {
+    let arguments = read_start(&process.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default();
+    let path = |argument: &[u8]| {
+        let value = argument.rsplit(|byte| *byte == b'=').next()?;
+        let is_path = value.starts_with(b"/");
+        is_path.then(|| PathBuf::from(OsStr::from_bytes(value)))
+    };
+    let arguments = arguments.split(|byte| *byte == 0).skip(1);
+    let mut paths: Vec<PathBuf> = arguments.filter_map(path).collect();
+    paths.extend(std::fs::read_link(process.join("cwd")));
+    paths
 }
 
 /// ID of the mount on which the file is that the system call of a task reads, writes or flushes. `None`
@@ -228,6 +256,16 @@ mod tests {
         assert_eq!(mount(format!("{copy} 0x3 0x0 0x4 0x0\n")), None);
         assert_eq!(mount("-1 0x3 0x7f00\n".to_owned()), None);
         assert_eq!(mount("running\n".to_owned()), None);
+    }
+
+    #[test]
+    fn paths_that_a_process_names_are_those_of_its_arguments_and_its_directory() {
+        let command = "/bin/dd\0if=/dev/zero\0of=/mnt/a\0bs=4k\0/srv\0";
+        let (root, _roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
+        std::os::unix::fs::symlink("/home", root.path().join("proc/7/cwd")).unwrap();
+        let paths = named_paths(&root.path().join("proc/7"));
+        let expected = ["/dev/zero", "/mnt/a", "/srv", "/home"];
+        assert!(paths.iter().eq(expected.map(Path::new)), "{paths:?}");
     }
 
     #[test]

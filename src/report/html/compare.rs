@@ -8,12 +8,11 @@ use super::parts::html_table;
 use super::plot::{HtmlCurve, HtmlPlot};
 use super::presentation::PresentationLookup;
 use super::timestamp::format_timestamp;
-use crate::files::safe_text::SafeText;
 use crate::report::compare::words::session_letter;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, ComparedSession, Comparison,
-    DifferingParameter, RatioJudgement, UnmatchedMeasurement,
+    RatioJudgement,
 };
 
 /// The comparison's section of the page.
@@ -40,7 +39,7 @@ pub(super) fn comparison_section(
                 h3 { "Not compared" }
                 ul {
                     @for mismatch in &comparison.mismatches {
-                        li { (mismatch_text(mismatch, comparison)) }
+                        li { (mismatch.sentence()) }
                     }
                 }
             }
@@ -52,7 +51,7 @@ fn session_entry(index: usize, session: &ComparedSession) -> Markup {
     let host = session.host.as_deref().unwrap_or("unknown host");
     html! {
         li class=(format_args!("c{}", index % 6)) {
-            (session.name) " "
+            (session_letter(index)) " " (session.name) " "
             span { (host) ", " (format_timestamp(&session.started)) }
         }
     }
@@ -72,24 +71,12 @@ fn benchmark_section(
         h2 { (benchmark.benchmark) } "\n"
         p.soft { (benchmark.parameters.join(", ")) } "\n"
         @for parameter in &benchmark.differing {
-            p.soft { (ignored_parameter_text(parameter, comparison)) }
+            p.soft { "ignored: " (parameter.values_text()) }
         }
         (cautions_section(benchmark, comparison)) "\n"
         (metrics_table(benchmark, comparison)) "\n"
         (charts_section(&charts))
     }
-}
-
-/// An ignored parameter with the values of every side.
-fn ignored_parameter_text(parameter: &DifferingParameter, comparison: &Comparison) -> String {
-    let sessions = comparison.sessions.iter().enumerate();
-    let values: Vec<String> = sessions
-        .filter_map(|(index, session)| {
-            let value = parameter.value_of(index)?;
-            Some(format!("{value} ({})", session.name))
-        })
-        .collect();
-    format!("ignored: {}", values.join(", "))
 }
 
 fn cautions_section(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Markup {
@@ -99,7 +86,7 @@ fn cautions_section(benchmark: &ComparedBenchmark, comparison: &Comparison) -> M
         @for (target, session) in measured {
             @for caution in &target.cautions {
                 div.verdict.warning {
-                    p { b { (session.name) ": " (caution.code.to_string()) } " " (caution.evidence) }
+                    p { b { (session.name) ": " (caution.code) } " " (caution.evidence) }
                 }
                 "\n"
             }
@@ -115,16 +102,13 @@ fn metrics_table(benchmark: &ComparedBenchmark, comparison: &Comparison) -> Mark
             @if index > 0 { th.n { "ratio, 95 % CI" } th {} }
         }
     };
-    let rows: Vec<Markup> = benchmark
-        .metrics
-        .iter()
-        .map(|metric| metric_row(metric, comparison))
-        .collect();
+    let rows: Vec<Markup> = benchmark.metrics.iter().map(metric_row).collect();
     let baseline = comparison.sessions.get(benchmark.baseline);
     let baseline = baseline.map_or("", |session| session.name.as_str());
     html! {
         (html_table("Metrics", Some(&head), &rows))
         p.soft { "Ratios to " (baseline) ", or to the first session that has the metric." }
+        @for reason in benchmark.not_determined_reasons() { p.soft { (reason) } }
     }
 }
 
@@ -133,7 +117,7 @@ fn file_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-fn metric_row(metric: &ComparedMetric, comparison: &Comparison) -> Markup {
+fn metric_row(metric: &ComparedMetric) -> Markup {
     html! {
         td { (metric.label()) }
         @for (index, sample) in metric.samples.iter().enumerate() {
@@ -143,38 +127,25 @@ fn metric_row(metric: &ComparedMetric, comparison: &Comparison) -> Markup {
             }
             @if index > 0 {
                 @let ratio = sample.as_ref().and_then(|sample| sample.against_baseline.as_ref());
-                (ratio_cells(ratio, comparison))
+                (ratio_cells(ratio))
             }
         }
     }
 }
 
-fn ratio_cells(against: Option<&BaselineRatio>, comparison: &Comparison) -> Markup {
+fn ratio_cells(against: Option<&BaselineRatio>) -> Markup {
     let Some(against) = against else {
         return html! { td {} td {} };
     };
     let class = match against.judgement {
         Some(RatioJudgement::Faster) => "good",
         Some(RatioJudgement::Slower) => "trouble",
-        Some(RatioJudgement::NoSignificantDifference | RatioJudgement::NotDetermined) | None => {
-            "soft"
-        }
+        _ => "soft",
     };
+    let [ratio, interval, judgement] = against.ratio_columns();
     html! {
-        td.n {
-            (format_args!("{:.3}", against.ratio))
-            @if let (Some(low), Some(high)) = (against.low, against.high) {
-                " " span.soft { (format_args!("{low:.3} to {high:.3}")) }
-            }
-        }
-        td class=(class) {
-            (against.judgement.map_or("", RatioJudgement::description))
-            @for it in &against.not_determined {
-                @let session = comparison.sessions.get(it.session);
-                "; " (session.map_or("", |session| session.name.as_str()))
-                ": " (it.missing_interval_of.description())
-            }
-        }
+        td.n { (ratio) @if !interval.is_empty() { " " span.soft { (interval) } } }
+        td class=(class) { (judgement) }
     }
 }
 
@@ -225,35 +196,4 @@ fn overlay_chart(
         marked_values: Vec::new(),
     }
     .render_figure()
-}
-
-/// What was not compared, and why.
-fn mismatch_text(mismatch: &UnmatchedMeasurement, comparison: &Comparison) -> String {
-    let names = |sessions: &[usize]| {
-        let known = sessions
-            .iter()
-            .filter_map(|session| comparison.sessions.get(*session));
-        let names: Vec<&str> = known.map(|session| session.name.as_str()).collect();
-        names.join(", ")
-    };
-    let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
-    let differences: Vec<String> = mismatch
-        .differences
-        .iter()
-        .map(|it| {
-            let (first, other) = (value(&it.first), value(&it.other));
-            format!("{} is {first}, not {other}", it.parameter)
-        })
-        .collect();
-    let lacking = names(&mismatch.missing_in);
-    let reason = if differences.is_empty() {
-        format!("no run of it in {lacking}")
-    } else {
-        format!("against {lacking}: {}", differences.join(", "))
-    };
-    format!(
-        "{} of {}: {reason}",
-        mismatch.benchmark,
-        names(&mismatch.present_in)
-    )
 }

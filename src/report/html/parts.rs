@@ -69,7 +69,7 @@ pub(super) fn problems_section(run: &BenchmarkRun) -> Markup {
         @for verdict in sorted {
             @let class = severity_word(verdict.severity).to_lowercase();
             div.verdict.(class) {
-                p { b { (class) ": " (verdict.code.to_string()) } " " (verdict.evidence) }
+                p { b { (class) ": " (verdict.code) } " " (verdict.evidence) }
                 p.soft { (verdict.advice) }
             }
             "\n"
@@ -89,9 +89,9 @@ pub(super) fn headline_text(metrics: &[Metric], headline: &[MetricId]) -> String
 /// How a run ended and what the checks say, in a few words.
 pub(super) fn check_summary(run: &BenchmarkRun) -> Markup {
     let verdicts = &run.findings.verdicts;
-    let codes = |severity| -> Vec<String> {
+    let codes = |severity| -> Vec<&str> {
         let alike = verdicts.iter().filter(|it| it.severity == severity);
-        alike.map(|verdict| verdict.code.to_string()).collect()
+        alike.map(|verdict| verdict.code.as_str()).collect()
     };
     let (invalid, warnings) = (codes(Severity::Invalid), codes(Severity::Warning));
     html! {
@@ -107,7 +107,7 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> Markup {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
         html! {
-            td { (verdict.code.to_string()) }
+            td { (verdict.code) }
             td { p { (verdict.evidence) } p.soft { (verdict.advice) } }
         }
     };

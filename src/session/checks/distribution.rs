@@ -1,16 +1,21 @@
 //! Checks of the latency distribution.
 
+use serde_json::json;
+
 use super::processors::is_machine_busy;
-use super::rule::{CheckRule, is_direct};
-use crate::session::document::check::{
-    Bimodality, CheckEvidence, CheckId, Direction, DiskLikeLatency, FastSync, RotationalLatency,
-    SampleCount,
-};
-use crate::session::document::{BenchmarkRun, LatencySummary, RunState};
+use super::rule::{Rule, Run, fraction};
+use crate::session::document::check::{Check, Found};
+use crate::session::document::{LatencySummary, RunState, TargetRecord};
 use crate::stats::latency::bimodality::find_bimodality;
+use crate::units;
 
 /// Below this number of requests the usual percentiles are not determined.
 const MIN_SAMPLES: u64 = 1000;
+/// Below this duration in nanoseconds a run says nothing about lasting load.
+const MIN_ELAPSED_NS: u64 = 1_000_000_000;
+/// Part of a disk below which its seeks are much shorter than all over it: the random IOPS of a
+/// tenth of a disk are about a half higher.
+const MIN_WINDOW_FRACTION: f64 = 0.1;
 /// Time of one revolution, in nanoseconds, of the fastest disks (15,000 rpm).
 const MIN_REVOLUTION_NS: f64 = 60e9 / 15_000.0;
 /// Upper bound for the size of a disk's own cache, in bytes. Fast random reads spread over more
@@ -30,122 +35,274 @@ const MIN_DISK_P10_NS: f64 = 1e6;
 /// Minimum number of reads for these percentiles.
 const MIN_DISK_READS: u64 = 100;
 
-pub(super) const DISTRIBUTION_RULES: &[CheckRule] = &[
-    CheckRule::new(CheckId::TooFewSamples, too_few_samples),
-    CheckRule::new(CheckId::BimodalLatency, bimodal_latency),
-    CheckRule::new(CheckId::SyncTooFast, sync_too_fast),
-    CheckRule::new(CheckId::RotationalFlagDoubtful, rotational_flag_doubtful).for_random_reads(),
-    CheckRule::new(CheckId::BehavesLikeDisk, behaves_like_disk).for_random_reads(),
+/// Made by the benchmarks of hard disks. It is here because it explains fast synchronous writes.
+pub const DOES_NOT_ROTATE: Check = Check::invalid(
+    "does-not-rotate",
+    "Reads of the same sector do not complete at multiples of a revolution.",
+);
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        check: Check::note(
+            "too-few-samples",
+            "There are too few requests for the usual percentiles; a percentile with fewer than 10 requests \
+             beyond it is not reported.",
+        ),
+        condition: "fewer than 1000 requests",
+        find: too_few_samples,
+    },
+    Rule {
+        check: Check::warning(
+            "too-short",
+            "The run took less than a second: caches, and a drive that has not warmed up, determine its \
+             metrics.",
+        ),
+        condition: "a finished run of less than 1 s, preparation included, on a real drive",
+        find: too_short,
+    },
+    Rule {
+        check: Check::note(
+            "narrow-window",
+            "The requests go to a small part of a disk: seeks are shorter than those all over it.",
+        ),
+        condition: "random requests without the page cache to less than 10 % of a rotational disk that is \
+                    not virtual",
+        find: narrow_window,
+    },
+    Rule {
+        check: Check::note(
+            "bimodal-latency",
+            "The latency distribution is bimodal: hardly any request has the mean latency.",
+        ),
+        condition: "the histogram has two modes at least a factor of 2.5 apart, each with at least 10 % of \
+                    the requests, and between them less than a fifth of the lower mode's height",
+        find: bimodal_latency,
+    },
+    Rule {
+        check: Check::warning(
+            "sync-too-fast",
+            "Synchronous writes completed within half a revolution of the disk: they were not on the medium \
+             yet.",
+        ),
+        condition: "the drive is listed as rotational and not virtual, and half of the writes with --sync \
+                    take less than half a revolution (of the reported speed, else of 15,000 rpm)",
+        find: sync_too_fast,
+    },
+    Rule {
+        check: Check::warning(
+            "rotational-flag-doubtful",
+            "The kernel lists the drive as rotational, but its latency is too low for a disk.",
+        ),
+        condition: "half of the random reads without the page cache take less than half a revolution at \
+                    15,000 rpm, over more bytes than a disk's cache holds (1 GB); not on a virtual disk, \
+                    whose flag says nothing",
+        find: rotational_flag_doubtful,
+    },
+    Rule {
+        check: Check::warning(
+            "behaves-like-disk",
+            "The kernel lists the drive as an SSD, but its latency is that of a rotating disk.",
+        ),
+        condition: "rotational=0, and random reads without the page cache at depth 1, at least 100 of them, \
+                    have p50 >= 5 ms (half a revolution and a seek at 15,000 rpm), p10 >= 1 ms and p90 - \
+                    p10 >= 3.2 ms; not with busy CPUs, other users or pauses",
+        find: behaves_like_disk,
+    },
 ];
 
-fn latency_summaries(run: &BenchmarkRun) -> impl Iterator<Item = (Direction, &LatencySummary)> {
+/// The latencies of reads and of writes, each with its name.
+fn latency_summaries<'a>(
+    run: &Run<'a>,
+) -> impl Iterator<Item = (&'static str, &'a LatencySummary)> {
     let latency = &run.findings.latency;
-    let both = [
-        (Direction::Read, &latency.read),
-        (Direction::Write, &latency.write),
-    ];
+    let both = [("read", &latency.read), ("write", &latency.write)];
     both.into_iter()
         .filter_map(|(direction, summary)| Some((direction, summary.as_ref()?)))
 }
 
-/// Median latency in nanoseconds, if there are enough requests.
-fn median_latency(summary: &LatencySummary) -> Option<f64> {
-    summary.percentiles.get("50").map(|value| *value as f64)
+/// A percentile in nanoseconds, if there are enough requests.
+fn percentile(summary: &LatencySummary, percent: &str) -> Option<f64> {
+    summary.percentiles.get(percent).map(|value| *value as f64)
 }
 
-fn too_few_samples(run: &BenchmarkRun) -> Option<CheckEvidence> {
+fn too_few_samples(run: &Run<'_>) -> Option<Found> {
+    let (direction, summary) = latency_summaries(run).next()?;
     // A running benchmark may still reach the minimum.
-    let (direction, summary) = latency_summaries(run)
-        .next()
-        .filter(|_| run.state != RunState::Running)?;
-    (summary.count < MIN_SAMPLES).then_some(CheckEvidence::TooFewSamples(SampleCount {
-        direction,
-        requests: summary.count,
-    }))
+    if run.state == RunState::Running || summary.count >= MIN_SAMPLES {
+        return None;
+    }
+    Some(Found::new(
+        format!(
+            "{} {direction}s: percentiles with fewer than 10 requests beyond them are not reported",
+            summary.count
+        ),
+        run.advice(
+            &["use a longer --duration", "use more --requests"],
+            "measure longer",
+        ),
+        json!({ "direction": direction, "requests": summary.count }),
+    ))
 }
 
-fn bimodal_latency(run: &BenchmarkRun) -> Option<CheckEvidence> {
+fn bimodal_latency(run: &Run<'_>) -> Option<Found> {
     let (direction, modes) = latency_summaries(run)
         .find_map(|(direction, summary)| Some((direction, find_bimodality(&summary.histogram)?)))?;
-    Some(CheckEvidence::BimodalLatency(Bimodality {
-        direction,
-        fast_fraction: modes.fast_fraction,
-        fast_ns: modes.fast_median,
-        slow_ns: modes.slow_median,
-    }))
+    Some(Found::new(
+        format!(
+            "{} of the {direction}s take about {}, the others about {}",
+            units::format_percent(modes.fast_fraction),
+            units::format_latency(modes.fast_median),
+            units::format_latency(modes.slow_median)
+        ),
+        "see the histogram; causes are a cache, two storage tiers, or reads that wait for writes",
+        json!({
+            "direction": direction,
+            "fast_fraction": modes.fast_fraction,
+            "fast_ns": modes.fast_median,
+            "slow_ns": modes.slow_median,
+        }),
+    ))
 }
 
-fn sync_too_fast(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let synchronous = run.typed_parameters().has_synchronous_writes();
-    if run.target.rotational != Some(true) || was_found_non_rotational(run) || !synchronous {
+fn sync_too_fast(run: &Run<'_>) -> Option<Found> {
+    // The benchmark itself may have found that nothing rotates.
+    let mut verdicts = run.findings.verdicts.iter();
+    let is_disk = is_listed_as_disk(run) && !verdicts.any(|verdict| verdict.is_of(DOES_NOT_ROTATE));
+    if !is_disk || !run.parameters.has_synchronous_writes() {
         return None;
     }
     let setup = run.evidence.drive_setup.as_ref();
     let reported = setup.and_then(|setup| setup.rotation_rate);
     let revolution = reported.map_or(MIN_REVOLUTION_NS, |rpm| 60e9 / f64::from(rpm));
     let half_revolution_ns = revolution / 2.0;
-    let median_ns = median_latency(run.findings.latency.write.as_ref()?)?;
-    (median_ns < half_revolution_ns).then_some(CheckEvidence::SyncTooFast(FastSync {
-        median_ns,
-        half_revolution_ns,
-    }))
-}
-
-/// Whether the benchmark itself has already found that the drive is not rotational.
-fn was_found_non_rotational(run: &BenchmarkRun) -> bool {
-    let mut verdicts = run.findings.verdicts.iter();
-    verdicts.any(|verdict| verdict.id() == Some(CheckId::DoesNotRotate))
-}
-
-fn rotational_flag_doubtful(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    if run.target.rotational != Some(true) || !is_direct(run) {
+    let median_ns = percentile(run.findings.latency.write.as_ref()?, "50")?;
+    if median_ns >= half_revolution_ns {
         return None;
     }
-    let reads = run.findings.latency.read.as_ref()?;
-    let median_ns = median_latency(reads).filter(|median| *median < MIN_REVOLUTION_NS / 2.0)?;
-    let setup = run.evidence.drive_setup.as_ref()?;
-    let large = run.target.size_bytes as f64 / 2.0 > MAX_DISK_CACHE_BYTES;
-    let is_device_latency = setup.direct_io != Some(false);
-    (is_device_latency && (large || setup.virtual_disk.is_some())).then_some(
-        CheckEvidence::RotationalFlagDoubtful(RotationalLatency {
-            reads: reads.count,
-            median_ns,
-        }),
-    )
+    Some(Found::new(
+        format!(
+            "half of the synchronous writes took less than {}; half a revolution takes {}",
+            units::format_latency(median_ns),
+            units::format_latency(half_revolution_ns)
+        ),
+        "check whether the write cache is battery-backed (`hdparm -W`, or the controller): one that is not \
+         loses its data at a power cut",
+        json!({ "median_ns": median_ns, "half_revolution_ns": half_revolution_ns }),
+    ))
 }
 
-/// The number of requests that the benchmark keeps in flight, if it is fixed.
-fn total_depth(run: &BenchmarkRun) -> Option<u64> {
-    let count = |name: &str| {
-        run.parameters
-            .get(name)
-            .map_or(Some(1), |value| value.as_u64())
-    };
-    run.parameters.contains_key("depth").then_some(())?;
-    Some(count("depth")? * count("workers")?)
+/// Whether the kernel lists the drive as rotational. What it says of a virtual disk means nothing:
+/// most hypervisors leave the flag as it is by default.
+fn is_listed_as_disk(run: &Run<'_>) -> bool {
+    let setup = run.evidence.drive_setup.as_ref();
+    let is_virtual = setup.is_some_and(|setup| setup.virtual_disk.is_some());
+    run.target.rotational == Some(true) && !is_virtual
+}
+
+/// The latency of random reads of the device, without the page cache.
+fn random_reads<'a>(run: &Run<'a>) -> Option<&'a LatencySummary> {
+    let reads = run.findings.latency.read.as_ref()?;
+    (run.workload.has_random_reads && run.is_direct()).then_some(reads)
+}
+
+fn rotational_flag_doubtful(run: &Run<'_>) -> Option<Found> {
+    let reads = random_reads(run)?;
+    let median_ns = percentile(reads, "50")?;
+    let setup = run.evidence.drive_setup.as_ref();
+    let is_device_latency = setup.is_none_or(|setup| setup.direct_io != Some(false));
+    let is_large = run.target.size_bytes as f64 / 2.0 > MAX_DISK_CACHE_BYTES;
+    let is_fast = median_ns < MIN_REVOLUTION_NS / 2.0;
+    if !is_listed_as_disk(run) || !is_device_latency || !is_large || !is_fast {
+        return None;
+    }
+    Some(Found::new(
+        format!(
+            "the kernel's flag is rotational=1, but half of {} random reads took less than {}",
+            reads.count,
+            units::format_latency(median_ns)
+        ),
+        "verify with the benchmark rotation, and correct /sys/block/NAME/queue/rotational: schedulers and \
+         file systems use it",
+        json!({ "reads": reads.count, "median_ns": median_ns }),
+    ))
+}
+
+fn too_short(run: &Run<'_>) -> Option<Found> {
+    let is_real = run.target.kind != *TargetRecord::SIMULATED;
+    let is_short = run.state == RunState::Finished && run.elapsed_ns < MIN_ELAPSED_NS;
+    if !is_real || !is_short {
+        return None;
+    }
+    let elapsed = run.elapsed_ns as f64;
+    Some(Found::new(
+        format!("the whole run took {}", units::format_latency(elapsed)),
+        run.advice(
+            &["use a longer --duration", "use more --bytes"],
+            "measure longer",
+        ),
+        json!({ "elapsed_ns": run.elapsed_ns }),
+    ))
+}
+
+fn narrow_window(run: &Run<'_>) -> Option<Found> {
+    let setup = run.evidence.drive_setup.as_ref();
+    let capacity = setup.and_then(|setup| setup.capacity_bytes);
+    let capacity = capacity.unwrap_or(run.target.size_bytes);
+    let window = run.evidence.window_bytes?;
+    let part = fraction(window, capacity)?;
+    let is_disk = is_listed_as_disk(run) && run.is_direct();
+    if !is_disk || !run.workload.is_random || part >= MIN_WINDOW_FRACTION {
+        return None;
+    }
+    Some(Found::new(
+        format!(
+            "{} of the disk's {} were used ({})",
+            units::format_capacity(window as f64),
+            units::format_capacity(capacity as f64),
+            units::format_percent(part)
+        ),
+        "read the metrics as those of data that lies together; name the whole drive for those of data all \
+         over it",
+        json!({ "window_bytes": window, "capacity_bytes": capacity }),
+    ))
 }
 
 /// Whether something else may have delayed the reads: busy processors, other users, a stopped program.
-fn is_disturbed(run: &BenchmarkRun) -> bool {
+fn is_disturbed(run: &Run<'_>) -> bool {
     is_machine_busy(run) || !run.evidence.other_users.is_empty() || run.evidence.pauses.is_some()
 }
 
-fn behaves_like_disk(run: &BenchmarkRun) -> Option<CheckEvidence> {
+fn behaves_like_disk(run: &Run<'_>) -> Option<Found> {
+    let reads = random_reads(run)?;
     let is_listed_as_ssd = run.target.rotational == Some(false);
-    if !is_listed_as_ssd || !is_direct(run) || total_depth(run) != Some(1) || is_disturbed(run) {
+    if !is_listed_as_ssd || run.parameters.total_depth() != Some(1) || is_disturbed(run) {
         return None;
     }
-    let reads = run.findings.latency.read.as_ref()?;
-    let at = |percent: &str| reads.percentiles.get(percent).map(|value| *value as f64);
-    let (p10_ns, median_ns, p90_ns) = (reads.tenth_percentile()?, at("50")?, at("90")?);
+    let p10_ns = reads.tenth_percentile()?;
+    let (median_ns, p90_ns) = (percentile(reads, "50")?, percentile(reads, "90")?);
     let is_disk = reads.count >= MIN_DISK_READS
         && median_ns >= MIN_DISK_MEDIAN_NS
         && p10_ns >= MIN_DISK_P10_NS
         && p90_ns - p10_ns >= MIN_DISK_SPREAD_NS;
-    is_disk.then_some(CheckEvidence::BehavesLikeDisk(DiskLikeLatency {
-        reads: reads.count,
-        p10_ns,
-        median_ns,
-        p90_ns,
-    }))
+    if !is_disk {
+        return None;
+    }
+    Some(Found::new(
+        format!(
+            "the kernel's flag is rotational=0, but at depth 1 half of {} random reads took more than {}, \
+             spread over {} to {} (p10 to p90): an SSD takes less than 1 ms",
+            reads.count,
+            units::format_latency(median_ns),
+            units::format_latency(p10_ns),
+            units::format_latency(p90_ns)
+        ),
+        "run the benchmark rotation, which tells a disk by its revolutions: USB bridges, RAID controllers \
+         and virtual disks often hide the kind of drive",
+        json!({
+            "reads": reads.count,
+            "p10_ns": p10_ns,
+            "median_ns": median_ns,
+            "p90_ns": p90_ns,
+        }),
+    ))
 }

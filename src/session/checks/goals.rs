@@ -1,44 +1,64 @@
 //! Checks of goals whose result depends on decimal or binary unit prefixes.
 
-use super::rule::CheckRule;
-use crate::session::document::check::{CheckEvidence, CheckId, PrefixAmbiguity};
-use crate::session::document::{BenchmarkRun, GoalComparison, MetricUnit, SloResult};
+use serde_json::json;
+
+use super::rule::{Rule, Run};
+use crate::session::document::check::{Check, Found};
+use crate::session::document::{GoalComparison, MetricUnit, SloResult};
 
 /// Relative distance to the other prefix's limit within which a measurement counts as equal to it.
 const PREFIX_TOLERANCE: f64 = 0.003;
 
-pub(super) const GOAL_RULES: &[CheckRule] =
-    &[CheckRule::new(CheckId::UnitsConfused, units_confused)];
+pub(super) const RULES: &[Rule] = &[Rule {
+    check: Check::note(
+        "units-confused",
+        "A goal is met with decimal unit prefixes and missed with binary ones, or the other way round.",
+    ),
+    condition: "the measurement lies between the limit as specified and the limit in the other kind of \
+                units: 1 MiB is 4.9 % more than 1 MB, 1 GiB 7.4 % more than 1 GB",
+    find: |run: &Run<'_>| run.findings.goals.iter().find_map(units_confused),
+}];
 
-fn units_confused(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    run.findings.goals.iter().find_map(prefix_confusion)
-}
-
-fn prefix_confusion(goal: &SloResult) -> Option<CheckEvidence> {
+fn units_confused(goal: &SloResult) -> Option<Found> {
     if !matches!(goal.unit, MetricUnit::BytesPerSecond | MetricUnit::Bytes) {
         return None;
     }
-    let measured = goal.measured?;
-    let met = goal.met?;
+    let (measured, met) = (goal.measured?, goal.met?);
     let (comparison, own) = (goal.comparison?, goal.prefix?);
     let other = own.counterpart();
     let other_limit = goal.limit * other.factor() / own.factor();
-    let slack = 1.0
-        + if (comparison == GoalComparison::AtLeast) == met {
-            PREFIX_TOLERANCE
-        } else {
-            -PREFIX_TOLERANCE
-        };
-    let otherwise = comparison.is_met(measured, other_limit * slack);
-    (otherwise != met).then(|| {
-        CheckEvidence::UnitsConfused(PrefixAmbiguity {
-            goal: goal.goal.clone(),
-            measured,
-            met,
-            unit: goal.unit,
-            prefix: format!("{}B", own.symbol()).into(),
-            other_prefix: format!("{}B", other.symbol()).into(),
-            other_limit,
-        })
-    })
+    let is_at_least = comparison == GoalComparison::AtLeast;
+    let slack = if is_at_least == met {
+        1.0 + PREFIX_TOLERANCE
+    } else {
+        1.0 - PREFIX_TOLERANCE
+    };
+    if comparison.is_met(measured, other_limit * slack) == met {
+        return None;
+    }
+    let [prefix, other_prefix] = [own, other].map(|prefix| format!("{}B", prefix.symbol()));
+    let [result, otherwise] = if met {
+        ["met", "missed"]
+    } else {
+        ["missed", "met"]
+    };
+    Some(Found::new(
+        format!(
+            "{}: measured {}, {result}; with {other_prefix} instead of {prefix} the limit is {}, and the \
+             goal is {otherwise}",
+            goal.goal,
+            goal.unit.format(measured),
+            goal.unit.format(other_limit)
+        ),
+        "check the unit of the goal: MB is 1,000,000 bytes, MiB is 1,048,576",
+        json!({
+            "goal": goal.goal,
+            "measured": measured,
+            "met": met,
+            "unit": goal.unit,
+            "prefix": prefix,
+            "other_prefix": other_prefix,
+            "other_limit": other_limit,
+        }),
+    ))
 }

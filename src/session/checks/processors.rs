@@ -1,47 +1,86 @@
 //! Checks whether the CPU, and not the drive, limited the rate.
 
-use super::rule::CheckRule;
-use crate::session::document::check::{CheckEvidence, CheckId, CpuUtilization, WorkerUtilization};
-use crate::session::document::{BenchmarkRun, ProcessorLoad};
+use serde_json::json;
+
+use super::rule::{Rule, Run};
+use crate::session::document::check::{Check, Found};
+use crate::units;
 
 /// CPU utilization of a worker thread above which the thread itself limits the rate.
 const BUSY_THREAD_UTILIZATION: f64 = 0.9;
 /// Utilization of all CPUs above which no time is left for the kernel's own workers.
 const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
 
-pub(super) const PROCESSOR_RULES: &[CheckRule] = &[
-    CheckRule::new(CheckId::GeneratorBusy, generator_busy),
-    CheckRule::new(CheckId::MachineBusy, machine_busy),
+pub(super) const MACHINE_BUSY: Check = Check::warning(
+    "machine-busy",
+    "All CPUs were busy: other processes used them, or the kernel's own workers had no time.",
+);
+
+/// Made by benchmarks with a fixed queue depth. It is here because busy CPUs explain it.
+pub const QUEUE_DEPTH_NOT_REACHED: Check = Check::warning(
+    "queue-depth-not-reached",
+    "Fewer than 90 % of the requested number of requests were in flight on average (Little's law).",
+);
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        check: Check::warning(
+            "generator-busy",
+            "The worker threads used all of their CPU time: the drive waited for this program.",
+        ),
+        condition: "at least 90 % of a CPU for each worker thread in the busiest phase of 0.3 s or more",
+        find: generator_busy,
+    },
+    Rule {
+        check: MACHINE_BUSY,
+        condition: "at least 95 % of all CPUs over the run",
+        find: machine_busy,
+    },
 ];
 
-fn processor_load(run: &BenchmarkRun) -> Option<&ProcessorLoad> {
-    run.evidence.processors.as_ref()
+fn generator_busy(run: &Run<'_>) -> Option<Found> {
+    let load = run.evidence.processors?;
+    let utilization = load.generator_utilization?;
+    if utilization < BUSY_THREAD_UTILIZATION {
+        return None;
+    }
+    let percent = units::format_percent(utilization.min(1.0));
+    Some(Found::new(
+        match load.busiest_workers {
+            1 => format!("the worker thread used {percent} of a CPU"),
+            many => format!("the {many} worker threads used {percent} of a CPU each"),
+        },
+        run.advice(
+            &["use more --workers", "use a larger --block-size"],
+            "measure with the benchmark random-read, which can use more workers",
+        ),
+        json!({ "utilization": utilization.min(1.0), "workers": load.busiest_workers }),
+    ))
 }
 
-fn generator_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let load = processor_load(run)?;
-    let utilization = load
-        .generator_utilization
-        .filter(|utilization| *utilization >= BUSY_THREAD_UTILIZATION)?;
-    Some(CheckEvidence::GeneratorBusy(WorkerUtilization {
-        utilization: utilization.min(1.0),
-        workers: load.busiest_workers,
-    }))
+/// Utilization of all CPUs where they were busy, by whatever process.
+fn busy_machine_utilization(run: &Run<'_>) -> Option<f64> {
+    let utilization = run.evidence.processors?.machine_utilization?;
+    (utilization >= BUSY_MACHINE_UTILIZATION).then_some(utilization.min(1.0))
 }
 
-/// Whether all CPUs were busy, by whatever process.
-pub(super) fn is_machine_busy(run: &BenchmarkRun) -> bool {
-    let utilization = processor_load(run).and_then(|load| load.machine_utilization);
-    utilization.is_some_and(|utilization| utilization >= BUSY_MACHINE_UTILIZATION)
+/// Whether all CPUs were busy.
+pub(super) fn is_machine_busy(run: &Run<'_>) -> bool {
+    busy_machine_utilization(run).is_some()
 }
 
-fn machine_busy(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let load = processor_load(run)?;
-    let utilization = load
-        .machine_utilization
-        .filter(|utilization| *utilization >= BUSY_MACHINE_UTILIZATION)?;
-    Some(CheckEvidence::MachineBusy(CpuUtilization {
-        utilization: utilization.min(1.0),
-        cpus: load.count,
-    }))
+fn machine_busy(run: &Run<'_>) -> Option<Found> {
+    let utilization = busy_machine_utilization(run)?;
+    let cpus = run.evidence.processors?.count;
+    Some(Found::new(
+        format!(
+            "the utilization of the machine's {cpus} CPUs was {}",
+            units::format_percent(utilization)
+        ),
+        run.advice(
+            &["stop other programs; on a small machine fewer --workers may be faster"],
+            "stop other programs",
+        ),
+        json!({ "utilization": utilization, "cpus": cpus }),
+    ))
 }

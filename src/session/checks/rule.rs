@@ -1,25 +1,74 @@
-//! A check that applies to every benchmark, and what rules have in common.
+//! A check of every run, and what its rule may read.
 
-use crate::session::document::BenchmarkRun;
-use crate::session::document::check::{CheckEvidence, CheckId};
+use crate::session::document::check::{Check, Found};
+use crate::session::document::{
+    BenchmarkRun, Findings, KernelCounts, RunEvidence, RunParameters, RunState, TargetRecord,
+};
 
-/// Subject of a group of rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckSubject {
-    /// The kernel's counters, compared with the issued requests.
-    KernelCounters,
-    /// The data that is read and written.
-    Data,
-    /// How the drive is attached and configured.
-    Setup,
-    /// CPU utilization.
-    Cpus,
-    /// Stability over the time of the run.
-    Stability,
-    /// The latency distribution.
-    Latency,
-    /// Service level goals.
-    Goals,
+/// A check that applies to every benchmark. A file of this folder lists those of one subject.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The check.
+    pub check: Check,
+    /// When it triggers, thresholds included, for the documentation.
+    pub condition: &'static str,
+    /// What was found; `None` if the run passes or too little is known.
+    pub find: fn(&Run<'_>) -> Option<Found>,
+}
+
+/// A run as a rule sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// State of the run.
+    pub state: RunState,
+    /// Duration in nanoseconds, ramp time and preparation included.
+    pub elapsed_ns: u64,
+    /// The target.
+    pub target: &'a TargetRecord,
+    /// The parameters of the benchmark.
+    pub parameters: RunParameters<'a>,
+    /// The load that the benchmark generates.
+    pub workload: Workload,
+    /// The results so far, with the checks that the benchmark itself made.
+    pub findings: &'a Findings,
+    /// The target's counters, if the kernel keeps any.
+    pub kernel: Option<&'a KernelCounts>,
+    /// What was collected beside the results.
+    pub evidence: &'a RunEvidence,
+}
+
+impl<'a> Run<'a> {
+    /// A run of a benchmark with this workload.
+    #[must_use]
+    pub fn new(run: &'a BenchmarkRun, workload: Workload) -> Self {
+        Self {
+            state: run.state,
+            elapsed_ns: run.elapsed_ns,
+            target: &run.target,
+            parameters: run.typed_parameters(),
+            workload,
+            findings: &run.findings,
+            kernel: run.kernel.as_ref(),
+            evidence: &run.evidence,
+        }
+    }
+
+    /// Advice from these alternatives: those that name only options of the benchmark. The last one
+    /// names none, for benchmarks without any of the options.
+    pub(super) fn advice(&self, alternatives: &[&str], fallback: &str) -> String {
+        let applies = |text: &&&str| named_options(text).all(|it| self.parameters.contains(it));
+        let kept: Vec<&str> = alternatives.iter().filter(applies).copied().collect();
+        if kept.is_empty() {
+            fallback.to_owned()
+        } else {
+            kept.join(", or ")
+        }
+    }
+
+    /// Whether the benchmark bypasses the page cache, according to its parameters.
+    pub(super) fn is_direct(&self) -> bool {
+        self.parameters.page_cache_mode().is_none()
+    }
 }
 
 /// What some rules need to know about a benchmark.
@@ -29,109 +78,53 @@ pub struct Workload {
     pub is_constant: bool,
     /// Whether its read latency is that of random reads all over the window.
     pub has_random_reads: bool,
+    /// Whether its results are those of random requests all over the window.
+    pub is_random: bool,
+    /// Whether it makes all of its writes durable, whatever its parameters are.
+    pub syncs_writes: bool,
 }
 
 impl Workload {
-    /// A constant load without random reads.
+    /// A constant load.
     pub const CONSTANT: Self = Self {
         is_constant: true,
         has_random_reads: false,
+        is_random: false,
+        syncs_writes: false,
+    };
+    /// A constant load of random requests, without a single latency of its reads.
+    pub const RANDOM: Self = Self {
+        is_random: true,
+        ..Self::CONSTANT
     };
     /// A constant load of random reads, alone or among writes.
     pub const RANDOM_READS: Self = Self {
-        is_constant: true,
         has_random_reads: true,
+        ..Self::RANDOM
+    };
+    /// A constant load of writes that are made durable.
+    pub const DURABLE_WRITES: Self = Self {
+        syncs_writes: true,
+        ..Self::CONSTANT
     };
     /// A load that changes during the run.
     pub const VARYING: Self = Self {
         is_constant: false,
-        has_random_reads: false,
+        ..Self::CONSTANT
     };
-}
-
-/// Workloads that a rule applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    AnyWorkload,
-    ConstantLoad,
-    RandomReads,
-}
-
-/// A check that applies to every benchmark.
-#[derive(Debug, Clone, Copy)]
-pub struct CheckRule {
-    /// The check.
-    pub id: CheckId,
-    /// The check that, if it triggers too, already covers this one.
-    pub(super) superseded_by: Option<CheckId>,
-    scope: Scope,
-    find_evidence: fn(&BenchmarkRun) -> Option<CheckEvidence>,
-}
-
-impl CheckRule {
-    /// A rule for any workload. The function returns the values that trigger the check, `None` if
-    /// the check passes or too little is known.
-    pub(super) const fn new(
-        id: CheckId,
-        find_evidence: fn(&BenchmarkRun) -> Option<CheckEvidence>,
-    ) -> Self {
-        Self {
-            id,
-            superseded_by: None,
-            scope: Scope::AnyWorkload,
-            find_evidence,
-        }
-    }
-
-    /// The same rule for constant loads only.
-    pub(super) const fn for_constant_load(self) -> Self {
-        Self {
-            scope: Scope::ConstantLoad,
-            ..self
-        }
-    }
-
-    /// The same rule for random reads only.
-    pub(super) const fn for_random_reads(self) -> Self {
-        Self {
-            scope: Scope::RandomReads,
-            ..self
-        }
-    }
-
-    /// The same rule, unless an earlier check triggered.
-    pub(super) const fn unless(self, earlier: CheckId) -> Self {
-        Self {
-            superseded_by: Some(earlier),
-            ..self
-        }
-    }
-
-    /// Whether the rule applies to benchmarks with this workload.
-    #[must_use]
-    pub fn applies_to(&self, workload: Workload) -> bool {
-        match self.scope {
-            Scope::AnyWorkload => true,
-            Scope::ConstantLoad => workload.is_constant,
-            Scope::RandomReads => workload.has_random_reads,
-        }
-    }
-
-    /// Applies the check to a run; `None` if it passes.
-    #[must_use]
-    pub fn evaluate(&self, run: &BenchmarkRun) -> Option<CheckEvidence> {
-        let evidence = (self.find_evidence)(run)?;
-        debug_assert_eq!(evidence.id(), self.id, "the rule returned another check");
-        Some(evidence)
-    }
-}
-
-/// Whether the benchmark bypasses the page cache, according to its parameters.
-pub(super) fn is_direct(run: &BenchmarkRun) -> bool {
-    run.typed_parameters().page_cache_mode().is_none()
 }
 
 /// `part` as a fraction of `whole`, 0 to 1; `None` if `whole` is 0.
 pub(super) fn fraction(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Options of other commands that advice names: losetup, rsync, and the consent to writing.
+const OTHER_OPTIONS: [&str; 3] = ["direct-io=on", "bwlimit", "overwrite"];
+
+/// Names of the options of a benchmark in a text, without the dashes.
+pub fn named_options(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split([' ', ',', ';', ':', '(', ')']);
+    let options = words.filter_map(|word| word.strip_prefix("--"));
+    options.filter(|name| !OTHER_OPTIONS.contains(name))
 }

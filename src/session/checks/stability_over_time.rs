@@ -1,14 +1,15 @@
 //! Checks whether the drive's performance was constant over the run.
 
+use serde_json::{Value, json};
+
 use super::processors::is_machine_busy;
-use super::rule::CheckRule;
-use crate::session::document::check::{
-    CheckEvidence, CheckId, HighTemperature, Stall, Throttling, ThroughputChange, TimedDrop,
-};
-use crate::session::document::{BenchmarkRun, Series, SeriesId};
+use super::rule::{Rule, Run};
+use crate::session::document::check::{Check, Found};
+use crate::session::document::{DriveTemperature, PauseEvidence, Series, SeriesId};
 use crate::stats::general::segments;
 use crate::stats::general::segments::LevelDrop;
 use crate::stats::latency::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_ROUNDS};
+use crate::units;
 
 /// Below this number of points a trend is not determined.
 const MIN_POINTS: usize = 20;
@@ -20,104 +21,156 @@ const MIN_LEVEL_DROP: f64 = 0.3;
 /// fluctuates and does not drift.
 const MIN_MONOTONIC_FRACTION: f64 = 0.6;
 
-pub(super) const TIME_RULES: &[CheckRule] = &[
-    CheckRule::new(CheckId::ThroughputCliff, throughput_cliff).for_constant_load(),
-    CheckRule::new(CheckId::ThroughputDrifted, throughput_drifted)
-        .for_constant_load()
-        .unless(CheckId::ThroughputCliff),
-    CheckRule::new(CheckId::TemperatureThrottled, temperature_throttled).for_constant_load(),
-    CheckRule::new(CheckId::TemperatureHigh, temperature_high)
-        .unless(CheckId::TemperatureThrottled),
-    CheckRule::new(CheckId::Stalled, stalled),
-    CheckRule::new(CheckId::Paused, paused),
-    CheckRule::new(CheckId::PausedOpenLoop, paused_open_loop),
+/// A rate that rises or falls throughout the run: its mean depends on the duration.
+pub const THROUGHPUT_DRIFTED: Check = Check::warning(
+    "throughput-drifted",
+    "The throughput rose or fell throughout the run: the mean depends on the duration.",
+);
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        check: Check::warning(
+            "throughput-cliff",
+            "The throughput fell and stayed low, for example because a cache was full: the mean is neither \
+             of the two speeds.",
+        ),
+        condition: "from some time on at least 30 % less than before (binary segmentation of the throughput \
+                    over time, levels of at least a twentieth of the run); not with busy CPUs",
+        find: throughput_cliff,
+    },
+    Rule {
+        check: THROUGHPUT_DRIFTED,
+        condition: "the regression line through the means of the run's fifths rises or falls by more than \
+                    10 % of the mean (the slope criterion of SNIA's steady state); not with busy CPUs",
+        find: throughput_drifted,
+    },
+    Rule {
+        check: Check::warning(
+            "temperature-throttled",
+            "The drive reached the temperature at which it may throttle, and its throughput fell.",
+        ),
+        condition: "the highest temperature reaches the limit that the drive reports, and the throughput \
+                    fell (cliff or drift)",
+        find: temperature_throttled,
+    },
+    Rule {
+        check: Check::warning(
+            "temperature-high",
+            "The drive reached the temperature at which it may throttle.",
+        ),
+        condition: "the highest temperature reaches the limit that the drive reports",
+        find: temperature_high,
+    },
+    Rule {
+        check: Check::warning(
+            "stalled",
+            "No request completed for at least two seconds although requests were in flight.",
+        ),
+        condition: "at least 2 s, 5 times the mean latency and 5 arrival intervals without a completion, or \
+                    10 s before the first; times in which the program did not run do not count",
+        find: stalled,
+    },
+    Rule {
+        check: Check::warning(
+            "paused",
+            "The program was stopped (Ctrl-Z, SIGSTOP, a debugger, the cgroup freezer), or the machine was \
+             suspended. Requests in flight at that time are not counted, and the time is excluded from rates \
+             and curves; the drive was idle meanwhile.",
+        ),
+        condition: "a thread that wakes every 50 ms woke at least 0.4 s late without waiting for a CPU, or \
+                    the machine was suspended",
+        find: |run: &Run<'_>| paused(run).filter(|_| !run.parameters.is_open_loop()),
+    },
+    Rule {
+        check: Check::invalid(
+            "paused-open-loop",
+            "The program was stopped during an open-loop run: the requests that were due in the meantime \
+             were issued at once afterwards.",
+        ),
+        condition: "as for paused, with --rate",
+        find: |run: &Run<'_>| paused(run).filter(|_| run.parameters.is_open_loop()),
+    },
 ];
 
-fn stalled(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let stalls = run.evidence.stalls?;
-    Some(CheckEvidence::Stalled(Stall {
-        count: stalls.count,
-        longest_ns: stalls.longest_ns as f64,
-        longest_start_ns: stalls.longest_start_ns as f64,
-        total_ns: stalls.total_ns as f64,
-    }))
-}
-
-fn paused(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let pauses = run
-        .evidence
-        .pauses
-        .filter(|_| !run.typed_parameters().is_open_loop())?;
-    Some(CheckEvidence::Paused(pauses))
-}
-
-fn paused_open_loop(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let pauses = run
-        .evidence
-        .pauses
-        .filter(|_| run.typed_parameters().is_open_loop())?;
-    Some(CheckEvidence::PausedOpenLoop(pauses))
-}
-
-/// Throughput over the time of the run, if the benchmark records it.
-fn throughput_series(run: &BenchmarkRun) -> Option<&Series> {
+/// Throughput over time of a constant load, if the benchmark records it.
+fn throughput_series<'a>(run: &Run<'a>) -> Option<&'a Series> {
     let series = run.findings.series(&SeriesId::THROUGHPUT_OVER_TIME)?;
-    (series.points.len() >= MIN_POINTS).then_some(series)
+    (run.workload.is_constant && series.points.len() >= MIN_POINTS).then_some(series)
 }
 
-fn series_values(series: &Series) -> Vec<f64> {
-    series.points.iter().map(|point| point[1]).collect()
+fn level_drop(series: &Series) -> Option<LevelDrop> {
+    let rates: Vec<f64> = series.points.iter().map(|point| point[1]).collect();
+    let shortest = (rates.len() / MIN_LEVEL_DIVISOR).max(3);
+    segments::find_level_drop(&rates, shortest, MIN_LEVEL_DROP)
 }
 
-fn series_level_drop(series: &Series) -> Option<LevelDrop> {
-    let rates = series_values(series);
-    segments::find_level_drop(
-        &rates,
-        (rates.len() / MIN_LEVEL_DIVISOR).max(3),
-        MIN_LEVEL_DROP,
-    )
+fn throughput_cliff(run: &Run<'_>) -> Option<Found> {
+    let series = throughput_series(run)?;
+    let cliff = level_drop(series)?;
+    // Busy CPUs explain a change: `machine-busy` then names the cause.
+    if is_machine_busy(run) {
+        return None;
+    }
+    let (before, after) = series.points.split_at(cliff.first_index_after);
+    let after_ns = after.first()?[0];
+    let width_ns = before.get(1)?[0] - before.first()?[0];
+    let after_bytes: f64 = before.iter().map(|point| width_ns / 1e9 * point[1]).sum();
+    Some(Found::new(
+        format!(
+            "after {} and {} the throughput fell from {} to {}",
+            units::format_latency(after_ns),
+            units::format_capacity(after_bytes),
+            units::format_throughput(cliff.mean_before),
+            units::format_throughput(cliff.mean_after)
+        ),
+        run.advice(
+            &["measure longer and use the lower throughput; --ramp excludes the beginning"],
+            "measure longer and use the lower throughput",
+        ),
+        json!({
+            "after_ns": after_ns,
+            "after_bytes": after_bytes,
+            "before": cliff.mean_before,
+            "after": cliff.mean_after,
+        }),
+    ))
 }
 
-/// Throughput over time, unless busy CPUs explain its changes: `machine-busy` then names the cause.
-fn undisturbed_series(run: &BenchmarkRun) -> Option<&Series> {
-    (!is_machine_busy(run)).then_some(())?;
-    throughput_series(run)
+/// Mean throughput of the first and of the last part of a run, in bytes per second.
+#[derive(Clone, Copy)]
+struct ThroughputChange {
+    begin: f64,
+    end: f64,
 }
 
-fn throughput_cliff(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    let series = undisturbed_series(run)?;
-    let cliff = series_level_drop(series)?;
-    let before = &series.points[..cliff.first_index_after];
-    let bytes = point_durations(before)
-        .zip(before)
-        .map(|(width, point)| width * point[1])
-        .sum();
-    Some(CheckEvidence::ThroughputCliff(TimedDrop {
-        after_ns: series.points[cliff.first_index_after][0],
-        after_bytes: bytes,
-        before: cliff.mean_before,
-        after: cliff.mean_after,
-    }))
-}
+impl ThroughputChange {
+    /// Such as `the throughput fell from 500 MB/s to 400 MB/s`.
+    fn text(self) -> String {
+        let direction = if self.end > self.begin {
+            "rose"
+        } else {
+            "fell"
+        };
+        format!(
+            "the throughput {direction} from {} to {}",
+            units::format_throughput(self.begin),
+            units::format_throughput(self.end)
+        )
+    }
 
-/// Seconds that each point of a series covers, from the points' distance in nanoseconds.
-fn point_durations(points: &[[f64; 2]]) -> impl Iterator<Item = f64> {
-    let width = match points {
-        [first, second, ..] => (second[0] - first[0]) / 1e9,
-        _ => 0.0,
-    };
-    std::iter::repeat_n(width, points.len())
+    fn facts(self) -> Value {
+        json!({ "begin": self.begin, "end": self.end })
+    }
 }
 
 /// Applies the steady-state criterion to the fifths of a series: the throughput in the first and in the
 /// last one. `None` if the throughput was constant or fluctuated.
 fn find_drift(series: &Series) -> Option<ThroughputChange> {
-    let rates = series_values(series);
-    let each = rates.len() / WINDOW_ROUNDS;
-    let recent = &rates[rates.len() - each * WINDOW_ROUNDS..];
+    let each = series.points.len() / WINDOW_ROUNDS;
+    let recent = &series.points[series.points.len() - each * WINDOW_ROUNDS..];
     let fifths: Vec<f64> = recent
         .chunks_exact(each)
-        .map(|part| part.iter().sum::<f64>() / each as f64)
+        .map(|part| part.iter().map(|point| point[1]).sum::<f64>() / each as f64)
         .collect();
     let window = SteadyStateWindow::of_last_rounds(&fifths)?;
     let slope = window.relative_slope.abs();
@@ -129,42 +182,128 @@ fn find_drift(series: &Series) -> Option<ThroughputChange> {
     (slope > MAX_SLOPE && slope >= MIN_MONOTONIC_FRACTION * window.relative_range).then_some(change)
 }
 
-fn throughput_drifted(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    find_drift(undisturbed_series(run)?).map(CheckEvidence::ThroughputDrifted)
+fn throughput_drifted(run: &Run<'_>) -> Option<Found> {
+    let series = throughput_series(run)?;
+    if is_machine_busy(run) || level_drop(series).is_some() {
+        return None;
+    }
+    let change = find_drift(series)?;
+    Some(Found::new(
+        format!("{} over the run", change.text()),
+        "measure until the throughput is constant, or use the benchmark steady-state",
+        change.facts(),
+    ))
 }
 
-/// Temperatures of a drive that exceeded its throttling threshold.
-fn exceeded_temperature(run: &BenchmarkRun) -> Option<HighTemperature> {
+/// Temperatures of a drive that exceeded its throttling threshold, and that threshold.
+fn exceeded_temperature(run: &Run<'_>) -> Option<(DriveTemperature, f64)> {
     let seen = run.evidence.temperature?;
-    let limit = seen
-        .throttle_celsius
-        .filter(|limit| seen.max_celsius >= *limit)?;
-    Some(HighTemperature {
-        initial_celsius: seen.initial_celsius,
-        max_celsius: seen.max_celsius,
-        throttle_celsius: limit,
+    let limit = seen.throttle_celsius?;
+    (seen.max_celsius >= limit).then_some((seen, limit))
+}
+
+fn temperature_text((seen, limit): (DriveTemperature, f64)) -> String {
+    format!(
+        "{:.0} C at the start, {:.0} C at most; the drive's limit is {limit:.0} C",
+        seen.initial_celsius, seen.max_celsius
+    )
+}
+
+fn temperature_facts((seen, limit): (DriveTemperature, f64)) -> Value {
+    json!({
+        "initial_celsius": seen.initial_celsius,
+        "max_celsius": seen.max_celsius,
+        "throttle_celsius": limit,
     })
 }
 
 /// How the throughput fell, by a cliff or a drift.
-fn throughput_decline(run: &BenchmarkRun) -> Option<ThroughputChange> {
+fn throughput_decline(run: &Run<'_>) -> Option<ThroughputChange> {
     let series = throughput_series(run)?;
-    if let Some(cliff) = series_level_drop(series) {
-        return Some(ThroughputChange {
-            begin: cliff.mean_before,
-            end: cliff.mean_after,
-        });
+    let cliff = level_drop(series).map(|cliff| ThroughputChange {
+        begin: cliff.mean_before,
+        end: cliff.mean_after,
+    });
+    cliff.or_else(|| find_drift(series).filter(|change| change.end < change.begin))
+}
+
+fn temperature_throttled(run: &Run<'_>) -> Option<Found> {
+    let temperature = exceeded_temperature(run)?;
+    let change = throughput_decline(run)?;
+    Some(Found::new(
+        format!("{}; {}", temperature_text(temperature), change.text()),
+        "cool the drive, and repeat the run from a low temperature",
+        json!({
+            "temperature": temperature_facts(temperature),
+            "throughput": change.facts(),
+        }),
+    ))
+}
+
+fn temperature_high(run: &Run<'_>) -> Option<Found> {
+    let temperature = exceeded_temperature(run)?;
+    if throughput_decline(run).is_some() {
+        return None;
     }
-    find_drift(series).filter(|change| change.end < change.begin)
+    Some(Found::new(
+        temperature_text(temperature),
+        "cool the drive: it may throttle when it is used longer or in a warmer room",
+        temperature_facts(temperature),
+    ))
 }
 
-fn temperature_throttled(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    Some(CheckEvidence::TemperatureThrottled(Throttling {
-        temperature: exceeded_temperature(run)?,
-        throughput: throughput_decline(run)?,
-    }))
+fn stalled(run: &Run<'_>) -> Option<Found> {
+    let stalls = run.evidence.stalls?;
+    let time = |nanoseconds: u64| units::format_latency(nanoseconds as f64);
+    let others = match stalls.count {
+        0 | 1 => String::new(),
+        count => format!(" ({count} times, {} together)", time(stalls.total_ns)),
+    };
+    Some(Found::new(
+        format!(
+            "no request completed for {}, from {} after the start on{others}",
+            time(stalls.longest_ns),
+            time(stalls.longest_start_ns)
+        ),
+        "look in the kernel log (`dmesg`) for resets and timeouts of the drive at that time; other causes \
+         are a server that does not answer, a limit of the cgroup, and garbage collection of an SSD",
+        json!({
+            "count": stalls.count,
+            "longest_ns": stalls.longest_ns as f64,
+            "longest_start_ns": stalls.longest_start_ns as f64,
+            "total_ns": stalls.total_ns as f64,
+        }),
+    ))
 }
 
-fn temperature_high(run: &BenchmarkRun) -> Option<CheckEvidence> {
-    exceeded_temperature(run).map(CheckEvidence::TemperatureHigh)
+fn paused(run: &Run<'_>) -> Option<Found> {
+    let PauseEvidence {
+        count,
+        total_ns,
+        longest_ns,
+        suspended_ns,
+    } = run.evidence.pauses?;
+    let time = |nanoseconds: u64| units::format_latency(nanoseconds as f64);
+    let times = match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    let suspended = match suspended_ns {
+        0 => String::new(),
+        suspended => format!("; the machine was suspended for {}", time(suspended)),
+    };
+    Some(Found::new(
+        format!(
+            "the program did not run for {} ({times}, {} at most){suspended}",
+            time(total_ns),
+            time(longest_ns)
+        ),
+        "repeat the run without stopping it",
+        json!({
+            "count": count,
+            "total_ns": total_ns,
+            "longest_ns": longest_ns,
+            "suspended_ns": suspended_ns,
+        }),
+    ))
 }

@@ -26,10 +26,36 @@ pub struct ParameterDifference {
     pub other: Option<SafeText>,
 }
 
-/// Whether both runs are of the same benchmark with the same parameters.
+/// Whether both runs are of the same benchmark with the same parameters, except the ignored ones.
 #[must_use]
-pub fn is_same_measurement(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
-    left.test == right.test && parameter_differences(left, right, &[]).is_empty()
+pub fn is_same_measurement(left: &BenchmarkRun, right: &BenchmarkRun, ignored: &[String]) -> bool {
+    left.test == right.test && parameter_differences(left, right, ignored).is_empty()
+}
+
+/// Groups what is the same as the first of a group, in the order of these first ones.
+pub fn group_by<T>(
+    all: impl IntoIterator<Item = T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        match groups.iter_mut().find(|group| is_same(&group[0], &one)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// Groups the runs of one session by what they measured.
+#[must_use]
+pub fn group_repeated_runs<'a>(
+    runs: &'a [BenchmarkRun],
+    ignored: &[String],
+) -> Vec<Vec<&'a BenchmarkRun>> {
+    group_by(runs, |left, right| {
+        is_same_measurement(left, right, ignored)
+    })
 }
 
 /// The parameters in which two runs differ, except the ignored ones.
@@ -121,15 +147,12 @@ pub fn split_parameters(
     let names: BTreeSet<&SafeText> = runs.flat_map(|run| run.parameters.keys()).collect();
     let (mut equal, mut differing) = (Vec::new(), Vec::new());
     for name in names {
-        let of_group =
-            |group: &Option<Vec<&BenchmarkRun>>| distinct_values(name, group.iter().flatten());
-        let values: Vec<Vec<Option<SafeText>>> = groups.iter().map(of_group).collect();
-        let mut distinct: Vec<&Option<SafeText>> = Vec::new();
-        for value in values.iter().flatten() {
-            if !distinct.contains(&value) {
-                distinct.push(value);
-            }
-        }
+        let values: Vec<Vec<Option<SafeText>>> = groups
+            .iter()
+            .map(|group| distinct_values(name, group.iter().flatten()))
+            .collect();
+        let distinct: BTreeSet<&Option<SafeText>> = values.iter().flatten().collect();
+        let distinct: Vec<_> = distinct.into_iter().collect();
         match distinct.as_slice() {
             [] | [None] => {}
             [Some(value)] => equal.push(format!("{name} {value}").into()),
@@ -157,26 +180,6 @@ fn distinct_values<'r>(
         }
     }
     values
-}
-
-/// Groups the runs of one session by what they measured, in the order of the first run of each
-/// group.
-#[must_use]
-pub fn group_repeated_runs<'a>(
-    runs: &'a [BenchmarkRun],
-    ignored: &[String],
-) -> Vec<Vec<&'a BenchmarkRun>> {
-    let mut groups: Vec<Vec<&BenchmarkRun>> = Vec::new();
-    for run in runs {
-        let known = groups.iter_mut().find(|group| {
-            group[0].test == run.test && parameter_differences(group[0], run, ignored).is_empty()
-        });
-        match known {
-            Some(group) => group.push(run),
-            None => groups.push(vec![run]),
-        }
-    }
-    groups
 }
 
 #[cfg(test)]
@@ -213,7 +216,7 @@ mod tests {
             parameter_differences(&first, &other, &["ramp".to_owned()]).len(),
             1
         );
-        assert!(!is_same_measurement(&first, &other));
+        assert!(!is_same_measurement(&first, &other, &[]));
     }
 
     #[test]

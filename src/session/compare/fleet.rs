@@ -9,7 +9,6 @@ use super::caution::collect_cautions;
 use super::input::{ComparisonInput, RepeatedRuns};
 use super::ratio::{BetterDirection, better_direction, pool_metrics};
 use crate::files::safe_text::SafeText;
-use crate::session::document::check::{CheckCode, CheckEvidence};
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
@@ -98,7 +97,7 @@ pub struct FleetRow {
     /// Comparison with the other drives of the same model; null if there are too few.
     pub peers: Option<PeerGroup>,
     /// Codes of the verdicts that make the metric doubtful.
-    pub cautions: Vec<CheckCode>,
+    pub cautions: Vec<SafeText>,
 }
 
 /// A drive compared with all drives of its model.
@@ -123,54 +122,58 @@ pub fn compare_fleet(
     metric: &MetricId,
     ignored: &[String],
 ) -> FleetComparison {
-    let mut tables: Vec<(FleetTable, Vec<Option<RepeatedRuns<'_>>>)> = Vec::new();
-    let mut left_out = Vec::new();
+    let mut drives: Vec<MeasuredDrive<'_>> = Vec::new();
+    let mut excluded = Vec::new();
     for input in inputs {
-        let mut rows = 0;
-        for group in align::group_repeated_runs(&input.session.runs, ignored) {
-            let Some((unit, row)) = fleet_row(input, &group, metric) else {
-                continue;
-            };
-            rows += 1;
-            let (table, groups) = table_for(&mut tables, group[0], (metric, unit), ignored);
-            table.rows.push(row);
-            groups.push(Some(group));
-        }
-        if rows == 0 {
-            left_out.push(ExcludedSession {
+        let known = drives.len();
+        let groups = align::group_repeated_runs(&input.session.runs, ignored);
+        drives.extend(
+            groups
+                .into_iter()
+                .filter_map(|group| measured_drive(input, group, metric)),
+        );
+        if drives.len() == known {
+            excluded.push(ExcludedSession {
                 name: input.name.into(),
                 reason: format!("none of its runs has {metric}").into(),
             });
         }
     }
-    let tables = tables.into_iter().map(|(mut table, groups)| {
-        assign_parameters(&mut table, &groups);
-        compare_with_peers(&mut table.rows);
-        sort_rows(&mut table);
-        table
+    let tables = align::group_by(drives, |left, right| {
+        left.unit == right.unit && align::is_same_measurement(left.runs[0], right.runs[0], ignored)
     });
-    let tables = tables.collect();
     FleetComparison {
         schema: FLEET_SCHEMA.into(),
         version: 1,
         metric: metric.clone(),
-        tables,
-        excluded: left_out,
+        tables: tables
+            .into_iter()
+            .map(|drives| fleet_table(metric, drives))
+            .collect(),
+        excluded,
         unstable: unstable_verdicts(inputs),
     }
 }
 
-fn fleet_row(
+/// A drive with the runs that it is based on.
+struct MeasuredDrive<'a> {
+    unit: MetricUnit,
+    row: FleetRow,
+    runs: RepeatedRuns<'a>,
+}
+
+fn measured_drive<'a>(
     input: &ComparisonInput<'_>,
-    group: &RepeatedRuns<'_>,
+    runs: RepeatedRuns<'a>,
     metric: &MetricId,
-) -> Option<(MetricUnit, FleetRow)> {
-    let metrics: Vec<&Metric> = group
+) -> Option<MeasuredDrive<'a>> {
+    let metrics: Vec<&Metric> = runs
         .iter()
         .filter_map(|run| run.findings.metric(metric))
         .collect();
     let sample = pool_metrics(&metrics)?;
-    let target = &group[0].target;
+    let target = &runs[0].target;
+    let cautions = collect_cautions(&runs).into_iter();
     let row = FleetRow {
         name: input.name.into(),
         host: input.session.host.name.clone(),
@@ -182,54 +185,39 @@ fn fleet_row(
         low: sample.low,
         high: sample.high,
         peers: None,
-        cautions: collect_cautions(group)
-            .into_iter()
-            .map(|caution| caution.code)
-            .collect(),
+        cautions: cautions.map(|caution| caution.code).collect(),
     };
-    Some((metrics[0].unit, row))
+    Some(MeasuredDrive {
+        unit: metrics[0].unit,
+        row,
+        runs,
+    })
 }
 
-/// The table for runs of this benchmark with these parameters.
-fn table_for<'t, 'a>(
-    tables: &'t mut Vec<(FleetTable, Vec<Option<RepeatedRuns<'a>>>)>,
-    run: &BenchmarkRun,
-    (metric, unit): (&MetricId, MetricUnit),
-    ignored: &[String],
-) -> &'t mut (FleetTable, Vec<Option<RepeatedRuns<'a>>>) {
-    let known = tables.iter().position(|(table, groups)| {
-        let first = groups.iter().flatten().flatten().next();
-        table.unit == unit
-            && first.is_some_and(|first| {
-                first.test == run.test
-                    && align::parameter_differences(first, run, ignored).is_empty()
-            })
-    });
-    let index = known.unwrap_or(tables.len());
-    if known.is_none() {
-        let table = FleetTable {
-            benchmark: run.test.clone(),
-            parameters: Vec::new(),
-            unit,
-            better: better_direction(metric, unit),
-            rows: Vec::new(),
-        };
-        tables.push((table, Vec::new()));
+/// The table of drives that ran the same. The parameters that all share are in its heading, the
+/// others with each drive.
+fn fleet_table(metric: &MetricId, drives: Vec<MeasuredDrive<'_>>) -> FleetTable {
+    let (benchmark, unit) = (drives[0].runs[0].test.clone(), drives[0].unit);
+    let groups: Vec<_> = drives
+        .iter()
+        .map(|drive| Some(drive.runs.clone()))
+        .collect();
+    let (parameters, differing) = align::split_parameters(&groups);
+    let mut rows: Vec<FleetRow> = drives.into_iter().map(|drive| drive.row).collect();
+    for (index, row) in rows.iter_mut().enumerate() {
+        let values = differing.iter().filter_map(|it| it.value_of(index));
+        row.parameters = values.collect();
     }
-    &mut tables[index]
-}
-
-/// Lists the parameters that all drives share in the table's heading, and the others with each
-/// drive.
-fn assign_parameters(table: &mut FleetTable, groups: &[Option<RepeatedRuns<'_>>]) {
-    let (equal, differing) = align::split_parameters(groups);
-    table.parameters = equal;
-    for (index, row) in table.rows.iter_mut().enumerate() {
-        row.parameters = differing
-            .iter()
-            .filter_map(|it| it.value_of(index))
-            .collect();
-    }
+    compare_with_peers(&mut rows);
+    let mut table = FleetTable {
+        benchmark,
+        parameters,
+        unit,
+        better: better_direction(metric, unit),
+        rows,
+    };
+    sort_rows(&mut table);
+    table
 }
 
 fn sort_rows(table: &mut FleetTable) {
@@ -285,9 +273,8 @@ fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
     stability::group_repeats(&runs)
         .into_iter()
         .filter_map(|group| {
-            let mut found = stability::find_instability(&group)?;
-            found.target = Some(group[0].target.path.clone());
-            Some(CheckEvidence::Unstable(found).into())
+            let target = group.first().map(|run| &run.target.path);
+            stability::find_instability(&group, target)
         })
         .collect()
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::session::document::check::CheckId;
+use crate::session::checks::THROUGHPUT_DRIFTED;
 use crate::session::document::{BenchmarkRun, Metric, MetricId, MetricKind};
 
 /// Minimum run time for the confidence interval of a mean, in nanoseconds.
@@ -58,7 +58,7 @@ pub(super) fn missing_interval(run: &BenchmarkRun, metric: &Metric) -> Option<Mi
     if !is_percentile && !means.contains(&metric.id) {
         return Some(MissingInterval::NotEstimated);
     }
-    let drifts = run.findings.has_check(CheckId::ThroughputDrifted);
+    let drifts = run.findings.has_check(THROUGHPUT_DRIFTED);
     let rate = [MetricId::IOPS, MetricId::THROUGHPUT].map(|id| run.findings.metric(&id));
     let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
     Some(if rate_has_interval || run.elapsed_ns < MIN_ELAPSED_NS {

@@ -33,28 +33,23 @@ pub(super) fn collect_measurements<'a>(
     inputs: &[ComparisonInput<'a>],
     ignored: &[String],
 ) -> Vec<MatchedMeasurement<'a>> {
-    let mut all: Vec<MatchedMeasurement<'a>> = Vec::new();
-    for (side, input) in inputs.iter().enumerate() {
-        for group in align::group_repeated_runs(&input.session.runs, ignored) {
-            let same = |known: &&mut MatchedMeasurement<'_>| {
-                known.representative.test == group[0].test
-                    && align::parameter_differences(known.representative, group[0], ignored)
-                        .is_empty()
-            };
-            if let Some(known) = all.iter_mut().find(same) {
-                known.groups[side] = Some(group);
-                continue;
-            }
-            let mut groups = vec![None; inputs.len()];
-            let first = group[0];
-            groups[side] = Some(group);
-            all.push(MatchedMeasurement {
-                representative: first,
-                groups,
-            });
+    let runs = inputs.iter().enumerate();
+    let runs = runs.flat_map(|(side, input)| input.session.runs.iter().map(move |run| (side, run)));
+    let same = |left: &(usize, &BenchmarkRun), right: &(usize, &BenchmarkRun)| {
+        align::is_same_measurement(left.1, right.1, ignored)
+    };
+    let measurement = |runs: Vec<(usize, &'a BenchmarkRun)>| {
+        let mut groups: Vec<Option<RepeatedRuns<'a>>> = vec![None; inputs.len()];
+        for (side, run) in &runs {
+            groups[*side].get_or_insert_default().push(run);
         }
-    }
-    all
+        MatchedMeasurement {
+            representative: runs[0].1,
+            groups,
+        }
+    };
+    let groups = align::group_by(runs, same);
+    groups.into_iter().map(measurement).collect()
 }
 
 /// Measurements that some sides have and others lack. A pair of measurements is listed once, not

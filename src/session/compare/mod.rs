@@ -19,6 +19,7 @@ mod sessions;
 mod tests;
 
 pub use self::align::{DifferingParameter, ParameterDifference, format_parameters};
+pub use self::caution::{FAILED, INTERRUPTED};
 pub use self::comparison::{
     COMPARISON_SCHEMA, ComparedBenchmark, ComparedMetric, ComparedSession, Comparison,
     MeasuredTarget, UnmatchedMeasurement,

@@ -1,6 +1,6 @@
 use super::sample::{sample_run, sample_session};
 use super::*;
-use crate::session::document::check::{CacheHits, CheckEvidence, Direction, SampleCount};
+use crate::session::document::check::Check;
 use crate::session::document::{
     BenchmarkRun, ChartAxis, Metric, MetricId, MetricUnit, RunState, Series, SeriesId, Session,
 };
@@ -133,24 +133,13 @@ fn series_of_same_name_share_one_overlay() {
 fn repeated_caution_is_listed_once() {
     let mut doubtful = sample_run("iops", 1000.0, 10.0);
     doubtful.state = RunState::Interrupted;
-    let (cached, few) = (
-        CacheHits {
-            issued_bytes: 2,
-            reads: 1,
-            device_bytes: 1,
-            device: "sda".into(),
-        },
-        SampleCount {
-            direction: Direction::Read,
-            requests: 10,
-        },
-    );
-    doubtful
-        .findings
-        .set_check(CheckEvidence::ServedFromCache(cached));
-    doubtful
-        .findings
-        .set_check(CheckEvidence::TooFewSamples(few));
+    for check in [
+        Check::invalid("served-from-cache", "A cache answered."),
+        Check::note("too-few-samples", "Too few."),
+    ] {
+        let verdict = check.found("seen", "do this", serde_json::Value::Null);
+        doubtful.findings.set_check(verdict);
+    }
     let sessions = [
         sample_session("a", vec![doubtful.clone(), doubtful]),
         sample_session(

@@ -39,6 +39,9 @@ pub struct RunEvidence {
     /// Contents of sampled blocks of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_sample: Option<BlockSample>,
+    /// Size in bytes of the part of the target that the benchmark uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u64>,
     /// How the drive is attached and configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive_setup: Option<DriveSetup>,
@@ -231,6 +234,9 @@ pub struct BlockSample {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DriveSetup {
+    /// Capacity in bytes of the largest device that the target is or lies on.
+    #[serde(default)]
+    pub capacity_bytes: Option<u64>,
     /// Write cache mode: `write back` or `write through`.
     pub write_cache: Option<SafeText>,
     /// Revolutions per minute, as the drive reports it.

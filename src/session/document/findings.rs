@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{CheckCode, CheckEvidence, CheckId};
+use super::check::{Check, Verdict};
 use super::latency::LatencyByDirection;
 use super::metric::Metric;
 use super::metric_id::MetricId;
@@ -15,7 +15,7 @@ use super::series_id::SeriesId;
 use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
-use super::verdict::Verdict;
+use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
 
 /// Whether a table belongs to a nested benchmark, named as by [`Findings::merge_nested`].
@@ -113,39 +113,24 @@ impl Findings {
         }
     }
 
-    /// Adds the verdict of a check with these values, or replaces the one of the same check.
-    pub fn set_check(&mut self, evidence: CheckEvidence) {
-        self.set_verdict(evidence.into());
+    /// Adds the verdict of a check, or replaces the one with the same code.
+    pub fn set_check(&mut self, verdict: Verdict) {
+        let mut known = self.verdicts.iter_mut();
+        match known.find(|known| known.code == verdict.code) {
+            Some(known) => *known = verdict,
+            None => self.verdicts.push(verdict),
+        }
     }
 
-    /// Removes the verdict of this check, if there is one.
-    pub fn remove_check(&mut self, check: CheckId) {
-        self.verdicts.retain(|verdict| verdict.code != check);
+    /// Removes the verdict of this check of the run itself, if there is one.
+    pub fn remove_check(&mut self, check: Check) {
+        self.verdicts.retain(|verdict| *verdict.code != *check.code);
     }
 
     /// Whether the run itself did not pass this check.
     #[must_use]
-    pub fn has_check(&self, check: CheckId) -> bool {
-        self.verdicts.iter().any(|verdict| verdict.code == check)
-    }
-
-    /// The values of this check of the run itself, if it did not pass.
-    #[must_use]
-    pub fn check(&self, check: CheckId) -> Option<&CheckEvidence> {
-        let verdict = self.verdicts.iter().find(|verdict| verdict.code == check)?;
-        verdict.facts.as_ref()
-    }
-
-    /// Adds a verdict, or replaces the one with the same code.
-    pub fn set_verdict(&mut self, verdict: Verdict) {
-        match self
-            .verdicts
-            .iter_mut()
-            .find(|known| known.code == verdict.code)
-        {
-            Some(known) => *known = verdict,
-            None => self.verdicts.push(verdict),
-        }
+    pub fn has_check(&self, check: Check) -> bool {
+        self.verdicts.iter().any(|it| *it.code == *check.code)
     }
 
     /// The verdicts by severity, the most severe first; the order is kept within one severity.
@@ -159,12 +144,9 @@ impl Findings {
     /// The first check that makes the metrics of the run itself invalid. A nested benchmark that is
     /// invalid does not invalidate the others.
     #[must_use]
-    pub fn invalid_check(&self) -> Option<&CheckCode> {
-        let mut verdicts = self.verdicts.iter();
-        let invalid = verdicts.find(|verdict| {
-            verdict.severity == Severity::Invalid && verdict.code.benchmark.is_none()
-        });
-        invalid.map(|verdict| &verdict.code)
+    pub fn invalid_check(&self) -> Option<&SafeText> {
+        let is_invalid = |it: &&Verdict| it.severity == Severity::Invalid && !it.is_nested();
+        Some(&self.verdicts.iter().find(is_invalid)?.code)
     }
 
     /// Adds a table, or replaces the one with the same name.
@@ -195,10 +177,7 @@ impl Findings {
             });
         }
         for verdict in &part.verdicts {
-            self.set_verdict(Verdict {
-                code: verdict.code.nested_in(prefix),
-                ..verdict.clone()
-            });
+            self.set_check(verdict.clone().nested_in(prefix));
         }
         for table in &part.tables {
             self.set_table(table.with_prefix(prefix));

@@ -23,8 +23,8 @@ mod session;
 mod severity;
 mod slo_result;
 mod table;
-mod verdict;
 
+pub use self::check::Verdict;
 pub use self::evidence::{
     Attribution, BlockSample, DeviceHistory, DirectionCounts, DriveSetup, DriveTemperature,
     FileAllocation, LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad,
@@ -48,4 +48,3 @@ pub use self::session::{HostRecord, SCHEMA, Session, VERSION};
 pub use self::severity::Severity;
 pub use self::slo_result::{BytePrefix, GoalComparison, SloResult};
 pub use self::table::{MetricTable, MetricTableRow};
-pub use self::verdict::Verdict;

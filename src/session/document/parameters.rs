@@ -58,6 +58,12 @@ impl ParameterName {
 pub struct RunParameters<'a>(pub(super) &'a BTreeMap<SafeText, Value>);
 
 impl<'a> RunParameters<'a> {
+    /// Whether the benchmark has a parameter of this name.
+    #[must_use]
+    pub fn contains(self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     fn value(self, name: ParameterName) -> Option<&'a Value> {
         self.0.get(name.as_str()).filter(|value| !value.is_null())
     }

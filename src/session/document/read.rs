@@ -11,6 +11,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::check::Verdict;
 use super::evidence::RunEvidence;
 use super::findings::Findings;
 use super::invocation::Invocation;
@@ -24,7 +25,6 @@ use super::run::{BenchmarkRun, RunState};
 use super::series::Series;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
-use super::verdict::Verdict;
 use crate::files::bounded;
 use crate::files::safe_text;
 use crate::files::safe_text::{Name, SafeText};

@@ -52,6 +52,8 @@ pub struct TargetRecord {
 impl TargetRecord {
     /// The `kind` of a block device.
     pub const BLOCK_DEVICE: &str = "block-device";
+    /// The `kind` of a simulated drive.
+    pub const SIMULATED: &str = "simulated";
 
     /// Whether the target is a block device itself; unlike a file system, it writes nothing by itself.
     #[must_use]

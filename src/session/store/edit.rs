@@ -1,12 +1,10 @@
 //! Changes to saved sessions, and copies of them: notes, export, deletion.
 
-use std::io;
 use std::path::Path;
 
 use super::directory::{is_journal, open_private_directory};
 use super::error::{StoreError, io_error};
 use super::format_error::is_readable_length;
-use super::members;
 use super::read::{SessionSource, load_stored};
 use super::serialize::serialize_session;
 use crate::files::file_id::FileId;
@@ -21,8 +19,8 @@ pub const MAX_NOTE_CHARS: usize = 500;
 pub struct EditedDocument {
     /// The file that the document was read from.
     pub id: FileId,
-    /// The whole text, in which nothing but the change differs.
-    pub text: String,
+    /// The whole document with the change.
+    pub text: Vec<u8>,
 }
 
 /// A saved session with a note, or without one when `note` is empty. `None` if it is that already.
@@ -31,19 +29,17 @@ pub struct EditedDocument {
 /// If the session cannot be read, is a journal, or would be longer than this program reads.
 pub fn edit_note(path: &Path, note: &str) -> Result<Option<EditedDocument>, StoreError> {
     let stored = load_stored(path)?;
-    let document = match stored.source {
-        SessionSource::Document(document) => document,
-        SessionSource::Journal { is_running } => return Err(journal_error(path, is_running)),
-    };
+    if let SessionSource::Journal { is_running } = stored.source {
+        return Err(journal_error(path, is_running));
+    }
     let note: String = note.trim().chars().take(MAX_NOTE_CHARS).collect();
     let note = (!note.is_empty()).then(|| SafeText::from(note));
-    if note == stored.session.note {
+    let mut session = stored.session;
+    if note == session.note {
         return Ok(None);
     }
-    let document = String::from_utf8(document)
-        .map_err(|error| io_error("edit", path)(io::Error::other(error.utf8_error())))?;
-    let text = members::with_note(&document, note.as_ref())
-        .ok_or_else(|| io_error("edit", path)(io::ErrorKind::InvalidData.into()))?;
+    session.note = note;
+    let text = serialize_session(&session).map_err(io_error("edit", path))?;
     check_length(path, text.len())?;
     Ok(Some(EditedDocument {
         id: stored.id,
@@ -125,68 +121,34 @@ mod tests {
         path
     }
 
-    fn edited(path: &Path, note: &str) -> String {
-        edit_note(path, note).unwrap().unwrap().text
-    }
-
     #[test]
     fn note_is_the_only_change_of_a_document() {
         let base = tempfile::tempdir().unwrap();
         let path = saved(base.path(), "a.json");
-        let before = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, edited(&path, " after the firmware update\x1b[2J ")).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let edited = |note: &str| edit_note(&path, note).unwrap().unwrap().text;
+        std::fs::write(&path, edited(" after the firmware update\x1b[2J ")).unwrap();
         let session = load_session(&path).unwrap();
         let note = session.note.clone().unwrap();
         assert!(note.starts_with("after the firmware update") && !note.contains('\x1b'));
-        // As this program writes such a session.
-        let written = serialize_session(&session).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), written);
+        let unnoted = Session {
+            note: None,
+            ..session
+        };
+        assert_eq!(unnoted, sample_session());
         assert!(edit_note(&path, &note).unwrap().is_none());
-        assert_eq!(edited(&path, ""), before);
+        assert_eq!(edited(""), before);
         assert!(edit_note(&base.path().join("gone.json"), "x").is_err());
     }
 
     #[test]
-    fn note_and_export_keep_unknown_fields_and_layout() {
-        let base = tempfile::tempdir().unwrap();
-        let path = saved(base.path(), "a.json");
-        let mut document: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        document["ticket"] = "OPS-1234".into();
-        document["host"]["serial"] = "SN1".into();
-        document["runs"][0]["site"] = serde_json::json!({ "rack": "B7" });
-        for text in [
-            document.to_string(),
-            serde_json::to_string_pretty(&document).unwrap(),
-        ] {
-            std::fs::write(&path, &text).unwrap();
-            let noted = edited(&path, "new");
-            let line = noted.lines().find(|line| line.contains("note")).unwrap();
-            let added = match line == noted {
-                true => ",\"note\":\"new\"".len(),
-                false => line.len() + 1,
-            };
-            assert_eq!(noted.len(), text.len() + added, "{line}");
-            let mut with_note = document.clone();
-            with_note["note"] = "new".into();
-            let parsed: serde_json::Value = serde_json::from_str(&noted).unwrap();
-            assert_eq!(parsed, with_note);
-            assert_eq!(export_document(&path).unwrap(), text.as_bytes());
-        }
-    }
-
-    /// White space brings a document to the length of the longest that is read.
-    #[test]
-    fn note_that_makes_a_document_too_long_is_refused() {
+    fn export_keeps_every_byte_of_a_document() {
         let base = tempfile::tempdir().unwrap();
         let path = saved(base.path(), "a.json");
         let mut text = std::fs::read(&path).unwrap();
-        text.resize((64 << 20) - 1, b' ');
-        std::fs::write(&path, text).unwrap();
-        load_session(&path).unwrap();
-        let error = edit_note(&path, "x").unwrap_err();
-        assert!(matches!(error, StoreError::TooLong { .. }), "{error}");
-        assert!(error.to_string().contains("64 MiB"), "{error}");
+        text.extend(b"  \n");
+        std::fs::write(&path, &text).unwrap();
+        assert_eq!(export_document(&path).unwrap(), text);
     }
 
     #[test]

@@ -9,7 +9,6 @@ mod edit;
 mod error;
 mod format_error;
 mod journal;
-mod members;
 mod read;
 mod serialize;
 #[cfg(test)]

@@ -171,7 +171,7 @@ mod tests {
             severity: *severity,
             evidence: "seen".into(),
             advice: "do this".into(),
-            facts: None,
+            facts: serde_json::Map::new(),
         };
         let findings = Findings {
             verdicts: severities.iter().enumerate().map(verdict).collect(),
@@ -205,7 +205,7 @@ mod tests {
             severity,
             evidence: evidence.into(),
             advice: "do this".into(),
-            facts: None,
+            facts: serde_json::Map::new(),
         };
         let findings = Findings {
             verdicts: vec![

@@ -1,17 +1,9 @@
 //! A software RAID is rebuilt or checked.
 
+use super::prelude::*;
 use crate::drive::DriveKind;
-use crate::files::safe_text::SafeText;
-use crate::files::shell;
-use crate::probe::operations::OperationKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
-use crate::why::analysis::Analysis;
-use crate::why::blame::{SUFFERING, parties};
-use crate::why::cause::{Cause, Remedy, Severity};
-use crate::why::evidence::{BLOCKED, THROUGHPUT, UTILIZATION};
-use crate::why::parties::{victim, who_waits};
-use crate::why::rule::{Examination, Rule};
 
 pub(super) const RULE: Rule = Rule {
     code: "raid-resync",
@@ -24,71 +16,40 @@ pub(super) const RULE: Rule = Rule {
     examine,
 };
 
+/// What an array does besides I/O, which is listed as a transfer.
+const ACTIONS: [(TransferKind, &str); 5] = [
+    (TransferKind::Resync, "is resynchronized"),
+    (TransferKind::Rebuild, "is rebuilt"),
+    (TransferKind::Check, "is checked"),
+    (TransferKind::Repair, "is repaired"),
+    (TransferKind::Reshape, "is reshaped"),
+];
+
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let causes = active_arrays(analysis)
-        .into_iter()
-        .map(|(name, action)| cause(analysis, &name, action))
-        .collect();
-    Examination::of(causes, Vec::new)
+    let arrays = analysis.devices.iter();
+    let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
+    let causes = arrays.filter_map(|array| {
+        let mut transfers = analysis.last.transfers.iter();
+        let transfer = transfers.find(|it| it.command == array.name)?;
+        let mut actions = ACTIONS.iter();
+        let (_, action) = actions.find(|(kind, _)| transfer.kind == *kind)?;
+        Some(cause(analysis, array, action))
+    });
+    Examination::of(causes.collect(), Vec::new)
 }
 
-/// The arrays that do something besides I/O. The snapshots of a recording list that as a transfer.
-fn active_arrays(analysis: &Analysis<'_>) -> Vec<(SafeText, OperationKind)> {
-    if let Some((_, facts)) = &analysis.window.facts {
-        let devices = facts.devices.iter();
-        return devices
-            .filter_map(|it| Some((SafeText::from(&it.name), it.raid_action?)))
-            .collect();
-    }
-    let is_array = |name: &SafeText| {
-        let device = analysis.device(name);
-        device.is_some_and(|device| device.kind == Some(DriveKind::Raid))
-    };
-    let transfers = analysis.last().transfers.iter();
-    transfers
-        .filter(|it| is_array(&it.command))
-        .filter_map(|it| Some((it.command.clone(), raid_action(it.kind)?)))
-        .collect()
-}
-
-fn raid_action(kind: TransferKind) -> Option<OperationKind> {
-    Some(match kind {
-        TransferKind::Resync => OperationKind::Resync,
-        TransferKind::Rebuild => OperationKind::Rebuild,
-        TransferKind::Check => OperationKind::Check,
-        TransferKind::Repair => OperationKind::Repair,
-        TransferKind::Reshape => OperationKind::Reshape,
-        _ => return None,
-    })
-}
-
-fn cause(analysis: &Analysis<'_>, name: &SafeText, action: OperationKind) -> Cause {
-    let waiting: Vec<_> = analysis.waiters_on(name, SUFFERING).collect();
-    let severity = if waiting.is_empty() {
-        Severity::Note
-    } else {
-        Severity::Warning
-    };
+fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause {
+    let name = &array.name;
+    let waiting = analysis.blocked_on(array, SUFFERING);
+    let severity = Severity::warning_if(!waiting.is_empty());
     let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
-    let members = analysis.device(name).map(|it| &it.underlying);
-    let members = members.into_iter().flatten();
+    let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);
         cause.prove(&member.name, UTILIZATION, member.busy);
     }
-    if let Some(waiter) = waiting.first() {
-        cause.prove(&waiter.command, BLOCKED, waiter.blocked);
-    }
-    cause.victims = parties(&waiting);
+    suffer(&mut cause, &waiting);
     cause.remedies.push(slow_resync(name));
-    let action = match action {
-        OperationKind::Resync => "is resynchronized",
-        OperationKind::Rebuild => "is rebuilt",
-        OperationKind::Check => "is checked",
-        OperationKind::Repair => "is repaired",
-        _ => "is reshaped",
-    };
-    cause.headline = format!("{}: {name} {action}", who_waits(&cause));
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")
     } else {

@@ -51,7 +51,7 @@ fn result_with_six_checks() -> AppState {
             severity: Severity::Warning,
             evidence: evidence.into(),
             advice: advice.into(),
-            facts: None,
+            facts: serde_json::Map::new(),
         }
     };
     result.runs[0].findings.verdicts = (1..=6).map(check).collect();

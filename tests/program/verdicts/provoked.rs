@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use diskscope::session::checks::all_rules;
-use diskscope::session::document::check::CheckId;
 
 /// How a check is provoked on a real system.
 #[derive(Clone, Copy)]
@@ -21,120 +20,110 @@ enum Provocation {
 use Provocation::{Test, VirtualMachine};
 
 /// Every check of `session::checks`.
-const PROVOCATIONS: &[(CheckId, Provocation)] = &[
+const PROVOCATIONS: &[(&str, Provocation)] = &[
     (
-        CheckId::ServedFromCache,
+        "served-from-cache",
         Test("full_file_has_no_holes_and_cached_file_is_served_from_memory"),
     ),
     (
-        CheckId::StillInMemory,
+        "still-in-memory",
         Test("writes_into_page_cache_are_flagged"),
     ),
     (
-        CheckId::OtherUsers,
+        "other-users",
         Test("competing_process_on_same_device_is_named"),
     ),
     (
-        CheckId::DeviceUnknown,
+        "device-unknown",
         Test("file_without_a_block_device_is_flagged"),
     ),
     (
-        CheckId::PageCacheBacked,
+        "page-cache-backed",
         Test("loop_device_through_page_cache_is_flagged"),
     ),
     (
-        CheckId::RequestsSplit,
+        "requests-split",
         Test("requests_above_queue_limit_are_flagged_as_split"),
     ),
     (
-        CheckId::RequestsMerged,
+        "requests-merged",
         Test("adjacent_requests_merged_by_kernel_are_flagged"),
     ),
     (
-        CheckId::FileHasHoles,
+        "file-has-holes",
         Test("holes_and_unwritten_extents_are_flagged"),
     ),
     (
-        CheckId::BlocksNotAllocated,
+        "blocks-not-allocated",
         Test("holes_and_unwritten_extents_are_flagged"),
     ),
-    (CheckId::NeverWritten, VirtualMachine),
-    (CheckId::CompressibleData, Test("zero_data_is_flagged")),
-    (CheckId::MemoryBacked, Test("target_in_memory_is_flagged")),
+    ("never-written", VirtualMachine),
+    ("compressible-data", Test("zero_data_is_flagged")),
+    ("memory-backed", Test("target_in_memory_is_flagged")),
     (
-        CheckId::Buffered,
+        "buffered",
         Test("full_file_has_no_holes_and_cached_file_is_served_from_memory"),
     ),
     (
-        CheckId::LoopWithoutDirectIo,
+        "loop-without-direct-io",
         Test("loop_device_through_page_cache_is_flagged"),
     ),
+    ("virtual-disk", Test("virtual_machine_disk_is_flagged")),
+    ("host-cache-likely", VirtualMachine),
+    ("misaligned-partition", VirtualMachine),
     (
-        CheckId::VirtualDisk,
-        Test("virtual_machine_disk_is_flagged"),
-    ),
-    (CheckId::HostCacheLikely, VirtualMachine),
-    (CheckId::MisalignedPartition, VirtualMachine),
-    (
-        CheckId::BelowPhysicalBlock,
+        "below-physical-block",
         Test("blocks_below_physical_sector_are_flagged"),
     ),
     (
-        CheckId::SchedulerUnsuited,
+        "scheduler-unsuited",
         Test("scheduler_on_loop_device_is_flagged_unsuited"),
     ),
-    (CheckId::DeeperThanDrive, VirtualMachine),
-    (CheckId::LinkBound, VirtualMachine),
-    (CheckId::FasterThanLink, VirtualMachine),
+    ("deeper-than-drive", VirtualMachine),
+    ("link-bound", VirtualMachine),
+    ("faster-than-link", VirtualMachine),
     (
-        CheckId::GeneratorBusy,
+        "generator-busy",
         Test("cpu_bound_load_generator_is_flagged"),
     ),
+    ("machine-busy", Test("saturated_processors_are_flagged")),
     (
-        CheckId::MachineBusy,
-        Test("saturated_processors_are_flagged"),
-    ),
-    (
-        CheckId::ThroughputCliff,
+        "throughput-cliff",
         Test("filling_cache_is_flagged_as_throughput_drop"),
     ),
     (
-        CheckId::ThroughputDrifted,
+        "throughput-drifted",
         Test("slowing_drive_is_flagged_as_drift"),
     ),
-    (CheckId::TemperatureThrottled, VirtualMachine),
-    (CheckId::TemperatureHigh, VirtualMachine),
+    ("temperature-throttled", VirtualMachine),
+    ("temperature-high", VirtualMachine),
     (
-        CheckId::Stalled,
+        "stalled",
         Test("drive_that_stops_answering_is_flagged_as_stalled"),
     ),
-    (CheckId::Paused, Test("paused_run_is_flagged")),
+    ("paused", Test("paused_run_is_flagged")),
     (
-        CheckId::PausedOpenLoop,
+        "paused-open-loop",
         Test("paused_run_with_arrival_rate_is_invalid"),
     ),
     (
-        CheckId::TooFewSamples,
+        "too-few-samples",
         Test("run_of_hundred_requests_is_flagged_as_too_short"),
     ),
+    ("too-short", Test("run_of_half_a_second_is_flagged")),
+    ("narrow-window", Test("small_window_of_a_disk_is_flagged")),
+    ("bimodal-latency", Test("bimodal_latencies_are_flagged")),
     (
-        CheckId::BimodalLatency,
-        Test("bimodal_latencies_are_flagged"),
-    ),
-    (
-        CheckId::SyncTooFast,
+        "sync-too-fast",
         Test("durable_writes_faster_than_disk_rotation_are_flagged"),
     ),
     (
-        CheckId::RotationalFlagDoubtful,
-        Test("device_wrongly_claiming_rotation_is_flagged"),
+        "rotational-flag-doubtful",
+        Test("disk_that_answers_as_an_ssd_is_flagged"),
     ),
+    ("behaves-like-disk", Test("disk_that_says_ssd_is_flagged")),
     (
-        CheckId::BehavesLikeDisk,
-        Test("disk_that_says_ssd_is_flagged"),
-    ),
-    (
-        CheckId::UnitsConfused,
+        "units-confused",
         Test("goal_between_decimal_and_binary_units_is_flagged"),
     ),
 ];
@@ -152,8 +141,8 @@ fn every_rule_is_provoked_by_named_test() {
         .map(|name| read(&format!("program/verdicts/{name}.rs")));
     let script = read("guest/verdicts.sh");
     for rule in all_rules() {
-        let code = rule.id.code();
-        let known = PROVOCATIONS.iter().find(|(check, _)| *check == rule.id);
+        let code = rule.check.code;
+        let known = PROVOCATIONS.iter().find(|(check, _)| *check == code);
         match known.unwrap_or_else(|| panic!("nothing provokes {code}")).1 {
             Test(name) => {
                 let begin = format!("\nfn {name}() {{");
@@ -180,8 +169,8 @@ fn provocations_in_developer_documents_are_current() {
     let mut table = String::from("| check | provoked by |\n|---|---|\n");
     for (check, provocation) in PROVOCATIONS {
         let _ = match provocation {
-            Test(name) => writeln!(table, "| `{}` | `{name}` |", check.code()),
-            VirtualMachine => writeln!(table, "| `{}` | `tests/guest/verdicts.sh` |", check.code()),
+            Test(name) => writeln!(table, "| `{check}` | `{name}` |"),
+            VirtualMachine => writeln!(table, "| `{check}` | `tests/guest/verdicts.sh` |"),
         };
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/developers/checks.md");

@@ -14,7 +14,7 @@ const MACHINE_DEPENDENT_CHECKS: [&str; 10] = [
     "queue-depth-not-reached",
     "virtual-disk",
     "host-cache-likely",
-    "rotational-flag-doubtful",
+    "too-short",
     "scheduler-unsuited",
     "machine-busy",
     "throughput-drifted",
@@ -384,22 +384,15 @@ fn scheduler_on_loop_device_is_flagged_unsuited() {
 }
 
 #[test]
-fn device_wrongly_claiming_rotation_is_flagged() {
+fn run_of_half_a_second_is_flagged() {
     let sandbox = VerdictSandbox::new();
-    let Some(disk) = sandbox.attach_loop_device() else {
-        return;
+    let target = sandbox.create_random_file("file", 32 << 20);
+    let run = |duration: &str| {
+        let words = ["random-read", target.to_str().unwrap(), "--duration"];
+        sandbox.run_benchmark(&[&words[..], &[duration]].concat())
     };
-    if !disk.set("rotational", "1") {
-        return;
-    }
-    let run = run_random_read(&sandbox, disk.path(), &[]);
-    match run.value_at("/evidence/drive_setup/virtual_disk").is_null() {
-        true => skip(
-            Requirement::Drive,
-            "the underlying drive may be a disk, whose cache holds all of it",
-        ),
-        false => run.assert_check("rotational-flag-doubtful", &["rotational=1"]),
-    }
+    run("500ms").assert_check("too-short", &["ms"]);
+    assert!(!run("1100ms").check_codes().contains(&"too-short"));
 }
 
 #[test]

@@ -80,6 +80,36 @@ fn disk_that_says_ssd_is_flagged() {
 }
 
 #[test]
+fn disk_that_answers_as_an_ssd_is_flagged() {
+    let run_with = |hits: &str| {
+        let drive = format!("sim:hdd,clock=virtual,cache-hits={hits}");
+        let words = ["random-read", &drive, "--depth", "1", "--duration", "30s"];
+        VerdictSandbox::new().run_benchmark(&words)
+    };
+    run_with("70%").assert_check("rotational-flag-doubtful", &["rotational=1"]);
+    assert!(
+        !run_with("0%")
+            .check_codes()
+            .contains(&"rotational-flag-doubtful")
+    );
+}
+
+#[test]
+fn small_window_of_a_disk_is_flagged() {
+    let run_in = |end: &str| {
+        let words = [
+            "random-read",
+            "sim:hdd,clock=virtual,size=1TB",
+            "--window-end",
+            end,
+        ];
+        VerdictSandbox::new().run_benchmark(&[&words[..], &["--duration", "30s"]].concat())
+    };
+    run_in("1GB").assert_check("narrow-window", &["1.00 GB of the disk's 1.00 TB"]);
+    assert!(!run_in("200GB").check_codes().contains(&"narrow-window"));
+}
+
+#[test]
 fn run_of_hundred_requests_is_flagged_as_too_short() {
     let run =
         VerdictSandbox::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);

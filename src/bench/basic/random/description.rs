@@ -4,8 +4,8 @@ use super::workload::{LATENCY_P50, LATENCY_P99, P90, P99_9, RandomWorkload};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description};
-use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
+use crate::session::checks::{QUEUE_DEPTH_NOT_REACHED, Workload};
+use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId, VariantKey};
 
 /// The chart of random-read, random-write and mixed.
@@ -80,7 +80,7 @@ const SHARED: Description = Description {
     explanation: "",
     may_write: false,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
+    workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[OVERALL_METRICS, MetricFamily::Latency],
     charts: &[CHART],
@@ -149,5 +149,11 @@ static MIXED: Description = Description {
     ..SHARED
 };
 
+/// The drive does not keep up with an open loop.
+pub(super) const RATE_NOT_REACHED: Check = Check::warning(
+    "rate-not-reached",
+    "Fewer requests per second were completed than arrived.",
+);
+
 /// Checks of the benchmarks with random requests.
-const CHECKS: &[CheckId] = &[CheckId::RateNotReached, CheckId::QueueDepthNotReached];
+const CHECKS: &[Check] = &[RATE_NOT_REACHED, QUEUE_DEPTH_NOT_REACHED];

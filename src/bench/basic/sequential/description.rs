@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::fast_start::{FAST_START, NO_ZONES};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
+use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const BLOCK_SIZE: Parameter<u64> = framework::BLOCK_SIZE.with_default(|_| 1 << 20);
@@ -116,11 +117,24 @@ static WRITE: Description = Description {
     ..SHARED
 };
 
+pub(super) const ZONE_TOO_SHORT: Check = Check::note(
+    "zone-too-short",
+    "A zone holds fewer than ten requests for each one in flight.",
+);
+pub(super) const ZONES_NOT_MEASURED: Check = Check::note(
+    "zones-not-measured",
+    "The time limit left no time for some of the zones.",
+);
+pub(super) const ZONES_UNCERTAIN: Check = Check::note(
+    "zones-uncertain",
+    "The measured zones hold too few requests, or the drive has too many zones, to count them reliably.",
+);
+
 /// Checks of both sequential benchmarks.
-const CHECKS: &[CheckId] = &[
-    CheckId::FastStart,
-    CheckId::NoZones,
-    CheckId::ZoneTooShort,
-    CheckId::ZonesNotMeasured,
-    CheckId::ZonesUncertain,
+const CHECKS: &[Check] = &[
+    FAST_START,
+    NO_ZONES,
+    ZONE_TOO_SHORT,
+    ZONES_NOT_MEASURED,
+    ZONES_UNCERTAIN,
 ];

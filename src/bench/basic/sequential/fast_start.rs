@@ -1,9 +1,13 @@
 //! Where a fast partition belongs on a disk.
 
+use serde_json::json;
+
 use crate::bench::framework;
 use crate::drive::{DriveKind, Target};
-use crate::session::document::check::{CheckEvidence, UniformThroughput, ZoneThroughputs};
+use crate::session::document::Verdict;
+use crate::session::document::check::Check;
 use crate::stats::general::segments::LevelSegment;
+use crate::units;
 
 /// Minimum ratio of the throughput at the beginning and at the end. The outer tracks of a disk hold
 /// about twice as many sectors as the inner ones; less than this does not justify a partition.
@@ -15,6 +19,15 @@ const MAX_RISE: f64 = 0.02;
 /// Minimum fraction of the variance that the levels explain. On a disk they explain nearly all of it;
 /// where the throughput swings at random, the swings within the levels remain.
 const MIN_EXPLAINED_FRACTION: f64 = 0.8;
+
+pub(super) const FAST_START: Check = Check::note(
+    "fast-start",
+    "The beginning of the drive is faster than its end.",
+);
+pub(super) const NO_ZONES: Check = Check::note(
+    "no-zones",
+    "The drive is listed as rotational, but is equally fast at all addresses.",
+);
 
 /// Whether addresses of the target are those of the medium. A loop device lies anywhere on the drive
 /// below it.
@@ -31,7 +44,7 @@ pub(super) fn partition_advice(
     rates: &[f64],
     levels: &[LevelSegment],
     rotational: Option<bool>,
-) -> Option<CheckEvidence> {
+) -> Option<Verdict> {
     let parts = part_means(rates);
     if let (Some(first_tenth), Some(last_tenth)) = (parts.first(), parts.last())
         && first_tenth / last_tenth >= MIN_RATIO
@@ -39,16 +52,35 @@ pub(super) fn partition_advice(
         && levels.len() > 1
         && explained_fraction(rates, levels) >= MIN_EXPLAINED_FRACTION
     {
-        return Some(CheckEvidence::FastStart(ZoneThroughputs {
-            first_tenth: *first_tenth,
-            last_tenth: *last_tenth,
-        }));
+        return Some(fast_start(*first_tenth, *last_tenth));
     }
-    (rotational == Some(true) && levels.len() == 1).then(|| {
-        CheckEvidence::NoZones(UniformThroughput {
-            throughput: mean(rates),
-        })
-    })
+    (rotational == Some(true) && levels.len() == 1).then(|| no_zones(mean(rates)))
+}
+
+fn fast_start(first_tenth: f64, last_tenth: f64) -> Verdict {
+    FAST_START.found(
+        format!(
+            "the first tenth has {}, the last tenth {}",
+            units::format_throughput(first_tenth),
+            units::format_throughput(last_tenth)
+        ),
+        format!(
+            "place a fast partition at the start, where the throughput is {} times that of the end",
+            units::format_three_digits(first_tenth / last_tenth)
+        ),
+        json!({ "first_tenth": first_tenth, "last_tenth": last_tenth }),
+    )
+}
+
+fn no_zones(throughput: f64) -> Verdict {
+    NO_ZONES.found(
+        format!(
+            "the kernel lists the drive as rotational, but its throughput is {} at all addresses",
+            units::format_throughput(throughput)
+        ),
+        "possible causes are a virtual disk, a cache, or an interface slower than the outer tracks",
+        json!({ "throughput": throughput }),
+    )
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -116,7 +148,7 @@ mod tests {
     fn advice(rates: &[f64]) -> bool {
         let levels = find_segments(rates, 3);
         let found = partition_advice(rates, &levels, Some(false));
-        matches!(found, Some(CheckEvidence::FastStart(_)))
+        found.is_some_and(|verdict| verdict.is_of(FAST_START))
     }
 
     fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {

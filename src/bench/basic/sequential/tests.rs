@@ -1,10 +1,10 @@
+use super::fast_start::FAST_START;
 use super::*;
 use crate::bench::find_benchmark;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::FakeDrive;
 use crate::session::document::RunState;
-use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 
 const SIZE: u64 = 100 << 30;
@@ -123,7 +123,7 @@ fn sequential_read_with_time_limit_counts_disk_zones_at_any_depth() {
             let finished = fake::run_on_simulated(test, "sim:hdd,clock=virtual", &set);
             let zones = fake::metric_value(&finished, &MetricId::ZONES);
             assert_eq!(zones, 16.0, "depth {depth}, {duration}");
-            assert!(!finished.findings.has_check(CheckId::ZonesUncertain));
+            assert!(!finished.findings.has_check(ZONES_UNCERTAIN));
         }
     }
 }
@@ -163,12 +163,9 @@ fn sequential_read_of_two_speed_disk_finds_two_zones() {
     assert!(value("throughput_min_offset") >= SIZE as f64 / 2.0 - 1e9);
     let copy = SIZE as f64 / value("throughput_mean") * 1e9;
     assert!((value("full_copy_time") / copy - 1.0).abs() < 1e-9);
-    match findings.check(CheckId::FastStart) {
-        Some(CheckEvidence::FastStart(rates)) => {
-            assert!((rates.first_tenth / rates.last_tenth / 2.0 - 1.0).abs() < 0.01);
-        }
-        other => panic!("{other:?}"),
-    }
+    let found = findings.verdicts.iter().find(|it| it.is_of(FAST_START));
+    let rate = |key: &str| found.unwrap().facts[key].as_f64().unwrap();
+    assert!((rate("first_tenth") / rate("last_tenth") / 2.0 - 1.0).abs() < 0.01);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
+use super::FILE_TRUNCATED;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, metric_value};
 use crate::drive::Target;
 use crate::engine::CacheMode;
-use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 use crate::stats::random::{splitmix64, unit_interval};
 
@@ -136,7 +136,7 @@ fn write_sync_close_of_truncated_file_has_no_times() {
         &set,
         &fake,
     );
-    assert!(finished.findings.has_check(CheckId::FileTruncated));
+    assert!(finished.findings.has_check(FILE_TRUNCATED));
     assert!(
         finished
             .findings

@@ -1,11 +1,13 @@
 //! Prerequisites of every seek benchmark: the revolution and the command overhead.
 
+use serde_json::Value;
+
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::checks::COMMAND_OVERHEAD_UNKNOWN;
 use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
 use crate::bench::hdd::analysis::layout::SectorAngle;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::bench::hdd::analysis::{command_overhead, rotation_estimate};
-use crate::session::document::check::CheckEvidence;
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::rotation::circular::wrap_turns;
 
@@ -48,9 +50,12 @@ impl DriveTiming {
             false => command_overhead::overhead_of_fast_reads(&found.cached_responses),
         };
         if !command.is_known && !prober.is_over() {
-            prober
-                .context
-                .set_check(CheckEvidence::CommandOverheadUnknown);
+            prober.context.set_check(COMMAND_OVERHEAD_UNKNOWN.found(
+                "the second of two reads of the same block took a whole revolution: no cache served it, \
+                 and the command overhead could not be measured",
+                "seek times include the command overhead, usually 0.1 to 0.3 ms",
+                Value::Null,
+            ));
         }
         Ok(Some(Self {
             revolution: found.revolution_seconds(),

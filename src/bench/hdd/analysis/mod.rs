@@ -1,13 +1,13 @@
 //! Shared by the hard disk benchmarks: single reads with exact times, revolution, command overhead,
 //! track layout, and the edges of latencies.
 
+pub mod checks;
 pub mod command_overhead;
 pub mod constant_zone;
 pub mod cylinder;
 pub mod drive_timing;
 pub mod findings;
 pub mod layout;
-mod observations;
 mod probing;
 pub mod rotation_estimate;
 mod rotation_state;
@@ -27,5 +27,5 @@ pub use self::probing::{
 };
 pub use self::rotation_estimate::{RevolutionEstimate, RotationState};
 pub use self::rotational_delay::RotationalDelay;
-pub use self::seek_metric::{seek_metric, too_few_observations, tracks_undetermined};
+pub use self::seek_metric::seek_metric;
 pub use self::seek_prober::{SeekProber, TimedRead};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::BenchError;
+use crate::bench::hdd::analysis::checks;
 use crate::bench::hdd::analysis::findings;
 use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::stats::general::robust;
@@ -265,8 +266,8 @@ pub fn find_revolution(
             break;
         }
     }
-    if let Some(evidence) = findings::rotation_check(&rotation) {
-        prober.context.set_check(evidence);
+    if let Some(verdict) = checks::rotation_check(&rotation) {
+        prober.context.set_check(verdict);
     }
     match rotation {
         RotationState::Rotating(revolution) | RotationState::Doubtful(revolution) => {

@@ -1,7 +1,10 @@
 //! The rotational delay in latencies: its lower edge, its width, and whether it has the
 //! uniform distribution of a platter.
 
-use crate::session::document::check::SeekDoubt;
+use serde_json::json;
+
+use super::checks::SEEK_DOUBTFUL;
+use crate::session::document::Verdict;
 use crate::stats::general::anderson_darling::CRITICAL_1_PERCENT;
 use crate::stats::general::robust;
 use crate::stats::rotation::uniform::UniformLaw;
@@ -112,19 +115,35 @@ fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
 impl RotationalDelay {
     /// Why the result is not reliable; `None` if no problem is detected.
     #[must_use]
-    pub fn check_plausibility(&self) -> Option<SeekDoubt> {
+    pub fn check_plausibility(&self) -> Option<Verdict> {
         if let Some(responses) = self.too_few {
-            return Some(SeekDoubt::FewResponses {
-                responses,
-                needed: ENOUGH_ALONE,
-            });
+            return Some(SEEK_DOUBTFUL.found(
+                format!("the revolution is estimated from {responses} reads"),
+                format!("an estimate without a known revolution needs {ENOUGH_ALONE} reads"),
+                json!({ "reason": "few-responses", "responses": responses, "needed": ENOUGH_ALONE }),
+            ));
         }
-        let uneven = self.anderson_darling > CRITICAL_1_PERCENT;
-        (uneven || self.fraction_inside < MIN_FRACTION_INSIDE).then_some(SeekDoubt::Distribution {
-            fraction_inside: self.fraction_inside,
-            edge_seconds: self.lower_edge.lower,
-            anderson_darling: self.anderson_darling,
-            critical_value: CRITICAL_1_PERCENT,
-        })
+        let is_uneven = self.anderson_darling > CRITICAL_1_PERCENT;
+        if !is_uneven && self.fraction_inside >= MIN_FRACTION_INSIDE {
+            return None;
+        }
+        Some(SEEK_DOUBTFUL.found(
+            format!(
+                "{:.0} % of the reads are within one revolution above {:.3} ms; the Anderson-Darling \
+                 statistic of their distribution is {:.1} (critical value {CRITICAL_1_PERCENT})",
+                100.0 * self.fraction_inside,
+                1e3 * self.lower_edge.lower,
+                self.anderson_darling,
+            ),
+            "the rotational delays are not those of a disk: stop other users of the drive, and check \
+             that every jump leaves the cylinder",
+            json!({
+                "reason": "distribution",
+                "fraction_inside": self.fraction_inside,
+                "edge_seconds": self.lower_edge.lower,
+                "anderson_darling": self.anderson_darling,
+                "critical_value": CRITICAL_1_PERCENT,
+            }),
+        ))
     }
 }

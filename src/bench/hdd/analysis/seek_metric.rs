@@ -1,10 +1,8 @@
-//! Metrics and checks of seek times.
+//! Metrics of seek times.
 
 use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
 use crate::bench::hdd::analysis::rotational_delay::RotationalDelay;
 use crate::session::document::{Metric, MetricId};
-
-pub use crate::bench::hdd::analysis::observations::{too_few_observations, tracks_undetermined};
 
 /// A seek time as a metric: the edge of the latencies, minus the command overhead and the
 /// `passing` time of the block (in seconds). The spread of the command overhead widens the

@@ -1,12 +1,22 @@
 //! The shortest seek, from a walk: the edge of its jumps minus the command overhead between them.
 
+use serde_json::json;
+
+use crate::bench::hdd::analysis::checks::SEEK_DOUBTFUL;
 use crate::bench::hdd::analysis::drive_timing::DriveTiming;
 use crate::bench::hdd::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use crate::bench::hdd::analysis::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
 use crate::bench::hdd::analysis::{rotational_delay, seek_walk};
-use crate::session::document::check::{CheckEvidence, SeekDoubt, SeekMargin};
-use crate::session::document::{Metric, MetricId};
+use crate::session::document::check::Check;
+use crate::session::document::{Metric, MetricId, Verdict};
 use crate::stats::general::{confidence, robust};
+use crate::units;
+
+/// A wide confidence interval.
+pub const SEEK_UNCERTAIN: Check = Check::warning(
+    "seek-uncertain",
+    "Half the width of the 95 % CI is more than 5 % of the seek time.",
+);
 
 /// Minimum number of jumps for an estimate from one batch.
 const MIN_JUMPS_PER_BATCH: usize = 40;
@@ -130,19 +140,37 @@ impl TrackToTrackEstimate {
     /// The check for an unreliable metric: the blocks are not at the predicted angles, or the
     /// confidence interval is too wide.
     #[must_use]
-    pub fn check_plausibility(&self, seek: &Metric) -> Option<CheckEvidence> {
+    pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
         let fraction_inside = self.rotational_delay.fraction_inside;
         if self.fraction_on_line < MIN_FRACTION_ON_LINE || fraction_inside < MIN_FRACTION_ON_LINE {
-            return Some(CheckEvidence::SeekDoubtful(SeekDoubt::OffTrack {
-                fraction_on_line: self.fraction_on_line,
-                fraction_inside,
-            }));
+            return Some(SEEK_DOUBTFUL.found(
+                format!(
+                    "{} of the jumps end at the angle of the next cylinder, and {} of these within one \
+                     revolution",
+                    units::format_percent(self.fraction_on_line),
+                    units::format_percent(fraction_inside)
+                ),
+                "the rotational delays are not those of a disk: stop other users of the drive and \
+                 repeat the run",
+                json!({
+                    "reason": "off-track",
+                    "fraction_on_line": self.fraction_on_line,
+                    "fraction_inside": fraction_inside,
+                }),
+            ));
         }
         let margin = 0.5 * (seek.high? - seek.low?) / seek.value;
-        (!(0.0..=MAX_RELATIVE_MARGIN).contains(&margin)).then(|| {
-            CheckEvidence::SeekUncertain(SeekMargin {
-                relative_margin: margin.abs(),
-            })
-        })
+        if (0.0..=MAX_RELATIVE_MARGIN).contains(&margin) {
+            return None;
+        }
+        Some(SEEK_UNCERTAIN.found(
+            format!(
+                "the margin of the seek time is {}: single seeks, commands and this computer vary by as \
+                 much",
+                units::format_percent(margin.abs())
+            ),
+            "stop other programs and other users of the drive, and repeat the run",
+            json!({ "relative_margin": margin.abs() }),
+        ))
     }
 }

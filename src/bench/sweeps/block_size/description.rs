@@ -7,7 +7,7 @@ use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, ParameterKind};
 use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
+use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MIN_BLOCK: Parameter<u64> = Parameter {
@@ -70,7 +70,7 @@ const SHARED: Description = Description {
     explanation: "",
     may_write: false,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
+    workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::AccessTime,
@@ -175,5 +175,14 @@ static WRITE: Description = Description {
     ..SHARED
 };
 
+pub(super) const NO_RESPONSE_MODEL: Check = Check::note(
+    "no-response-model",
+    "The latency does not grow with the block size as access time plus transfer time.",
+);
+pub(super) const KERNEL_SPLITS: Check = Check::note(
+    "kernel-splits",
+    "Some of the block sizes exceed max_sectors_kb.",
+);
+
 /// Checks of both block size benchmarks.
-pub(crate) const CHECKS: &[CheckId] = &[CheckId::NoResponseModel, CheckId::KernelSplits];
+pub(crate) const CHECKS: &[Check] = &[NO_RESPONSE_MODEL, KERNEL_SPLITS];

@@ -1,15 +1,17 @@
 //! Results of the sweep: curves, fitted line, and derived metrics.
 
-use super::description::{KEY_SIZE, POINTER_SIZE, TREE_ENTRIES};
+use serde_json::{Value, json};
+
+use super::description::{KERNEL_SPLITS, KEY_SIZE, NO_RESPONSE_MODEL, POINTER_SIZE, TREE_ENTRIES};
 use crate::bench::RunContext;
 use crate::bench::framework;
 use crate::bench::framework::rounds::{SweepRounds, interval_from_repetitions};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::drive::Target;
 use crate::engine::ExecutionOutcome;
-use crate::session::document::check::{CheckEvidence, CheckId, SplitLimit};
 use crate::session::document::{Metric, MetricId, Series, SeriesId, SeriesKind};
 use crate::stats::latency::response_model::{ResponseModel, crossing_point};
+use crate::units;
 
 /// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 5;
@@ -154,7 +156,7 @@ impl BlockSizePoints {
         findings
             .series
             .retain(|it| it.id != SeriesId::RESPONSE_MODEL);
-        findings.remove_check(CheckId::NoResponseModel);
+        findings.remove_check(NO_RESPONSE_MODEL);
         let (means, rounds) = self.measured_points();
         let crossings: Vec<f64> = rounds
             .iter()
@@ -173,14 +175,24 @@ impl BlockSizePoints {
         match model {
             Some(model) => set_fitted_line(bench, &model, &models, &means),
             None if unsplit_points(&means, limit).count() >= 3 => {
-                bench.set_check(CheckEvidence::NoResponseModel)
+                bench.set_check(NO_RESPONSE_MODEL.found(
+                    "the latency does not grow with the block size as access time plus transfer time",
+                    "a cache answers, or the drive has other users: use --cache bypass, a larger window \
+                     and an idle drive",
+                    Value::Null,
+                ));
             }
             None => {}
         }
         if let Some(limit) = limit.filter(|limit| means.iter().any(|point| point[0] > *limit)) {
-            bench.set_check(CheckEvidence::KernelSplits(SplitLimit {
-                limit_bytes: limit,
-            }));
+            bench.set_check(KERNEL_SPLITS.found(
+                format!(
+                    "the kernel splits requests above {} (max_sectors_kb)",
+                    units::format_block_size(limit)
+                ),
+                "larger blocks only save system calls on this drive",
+                json!({ "limit_bytes": limit }),
+            ));
         }
     }
 }

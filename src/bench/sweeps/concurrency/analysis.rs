@@ -1,12 +1,14 @@
 //! Results of the sweep: curves and characteristic depths.
 
+use serde_json::json;
+
 use crate::bench::RunContext;
 use crate::bench::framework;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, SweepRounds};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, SoughtOptimum, SweepRounds};
 use crate::bench::framework::sweep::SweepTurn;
 use crate::engine::{ExecutionOutcome, Plan};
-use crate::session::document::check::{CheckEvidence, KneeDepths, OptimumDoubt, UnsampledDepths};
-use crate::session::document::{Metric, MetricId, SeriesKind};
+use crate::session::document::check::Check;
+use crate::session::document::{Metric, MetricId, SeriesKind, Verdict};
 use crate::stats::latency::concurrency::{
     DepthStep, depth_score, is_saturated, knee_index, max_mean_in_flight, mean_in_flight,
 };
@@ -18,6 +20,36 @@ const EQUIVALENCE_FRACTION: f64 = 0.95;
 const MIN_REQUESTS_IN_ROUND: u64 = 20;
 /// Minimum ratio of IOPS that makes a deeper queue worth measuring.
 const MIN_WORTHWHILE_SPEEDUP: f64 = 1.02;
+
+const DEPTH_ADVICE: &str =
+    "use a longer --duration for narrower intervals; if all depths are equal, use depth 1";
+
+pub(super) const OPTIMAL_DEPTH: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-optimal-depth",
+        "The differences between the queue depths do not determine the optimal one.",
+    ),
+    optimum: "optimal depth",
+    points: "depths",
+    format: |depth| depth.to_string(),
+    advice: DEPTH_ADVICE,
+};
+pub(super) const BEST_IOPS_DEPTH: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-best-iops-depth",
+        "The differences between the queue depths do not determine the one with the most IOPS.",
+    ),
+    optimum: "depth with the most IOPS",
+    ..OPTIMAL_DEPTH
+};
+pub(super) const KNEE_DIFFERS: Check = Check::note(
+    "knee-differs",
+    "The knee of the IOPS curve is at another depth in each round.",
+);
+pub(super) const TOO_FEW_SAMPLES_AT_DEPTH: Check = Check::warning(
+    "too-few-samples-at-depth",
+    "There are too few requests at some depths to estimate p90.",
+);
 
 /// Results per depth from the rounds so far.
 #[derive(Debug)]
@@ -218,8 +250,7 @@ impl DepthSweep {
         {
             Ok(optimal) => points[optimal],
             Err(reason) => {
-                let check = CheckEvidence::NoOptimalDepth;
-                return self.report_no_optimum(bench, points, reason, check);
+                return self.report_no_optimum(bench, points, reason, OPTIMAL_DEPTH);
             }
         };
         let metrics = [
@@ -249,10 +280,7 @@ impl DepthSweep {
                 ];
                 self.set_depth_metrics(bench, points[most], metrics);
             }
-            Err(reason) => {
-                let check = CheckEvidence::NoBestIopsDepth;
-                self.report_no_optimum(bench, points, reason, check);
-            }
+            Err(reason) => self.report_no_optimum(bench, points, reason, BEST_IOPS_DEPTH),
         }
     }
 
@@ -261,13 +289,13 @@ impl DepthSweep {
         bench: &mut RunContext<'_>,
         points: &[usize],
         reason: NoOptimum,
-        check: fn(OptimumDoubt) -> CheckEvidence,
+        sought: SoughtOptimum,
     ) {
         if bench.is_stopped() {
             return;
         }
         let depths = points.iter().map(|point| f64::from(self.depths[*point]));
-        bench.set_check(check(reason.to_evidence(&depths.collect::<Vec<_>>())));
+        bench.set_check(reason.verdict(sought, &depths.collect::<Vec<_>>()));
     }
 
     /// Sets the knee if all rounds have it at the same depth.
@@ -287,8 +315,8 @@ impl DepthSweep {
             bench.set_metric(Metric::new(MetricId::KNEE_DEPTH, depth));
         } else if !bench.is_stopped() {
             let depth = |knee: &Option<usize>| knee.map(|knee| self.depths[points[knee]]);
-            let depths = knees.iter().map(depth).collect();
-            bench.set_check(CheckEvidence::KneeDiffers(KneeDepths { depths }));
+            let depths: Vec<Option<u32>> = knees.iter().map(depth).collect();
+            bench.set_check(knee_differs(&depths));
         }
     }
 
@@ -296,10 +324,12 @@ impl DepthSweep {
     fn check_quality(&self, bench: &mut RunContext<'_>) {
         let missed = (0..self.depths.len()).find_map(|point| {
             let bound = self.reached_bounds.mean(point)?;
-            framework::below_target_depth(f64::from(self.depths[point]), bound)
+            let depth = f64::from(self.depths[point]);
+            let remedy = "measure this depth with random-read or random-write and several workers";
+            framework::below_target_depth(depth, bound, remedy)
         });
-        if let Some(evidence) = missed {
-            bench.set_check(evidence);
+        if let Some(verdict) = missed {
+            bench.set_check(verdict);
         }
         let depths: Vec<u32> = (0..self.depths.len())
             // After a stop, missing depths are expected.
@@ -308,11 +338,36 @@ impl DepthSweep {
             .map(|point| self.depths[point])
             .collect();
         if !depths.is_empty() {
-            bench.set_check(CheckEvidence::TooFewSamplesAtDepth(UnsampledDepths {
-                depths,
-            }));
+            bench.set_check(too_few_samples(&depths));
         }
     }
+}
+
+fn knee_differs(depths: &[Option<u32>]) -> Verdict {
+    let words: Vec<String> = depths
+        .iter()
+        .map(|depth| depth.map_or("none".to_owned(), |depth| depth.to_string()))
+        .collect();
+    KNEE_DIFFERS.found(
+        format!(
+            "the knee of the IOPS curve differs from round to round ({}): it is not determined",
+            words.join(", ")
+        ),
+        "use a longer --duration for a more stable curve",
+        json!({ "depths": depths }),
+    )
+}
+
+fn too_few_samples(depths: &[u32]) -> Verdict {
+    let words: Vec<String> = depths.iter().map(u32::to_string).collect();
+    TOO_FEW_SAMPLES_AT_DEPTH.found(
+        format!(
+            "p90 is not determined at depth {}: fewer than 10 requests are beyond it",
+            words.join(", ")
+        ),
+        "use a longer --duration",
+        json!({ "depths": depths }),
+    )
 }
 
 /// Requests per second with a full queue. At the end of its run time a phase has `depth` requests

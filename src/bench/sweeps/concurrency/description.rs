@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use super::analysis::{BEST_IOPS_DEPTH, KNEE_DIFFERS, OPTIMAL_DEPTH, TOO_FEW_SAMPLES_AT_DEPTH};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{
     BenchmarkGroup, ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind,
 };
-use crate::session::checks::Workload;
-use crate::session::document::check::CheckId;
+use crate::session::checks::{QUEUE_DEPTH_NOT_REACHED, Workload};
+use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
 pub(crate) const MAX_DEPTH: Parameter<u32> = Parameter {
@@ -64,7 +65,7 @@ const SHARED: Description = Description {
     explanation: "",
     may_write: false,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
+    workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::OptimalDepth,
@@ -164,10 +165,10 @@ static WRITE: Description = Description {
 };
 
 /// Checks of both concurrency benchmarks.
-pub(crate) const CHECKS: &[CheckId] = &[
-    CheckId::NoOptimalDepth,
-    CheckId::NoBestIopsDepth,
-    CheckId::KneeDiffers,
-    CheckId::TooFewSamplesAtDepth,
-    CheckId::QueueDepthNotReached,
+pub(crate) const CHECKS: &[Check] = &[
+    OPTIMAL_DEPTH.check,
+    BEST_IOPS_DEPTH.check,
+    KNEE_DIFFERS,
+    TOO_FEW_SAMPLES_AT_DEPTH,
+    QUEUE_DEPTH_NOT_REACHED,
 ];

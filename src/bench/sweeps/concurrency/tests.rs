@@ -1,9 +1,9 @@
+use super::analysis::{OPTIMAL_DEPTH, TOO_FEW_SAMPLES_AT_DEPTH};
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{
     FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
 };
-use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 use crate::stats::random::{splitmix64, unit_interval};
 
@@ -71,7 +71,7 @@ fn concurrency_optimum_of_noisy_drive_found_and_speedup_interval_covers_truth() 
         match finished.findings.metric(&MetricId::OPTIMAL_DEPTH) {
             Some(metric) if metric.value == 8.0 => found += 1,
             Some(_) => wrong += 1,
-            None => assert!(finished.findings.has_check(CheckId::NoOptimalDepth)),
+            None => assert!(finished.findings.has_check(OPTIMAL_DEPTH.check)),
         }
         let speedup = finished.findings.metric(&MetricId::SPEEDUP);
         covered +=
@@ -141,7 +141,7 @@ fn concurrency_sweep_cut_short_reports_missing_results() {
     let test = find_benchmark("cncread").unwrap();
     let finished = run_on_simulated(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
     assert!(
-        finished.findings.has_check(CheckId::TooFewSamplesAtDepth),
+        finished.findings.has_check(TOO_FEW_SAMPLES_AT_DEPTH),
         "{:?} {:?}",
         check_codes(&finished),
         finished.findings.metrics

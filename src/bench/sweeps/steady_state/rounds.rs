@@ -6,9 +6,13 @@ use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::{BenchError, RunContext};
 use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
-use crate::session::document::check::{CheckEvidence, RoundVariation};
-use crate::session::document::{Metric, MetricId, Series, SeriesKind};
+use crate::session::document::check::Check;
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
+use crate::units;
+
+pub(super) const NOT_STEADY: Check =
+    Check::warning("not-steady", "The rounds did not reach a steady state.");
 
 /// Runs rounds until the drive is in steady state or a limit is reached. `before` is the fraction
 /// of the whole benchmark that is already complete.
@@ -113,12 +117,28 @@ fn set_round_results(
     true
 }
 
-fn steady_state_not_reached(values: &[f64]) -> CheckEvidence {
+fn steady_state_not_reached(values: &[f64]) -> Verdict {
+    let rounds = values.len();
     let window = SteadyStateWindow::of_last_rounds(values);
-    CheckEvidence::NotSteady(RoundVariation {
-        rounds: values.len(),
-        window_rounds: WINDOW_ROUNDS,
-        relative_range: window.as_ref().map(|window| window.relative_range),
-        relative_slope: window.as_ref().map(|window| window.relative_slope),
-    })
+    let sentence = match &window {
+        Some(window) => format!(
+            "after {rounds} rounds the range of the last {WINDOW_ROUNDS} is {} of their mean, and their \
+             slope {}",
+            units::format_percent(window.relative_range),
+            units::format_percent(window.relative_slope)
+        ),
+        None => format!(
+            "{rounds} rounds were measured, the steady-state criterion needs {WINDOW_ROUNDS}"
+        ),
+    };
+    NOT_STEADY.found(
+        sentence,
+        "use more --rounds, or a longer --round-time, --duration or --bytes",
+        serde_json::json!({
+            "rounds": rounds,
+            "window_rounds": WINDOW_ROUNDS,
+            "relative_range": window.as_ref().map(|window| window.relative_range),
+            "relative_slope": window.as_ref().map(|window| window.relative_slope),
+        }),
+    )
 }

@@ -1,7 +1,7 @@
+use super::rounds::NOT_STEADY;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
-use crate::session::document::check::CheckId;
 use crate::session::document::{MetricId, SeriesId};
 
 #[test]
@@ -56,7 +56,7 @@ fn steady_state_of_drifting_drive_is_not_reached() {
             .metric(&MetricId::STEADY_STATE_IOPS)
             .is_none()
     );
-    assert!(finished.findings.has_check(CheckId::NotSteady));
+    assert!(finished.findings.has_check(NOT_STEADY));
     assert_eq!(
         finished
             .findings

@@ -4,15 +4,21 @@ use std::time::Duration;
 
 use super::parameters::PRECONDITION_PASSES;
 use crate::bench::RunContext;
-use crate::session::document::check::{CheckEvidence, WrittenDrop};
+use crate::session::document::check::Check;
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
 use crate::stats::general::segments::find_level_drop;
 use crate::stats::general::timeline::RunTimeline;
+use crate::units;
 
 /// Minimum relative drop at the end of a cache.
 const MIN_DROP_FRACTION: f64 = 0.3;
 /// Minimum number of time buckets on either side of a drop.
 const MIN_DROP_BUCKETS: usize = 3;
+
+pub(super) const WRITE_CLIFF: Check = Check::warning(
+    "write-cliff",
+    "The throughput fell permanently after a number of written bytes.",
+);
 
 /// Throughput over bytes written, for the whole benchmark.
 #[derive(Debug, Default)]
@@ -62,10 +68,19 @@ impl ThroughputByBytesWritten {
         };
         let bytes = self.points[cliff.first_index_after - 1][0];
         bench.set_metric(Metric::new(MetricId::CACHE_BYTES, bytes));
-        bench.set_check(CheckEvidence::WriteCliff(WrittenDrop {
-            written_bytes: bytes,
-            before: cliff.mean_before,
-            after: cliff.mean_after,
-        }));
+        bench.set_check(WRITE_CLIFF.found(
+            format!(
+                "after {} the throughput fell from {} to {}: a cache of about that size was full",
+                units::format_capacity(bytes),
+                units::format_throughput(cliff.mean_before),
+                units::format_throughput(cliff.mean_after)
+            ),
+            "expect the lower throughput for anything larger than the cache",
+            serde_json::json!({
+                "written_bytes": bytes,
+                "before": cliff.mean_before,
+                "after": cliff.mean_after,
+            }),
+        ));
     }
 }

@@ -119,8 +119,14 @@ fn virtual_disk_with_write_back_cache_gets_verdict() {
         setup.virtual_disk = Some("vda".into());
         setup.write_cache = Some("write back".into());
     });
-    run.findings.latency.write = latency_of_times([500; 1000]);
-    assert_evidence_contains("host-cache-likely", &run, &["write-back"]);
+    assert_eq!(rule_evidence("host-cache-likely", &run), None, "no write");
+    run.evidence.issued = run_with_counts(0, 1000).evidence.issued;
+    for workload in [Workload::CONSTANT, Workload::RANDOM, Workload::VARYING] {
+        let found = evidence_for("host-cache-likely", &run, workload);
+        assert!(found.unwrap().contains("write-back"), "{workload:?}");
+    }
+    let durable = evidence_for("host-cache-likely", &run, Workload::DURABLE_WRITES);
+    assert_eq!(durable, None);
     set_parameter(&mut run, "sync", "dsync");
     assert_eq!(rule_evidence("host-cache-likely", &run), None);
 }

@@ -1,0 +1,227 @@
+//! What follows from the metrics of a drive.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::session::document::check::Check;
+use crate::session::document::{Findings, Metric, MetricId, MetricKind, MetricUnit, Verdict};
+use crate::units;
+
+// Names of benchmarks of the survey, in the ids of its metrics.
+pub(super) const SEQUENTIAL_READ: &str = "sequential-read";
+pub(super) const CONCURRENCY_READ: &str = "concurrency-read";
+pub(super) const BLOCK_SIZE_READ: &str = "block-size-read";
+
+pub(super) const THROUGHPUT_ABOVE_MEDIUM: Check = Check::warning(
+    "throughput-above-medium",
+    "A throughput exceeds that of the medium at its fastest address.",
+);
+pub(super) const ADVICE_QUEUE_DEPTH: Check = Check::note(
+    "advice-queue-depth",
+    "The queue depth with low latency, and the one with the most IOPS.",
+);
+pub(super) const ADVICE_BLOCK_SIZE: Check = Check::note(
+    "advice-block-size",
+    "The block size at which access and transfer take equal time.",
+);
+pub(super) const ADVICE_FULL_COPY: Check = Check::note(
+    "advice-full-copy",
+    "The duration of a copy of the whole drive.",
+);
+
+/// The value of a metric of a nested benchmark.
+pub(super) fn metric_value(
+    findings: &Findings,
+    benchmark: &'static str,
+    metric: MetricKind,
+) -> Option<f64> {
+    let metric = findings.metric(&MetricId::of_nested(benchmark, metric))?;
+    Some(metric.value)
+}
+
+/// A point of the curve of IOPS over depth.
+#[derive(Clone, Copy)]
+struct DepthPoint {
+    depth: f64,
+    iops: f64,
+    /// In nanoseconds.
+    p90_ns: Option<f64>,
+}
+
+impl DepthPoint {
+    /// Such as `200 IOPS at depth 4 (p90 12.0 ms)`.
+    fn text(self) -> String {
+        let p90 = self.p90_ns.map_or_else(String::new, |p90| {
+            format!(" (p90 {})", units::format_latency(p90))
+        });
+        format!(
+            "{} IOPS at depth {}{p90}",
+            units::format_count(self.iops),
+            self.depth
+        )
+    }
+
+    fn facts(self) -> Value {
+        json!({ "depth": self.depth, "iops": self.iops, "p90_ns": self.p90_ns })
+    }
+}
+
+/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
+/// significant differences count.
+pub(super) fn queue_advice(findings: &Findings) -> Option<Verdict> {
+    let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
+    let at = |kind| Some(metric(kind)?.value);
+    let iops = metric(MetricKind::OptimalDepthIops)?;
+    let optimal = DepthPoint {
+        depth: at(MetricKind::OptimalDepth)?,
+        iops: iops.value,
+        p90_ns: at(MetricKind::OptimalDepthP90),
+    };
+    let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
+    let interval = |run_metric: &Metric| run_metric.low.zip(run_metric.high);
+    let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
+        (Some((low, _)), Some((_, high))) => low > high,
+        _ => false,
+    });
+    let most = more.map(|(deepest, most)| DepthPoint {
+        depth: deepest.value,
+        iops: most.value,
+        p90_ns: at(MetricKind::IopsMaxP90),
+    });
+    Some(queue_depth_advice(optimal, most))
+}
+
+fn queue_depth_advice(optimal: DepthPoint, most: Option<DepthPoint>) -> Verdict {
+    let depth = optimal.depth;
+    let (gain, advice) = match most {
+        Some(most) => (
+            format!(", {}", most.text()),
+            format!(
+                "keep about {depth} requests in flight for low latency, and up to {} for throughput",
+                most.depth
+            ),
+        ),
+        None => (
+            "; no depth has significantly more".to_owned(),
+            if depth > 1.0 {
+                format!("keep about {depth} requests in flight")
+            } else {
+                "use depth 1: more requests in flight only increase the latency".to_owned()
+            },
+        ),
+    };
+    ADVICE_QUEUE_DEPTH.found(
+        optimal.text() + &gain,
+        advice,
+        json!({ "optimal": optimal.facts(), "max_iops": most.map(DepthPoint::facts) }),
+    )
+}
+
+/// The check for reads faster than the medium at its fastest location.
+pub(super) fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
+    const MAX_MEDIUM_RATIO: f64 = 1.15;
+    let medium = metric_value(findings, SEQUENTIAL_READ, MetricKind::ThroughputMax)?;
+    let (metric, throughput) = findings
+        .metrics
+        .iter()
+        .filter(|run_metric| run_metric.unit == MetricUnit::BytesPerSecond)
+        .filter(|metric| metric.id.benchmark() != Some(SEQUENTIAL_READ))
+        .map(|metric| (&metric.id, metric.value))
+        .max_by(|left, right| left.1.total_cmp(&right.1))?;
+    if throughput <= MAX_MEDIUM_RATIO * medium {
+        return None;
+    }
+    Some(THROUGHPUT_ABOVE_MEDIUM.found(
+        format!(
+            "{metric} is {}, but the medium has at most {}",
+            units::format_throughput(throughput),
+            units::format_throughput(medium)
+        ),
+        "a cache answered: use a larger window, or read more than the cache holds",
+        json!({ "metric": metric.to_string(), "throughput": throughput, "medium": medium }),
+    ))
+}
+
+pub(super) fn block_advice(findings: &Findings) -> Option<Verdict> {
+    let value = |metric| metric_value(findings, BLOCK_SIZE_READ, metric);
+    let access_ns = value(MetricKind::AccessTime)?;
+    let balanced_bytes = value(MetricKind::BalancedBlockSize)?;
+    let btree_node_bytes = value(MetricKind::BtreeNodeSize)?;
+    Some(ADVICE_BLOCK_SIZE.found(
+        format!(
+            "an access takes {} before the first byte",
+            units::format_latency(access_ns)
+        ),
+        format!(
+            "scan with blocks much larger than {}; nodes of a B-tree (a database index) are best near {}",
+            units::format_block_size(balanced_bytes.round()),
+            units::format_block_size(btree_node_bytes.round())
+        ),
+        json!({
+            "access_ns": access_ns,
+            "balanced_bytes": balanced_bytes,
+            "btree_node_bytes": btree_node_bytes,
+        }),
+    ))
+}
+
+pub(super) fn copy_advice(findings: &Findings) -> Option<Verdict> {
+    let value = |metric| metric_value(findings, SEQUENTIAL_READ, metric);
+    let throughput = value(MetricKind::ThroughputMean)?;
+    let copy_ns = value(MetricKind::FullCopyTime)?;
+    Some(ADVICE_FULL_COPY.found(
+        format!(
+            "the mean read throughput over the whole drive is {}",
+            units::format_throughput(throughput)
+        ),
+        format!(
+            "allow {} for a full backup or rebuild, and twice that if source and destination share the \
+             drive",
+            units::format_wait(Duration::from_nanos(copy_ns as u64))
+        ),
+        json!({ "throughput": throughput, "copy_ns": copy_ns }),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_advice_names_significantly_different_depths() {
+        let mut findings = Findings::default();
+        assert_eq!(queue_advice(&findings), None);
+        let mut put = |metric, value: f64| {
+            let metric = Metric::new(MetricId::of_nested(CONCURRENCY_READ, metric), value);
+            findings.set_metric(metric.with_interval(value * 0.95, value * 1.05));
+        };
+        put(MetricKind::OptimalDepth, 4.0);
+        put(MetricKind::OptimalDepthIops, 200.0);
+        put(MetricKind::IopsMaxDepth, 64.0);
+        put(MetricKind::IopsMax, 400.0);
+        // The advice states that a disk achieves far more IOPS with many queued requests.
+        let advice = |findings: &Findings| queue_advice(findings).unwrap().advice;
+        assert!(advice(&findings).contains("up to 64"));
+        findings
+            .metrics
+            .retain(|it| !it.id.to_string().contains("iops_max"));
+        assert_eq!(advice(&findings), "keep about 4 requests in flight");
+    }
+
+    #[test]
+    fn throughput_above_media_rate_is_flagged() {
+        let mut findings = Findings::default();
+        let rate = |name, value| Metric::new(MetricId::parse(name), value);
+        findings.set_metric(rate("sequential-read/throughput_max", 267e6));
+        findings.set_metric(rate("block-size-read/throughput_max", 280e6));
+        assert_eq!(faster_than_medium(&findings), None);
+        findings.set_metric(rate("block-size-read/throughput_max", 348e6));
+        let found = faster_than_medium(&findings).unwrap();
+        assert_eq!(found.facts["metric"], "block-size-read/throughput_max");
+        assert_eq!(
+            (&found.facts["throughput"], &found.facts["medium"]),
+            (&json!(348e6), &json!(267e6))
+        );
+    }
+}
