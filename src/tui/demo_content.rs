@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn content_is_complete_small_and_names_no_other_machine() {
-        let mut content = DemoContent::load().unwrap();
+        let content = DemoContent::load().unwrap();
         let mut recording = content.cursor;
         assert!(recording.damage().is_none() && recording.ended_cleanly());
         assert!(recording.view_count() >= 50 && recording.has_requests());
