@@ -1,15 +1,21 @@
-//! The metrics of conditions: the numbers of the columns.
+//! The metrics of conditions: the numbers of the columns, and the rows of a snapshot that have them.
 
 use std::fmt;
 
-use crate::alerts::scope::ScopeKind;
+use super::scope::{Scope, ScopeInstance, ScopeKind};
 use crate::columns::{Column, Entity};
+use crate::drive::DriveKind;
+use crate::files::safe_text::SafeText;
+use crate::probe::Wanted;
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::{
     BlockedTaskView, DeviceView, IoErrorsView, MountView, ProcessView, UnitView,
 };
 use crate::text;
 use crate::units::Unit;
+
+/// Types of file systems that are full by nature.
+const IMAGE_FILE_SYSTEMS: [&str; 5] = ["cramfs", "erofs", "iso9660", "romfs", "squashfs"];
 
 /// A metric of a condition: a column of one or several kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,19 +44,18 @@ impl ConditionMetric {
         self.unit
     }
 
-    /// The kinds of scopes that it has.
-    pub fn kinds(self) -> impl Iterator<Item = ScopeKind> {
-        let own = SOURCES
-            .iter()
-            .filter(move |source| (source.find)(self.name).is_some());
-        own.map(|source| source.kind)
+    /// What has it, in the order in which a name without a kind is looked up.
+    pub(super) fn sources(self) -> impl Iterator<Item = &'static MetricSource> {
+        let all = SOURCES.iter();
+        all.filter(move |source| (source.find)(self.name).is_some())
     }
 
     /// The kind of a name without one.
     #[must_use]
     pub fn default_kind(self) -> ScopeKind {
-        let named = self.kinds().find(|kind| *kind != ScopeKind::System);
-        named.unwrap_or(ScopeKind::System)
+        self.sources()
+            .next()
+            .map_or(ScopeKind::System, |it| it.kind)
     }
 }
 
@@ -60,36 +65,58 @@ impl fmt::Display for ConditionMetric {
     }
 }
 
-/// An entity with metrics.
-struct MetricSource {
-    kind: ScopeKind,
-    find: fn(&str) -> Option<ConditionMetric>,
-    names: fn() -> Vec<&'static str>,
+/// An entity whose metrics conditions may be about.
+trait Subject: Entity {
+    /// Its rows in a snapshot.
+    fn rows(live: &Snapshot) -> Vec<&Self>;
+
+    /// What a row is, and whether it is one of `any`.
+    fn instance(&self, live: &Snapshot) -> (ScopeInstance, bool);
 }
 
+/// A row of a snapshot in the scope of a condition, and its value; `None` if unknown.
+type InScope = (ScopeInstance, Option<f64>);
+
+/// An entity with metrics.
+pub(super) struct MetricSource {
+    pub(super) kind: ScopeKind,
+    find: fn(&str) -> Option<ConditionMetric>,
+    names: fn() -> Vec<&'static str>,
+    /// The rows in a scope, with the value of the metric of that name.
+    pub(super) in_scope: fn(&str, &Scope, &Snapshot) -> Vec<InScope>,
+    pub(super) want: Want,
+}
+
+/// Adds what a snapshot must contain to have the metric of that name.
+type Want = fn(&str, &mut Wanted);
+
 impl MetricSource {
-    const fn of<E: Entity>(kind: ScopeKind) -> Self {
+    const fn of<E: Subject>(kind: ScopeKind, want: Want) -> Self {
         Self {
             kind,
             find: found::<E>,
             names: names::<E>,
+            in_scope: in_scope::<E>,
+            want,
         }
     }
 }
 
 /// What conditions are about, in the order in which a name without a kind is looked up.
-const SOURCES: [MetricSource; 7] = [
-    MetricSource::of::<DeviceView>(ScopeKind::Device),
-    MetricSource::of::<IoErrorsView>(ScopeKind::Device),
-    MetricSource::of::<ProcessView>(ScopeKind::Process),
-    MetricSource::of::<BlockedTaskView>(ScopeKind::Process),
-    MetricSource::of::<UnitView>(ScopeKind::Unit),
-    MetricSource::of::<MountView>(ScopeKind::Mount),
-    MetricSource::of::<Snapshot>(ScopeKind::System),
+static SOURCES: [MetricSource; 7] = [
+    MetricSource::of::<DeviceView>(ScopeKind::Device, |_, _| {}),
+    MetricSource::of::<IoErrorsView>(ScopeKind::Device, |_, it| it.io_errors = true),
+    MetricSource::of::<ProcessView>(ScopeKind::Process, |_, _| {}),
+    MetricSource::of::<BlockedTaskView>(ScopeKind::Process, |_, it| it.blocked = true),
+    MetricSource::of::<UnitView>(ScopeKind::Unit, |_, it| it.units = true),
+    MetricSource::of::<MountView>(ScopeKind::Mount, |_, it| it.mounts = true),
+    MetricSource::of::<Snapshot>(ScopeKind::System, |name, it| {
+        it.blocked |= name.starts_with("blocked");
+    }),
 ];
 
 /// The column of an entity that has a metric of that name.
-pub(super) fn metric_column<E: Entity>(name: &str) -> Option<&'static Column<E>> {
+fn metric_column<E: Entity>(name: &str) -> Option<&'static Column<E>> {
     let has_name = |column: &&Column<E>| {
         column.is_number()
             && ([column.key, column.metric_name(), column.name].contains(&name)
@@ -109,12 +136,29 @@ fn found<E: Entity>(name: &str) -> Option<ConditionMetric> {
 fn names<E: Entity>() -> Vec<&'static str> {
     let numbers = E::COLUMNS.iter().filter(|column| column.is_number());
     let all = numbers.flat_map(|it| {
-        it.aliases
-            .iter()
-            .copied()
-            .chain([it.metric_name(), it.name])
+        [it.metric_name(), it.name]
+            .into_iter()
+            .chain(it.aliases.iter().copied())
     });
     all.collect()
+}
+
+fn in_scope<E: Subject>(name: &str, scope: &Scope, live: &Snapshot) -> Vec<InScope> {
+    let column = metric_column::<E>(name);
+    let mut found = Vec::new();
+    for row in E::rows(live) {
+        let (instance, is_of_any) = row.instance(live);
+        if scope.name.is_none() && is_of_any || scope.names(&instance) {
+            found.push((instance, column.and_then(|it| it.number(row))));
+        }
+    }
+    found
+}
+
+/// Whether a snapshot has anything in a scope.
+pub(super) fn exists(scope: &Scope, live: &Snapshot) -> bool {
+    let mut of_kind = SOURCES.iter().filter(|source| source.kind == scope.kind);
+    of_kind.any(|source| !(source.in_scope)("", scope, live).is_empty())
 }
 
 /// The names of all metrics, and their other names.
@@ -126,6 +170,109 @@ pub fn metric_names() -> Vec<&'static str> {
 /// `, did you mean NAME?` if the name is similar to that of a metric.
 pub(super) fn similar_metric(name: &str) -> String {
     text::suggestion(name, metric_names())
+}
+
+/// An instance that is one of `any`.
+fn instance(kind: ScopeKind, name: &SafeText, label: &SafeText) -> ScopeInstance {
+    ScopeInstance {
+        kind,
+        name: name.clone(),
+        label: label.clone(),
+        pid: None,
+    }
+}
+
+fn process(pid: u32, command: &SafeText) -> (ScopeInstance, bool) {
+    let instance = ScopeInstance {
+        pid: Some(pid),
+        ..instance(ScopeKind::Process, command, &SafeText::new())
+    };
+    (instance, true)
+}
+
+impl Subject for DeviceView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.devices.iter().collect()
+    }
+
+    /// A partition repeats what its drive has.
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        let is_of_any = self.kind != Some(DriveKind::Partition);
+        (
+            instance(ScopeKind::Device, &self.name, &self.label),
+            is_of_any,
+        )
+    }
+}
+
+impl Subject for IoErrorsView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.io_errors.iter().flatten().collect()
+    }
+
+    /// The device may be gone by now.
+    fn instance(&self, live: &Snapshot) -> (ScopeInstance, bool) {
+        let device = live.devices.iter().find(|it| it.name == self.device);
+        let label = device.map_or_else(SafeText::new, |it| it.label.clone());
+        (instance(ScopeKind::Device, &self.device, &label), true)
+    }
+}
+
+impl Subject for ProcessView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.processes
+            .iter()
+            .filter(|it| it.tid == it.pid)
+            .collect()
+    }
+
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        process(self.pid, &self.command)
+    }
+}
+
+/// The threads that have been blocked longest are first.
+impl Subject for BlockedTaskView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.blocked.iter().flatten().collect()
+    }
+
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        process(self.pid, &self.command)
+    }
+}
+
+impl Subject for UnitView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.units.iter().flatten().collect()
+    }
+
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        (instance(ScopeKind::Unit, &self.path, &self.name), true)
+    }
+}
+
+impl Subject for MountView {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        live.mounts.iter().flatten().collect()
+    }
+
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        let is_image = IMAGE_FILE_SYSTEMS.contains(&self.file_system.as_str());
+        let instance = instance(ScopeKind::Mount, &self.mount_point, &SafeText::new());
+        (instance, !is_image)
+    }
+}
+
+impl Subject for Snapshot {
+    fn rows(live: &Snapshot) -> Vec<&Self> {
+        vec![live]
+    }
+
+    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+        let nothing = SafeText::new();
+        (instance(ScopeKind::System, &nothing, &nothing), true)
+    }
 }
 
 #[cfg(test)]

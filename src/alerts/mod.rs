@@ -5,18 +5,13 @@
 //! [`command`]: the time comes from the caller.
 
 pub mod command;
-mod instance;
-mod language;
+mod condition;
 mod metric;
 mod monitor;
 mod scope;
-mod set;
 pub mod trigger_text;
-mod value;
 
-pub use self::instance::ScopeInstance;
-pub use self::language::{Comparison, Condition, ConditionError};
+pub use self::condition::{Condition, ConditionError};
 pub use self::metric::{ConditionMetric, metric_names};
-pub use self::monitor::{ConditionMonitor, Trigger};
-pub use self::scope::{Scope, ScopeKind};
-pub use self::set::{ConditionSet, SampleNeeds};
+pub use self::monitor::{ConditionMonitor, ConditionSet, Trigger};
+pub use self::scope::{Scope, ScopeInstance, ScopeKind};

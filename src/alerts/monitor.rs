@@ -3,20 +3,59 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::instance::{ScopeInstance, values};
-use super::language::Condition;
-use super::set::{ConditionSet, SampleNeeds};
+use super::condition::{Condition, ConditionError};
+use super::metric::exists;
+use super::scope::{ScopeInstance, ScopeKind};
 use crate::files::safe_text::SafeText;
+use crate::probe::Wanted;
 use crate::snapshot::Snapshot;
 
+/// Conditions, in the order in which they were given; each once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ConditionSet(Vec<Condition>);
+
+impl ConditionSet {
+    /// Parses one condition from each text.
+    ///
+    /// # Errors
+    /// As [`Condition::parse`], for the first text that is none.
+    pub fn parse(texts: &[String]) -> Result<Self, ConditionError> {
+        let mut set = Vec::new();
+        for text in texts {
+            let condition = Condition::parse(text)?;
+            if !set.contains(&condition) {
+                set.push(condition);
+            }
+        }
+        Ok(Self(set))
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What snapshots must contain, beyond what they always do, so that they can be evaluated.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::default();
+        for condition in &self.0 {
+            (condition.source.want)(condition.metric().name(), &mut wanted);
+        }
+        wanted
+    }
+}
+
 /// A condition began to hold, for as long as it demands, for one instance of its scope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trigger {
     /// Time of the snapshot, RFC 3339.
     pub time: SafeText,
     /// The condition.
+    #[serde(flatten)]
     pub condition: Condition,
     /// What it holds for.
     #[serde(flatten)]
@@ -53,21 +92,24 @@ impl ConditionMonitor {
     #[must_use]
     pub fn new(set: ConditionSet) -> Self {
         Self {
-            holding: set.conditions().iter().map(|_| HashMap::new()).collect(),
+            holding: set.0.iter().map(|_| HashMap::new()).collect(),
             set,
         }
     }
 
-    /// The conditions.
-    #[must_use]
-    pub fn conditions(&self) -> &[Condition] {
-        self.set.conditions()
-    }
-
     /// What snapshots must contain.
     #[must_use]
-    pub fn needs(&self) -> SampleNeeds {
-        self.set.needs()
+    pub fn wanted(&self) -> Wanted {
+        self.set.wanted()
+    }
+
+    /// The conditions about a device, unit or mount of which a snapshot has none. Processes come and go.
+    pub fn absent<'s>(&'s self, live: &'s Snapshot) -> impl Iterator<Item = &'s Condition> {
+        self.set.0.iter().filter(|condition| {
+            let scope = condition.scope();
+            let is_named = scope.name.is_some() && scope.kind != ScopeKind::Process;
+            is_named && !exists(scope, live)
+        })
     }
 
     /// Evaluates the next snapshot; `now` is its time on a monotonic clock that includes suspension
@@ -79,10 +121,15 @@ impl ConditionMonitor {
     /// are unknown.
     pub fn observe(&mut self, live: &Snapshot, now: Duration) -> Vec<Trigger> {
         let mut triggers = Vec::new();
-        for (condition, holding) in self.set.conditions().iter().zip(&mut self.holding) {
+        for (condition, holding) in self.set.0.iter().zip(&mut self.holding) {
             let mut before = std::mem::take(holding);
-            for (instance, value) in values(condition, live) {
-                if !condition.holds_for(value) {
+            let name = condition.metric().name();
+            for (instance, value) in (condition.source.in_scope)(name, condition.scope(), live) {
+                let Some(value) = value.filter(|value| condition.holds_for(*value)) else {
+                    continue;
+                };
+                // Another thread of the same process, blocked for a shorter time.
+                if holding.contains_key(&instance) {
                     continue;
                 }
                 let mut period = before.remove(&instance).unwrap_or_else(|| HoldingPeriod {
@@ -111,7 +158,7 @@ impl ConditionMonitor {
     /// For each condition, in order, whether it holds now, for as long as it demands, for any
     /// instance.
     pub fn firing(&self) -> impl Iterator<Item = (&Condition, bool)> {
-        let conditions = self.set.conditions().iter();
+        let conditions = self.set.0.iter();
         conditions.zip(&self.holding).map(|(condition, holding)| {
             let fires = holding.values().any(|period| period.has_triggered);
             (condition, fires)
@@ -211,7 +258,6 @@ mod tests {
         assert_eq!((trigger.value, trigger.held_ns), (0.5, 12_000_000_000));
         assert_eq!(&*trigger.since, "2026-01-01T00:00:00Z");
         let json = serde_json::to_string(trigger).unwrap();
-        assert_eq!(serde_json::from_str::<Trigger>(&json).unwrap(), *trigger);
         assert!(json.contains("\"scope\":\"device\""), "{json}");
     }
 
@@ -219,12 +265,10 @@ mod tests {
     fn any_device_is_any_but_a_partition() {
         let found = triggered(&mut monitor(&["busy(any)>40%"]), &[with_busy(Some(0.95))]);
         assert_eq!(found, [["sda", "dm-0"]]);
-        let absent = |text| {
-            let condition = Condition::parse(text).unwrap();
-            condition.is_scope_absent(&with_busy(None))
-        };
+        let absent = |text| monitor(&[text]).absent(&with_busy(None)).count() == 1;
         assert!(absent("busy(sdx)>1%") && absent("available(/srv)<5%"));
         assert!(!absent("busy(vg0-data)>1%") && !absent("dstate(cp)>1s"));
+        assert!(!absent("io_errors(sda)>0") && absent("io_errors(sdx)>0"));
         let found = triggered(&mut monitor(&["busy(sda1)>40%"]), &[with_busy(Some(0.95))]);
         assert_eq!(found, [["sda1"]]);
     }
@@ -301,5 +345,25 @@ mod tests {
             let found = triggered(&mut monitor(&[text]), &[live.clone()]);
             assert_eq!(found, [names], "{text}");
         }
+    }
+
+    #[test]
+    fn set_knows_what_snapshots_must_contain() {
+        assert_eq!(monitor(&["await(sda)>5ms"]).wanted(), Wanted::default());
+        let all = Wanted {
+            units: true,
+            mounts: true,
+            blocked: true,
+            io_errors: true,
+            ..Wanted::default()
+        };
+        let conditions = [
+            "pressure_some(any)>5%",
+            "available(/)<5%",
+            "dstate(any)>5s",
+            "io_errors(sda)>0",
+        ];
+        assert_eq!(monitor(&conditions).wanted(), all);
+        assert!(monitor(&["blocked_tasks(system)>3"]).wanted().blocked);
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::files::safe_text::SafeText;
+use crate::snapshot::command::program_name;
 
 /// What a value belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScopeKind {
     /// The machine as a whole.
@@ -24,7 +25,7 @@ pub enum ScopeKind {
 
 impl ScopeKind {
     /// The kinds whose instances have names.
-    pub const NAMED: [Self; 4] = [Self::Device, Self::Process, Self::Unit, Self::Mount];
+    const NAMED: [Self; 4] = [Self::Device, Self::Process, Self::Unit, Self::Mount];
 
     /// Its name in a condition.
     #[must_use]
@@ -45,22 +46,30 @@ impl fmt::Display for ScopeKind {
     }
 }
 
-/// The scope of a condition.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// The machine as a whole.
-    System,
-    /// Each instance of that kind.
-    Any(ScopeKind),
-    /// The instances with that name: kernel's name or label of a device, program of a process, name
-    /// or path of a unit, mount point.
-    Named(ScopeKind, SafeText),
-    /// The process with that id.
-    Process(u32),
+/// What one value belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct ScopeInstance {
+    /// What it is.
+    #[serde(rename = "scope")]
+    pub kind: ScopeKind,
+    /// Kernel's name of the device, command line of the process, path of the unit, mount point;
+    /// empty for the system.
+    pub name: SafeText,
+    /// Name of the volume or of the unit, model of the device; empty where it has no other name.
+    pub label: SafeText,
+    /// Process id.
+    pub pid: Option<u32>,
 }
 
-/// The word for each instance.
-const ANY: &str = "any";
+/// The scope of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// What its instances are.
+    pub kind: ScopeKind,
+    /// Those that it is about: kernel's name or label of a device, program or id of a process, name or
+    /// path of a unit, mount point. `None` for each one, and for the system.
+    pub name: Option<SafeText>,
+}
 
 impl Scope {
     /// Parses `system`, `any`, a name, or one of these with the kind before it: `unit:any`,
@@ -68,54 +77,29 @@ impl Scope {
     #[must_use]
     pub fn parse(text: &str, default: ScopeKind) -> Self {
         let text = text.trim();
-        if text == ScopeKind::System.name() {
-            return Self::System;
-        }
         let prefixed = ScopeKind::NAMED.into_iter().find_map(|kind| {
             let rest = text.strip_prefix(kind.name())?.strip_prefix(':')?.trim();
             (!rest.is_empty()).then_some((kind, rest))
         });
-        let (kind, name) = prefixed.unwrap_or((default, text));
-        match name {
-            ANY => Self::Any(kind),
-            _ if kind == ScopeKind::Process => match parse_process_id(name) {
-                Some(pid) => Self::Process(pid),
-                None => Self::Named(kind, name.into()),
-            },
-            _ => Self::Named(kind, name.into()),
-        }
-    }
-
-    /// The kind of its instances.
-    #[must_use]
-    pub fn kind(&self) -> ScopeKind {
-        match self {
-            Self::System => ScopeKind::System,
-            Self::Any(kind) | Self::Named(kind, _) => *kind,
-            Self::Process(_) => ScopeKind::Process,
-        }
-    }
-
-    /// The text that [`parse`](Self::parse) reads with that default kind.
-    #[must_use]
-    pub fn text(&self, default: ScopeKind) -> String {
-        let name = match self {
-            Self::System => return ScopeKind::System.name().to_owned(),
-            Self::Any(_) => ANY.to_owned(),
-            Self::Named(_, name) => name.as_str().to_owned(),
-            Self::Process(pid) => pid.to_string(),
+        let (kind, name) = match prefixed {
+            Some(prefixed) => prefixed,
+            None if text == ScopeKind::System.name() => (ScopeKind::System, "any"),
+            None => (default, text),
         };
-        match Self::parse(&name, default) == *self {
-            true => name,
-            false => format!("{}:{name}", self.kind()),
+        let name = (name != "any").then(|| name.into());
+        Self { kind, name }
+    }
+
+    /// Whether it names this instance, of its kind.
+    pub(super) fn names(&self, instance: &ScopeInstance) -> bool {
+        let Some(name) = self.name.as_deref() else {
+            return false;
+        };
+        match instance.pid {
+            Some(pid) => program_name(&instance.name) == name || pid.to_string() == name,
+            None => [&*instance.name, &*instance.label].contains(&name),
         }
     }
-}
-
-/// Digits only: a sign is part of a name.
-fn parse_process_id(text: &str) -> Option<u32> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -125,29 +109,17 @@ mod tests {
     #[test]
     fn scope_is_of_the_default_kind_unless_it_names_one() {
         let device = ScopeKind::Device;
-        for (text, scope, printed) in [
-            (" sda ", Scope::Named(device, "sda".into()), "sda"),
-            ("any", Scope::Any(device), "any"),
-            ("system", Scope::System, "system"),
-            ("unit:any", Scope::Any(ScopeKind::Unit), "unit:any"),
-            ("process:17", Scope::Process(17), "process:17"),
-            ("device:sda", Scope::Named(device, "sda".into()), "sda"),
-            ("17", Scope::Named(device, "17".into()), "17"),
-            (
-                "device:system",
-                Scope::Named(device, "system".into()),
-                "device:system",
-            ),
-            (
-                "process:pg: writer",
-                Scope::Named(ScopeKind::Process, "pg: writer".into()),
-                "process:pg: writer",
-            ),
+        for (text, kind, name) in [
+            (" sda ", device, Some("sda")),
+            ("any", device, None),
+            ("system", ScopeKind::System, None),
+            ("unit:any", ScopeKind::Unit, None),
+            ("process:17", ScopeKind::Process, Some("17")),
+            ("device:system", device, Some("system")),
+            ("process:pg: writer", ScopeKind::Process, Some("pg: writer")),
         ] {
-            assert_eq!(Scope::parse(text, device), scope, "{text}");
-            assert_eq!(scope.text(device), printed);
-            assert_eq!(Scope::parse(printed, device), scope);
+            let name = name.map(SafeText::from);
+            assert_eq!(Scope::parse(text, device), Scope { kind, name }, "{text}");
         }
-        assert_eq!(Scope::parse("17", ScopeKind::Process), Scope::Process(17));
     }
 }

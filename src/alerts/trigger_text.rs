@@ -1,7 +1,5 @@
 //! Triggers of conditions as text and JSON.
 
-use serde::Serialize;
-
 use super::{ScopeInstance, ScopeKind, Trigger};
 
 /// Bytes of the list of triggers. The kernel starts no program with a variable of 128 KiB
@@ -83,28 +81,12 @@ pub fn trigger_variables(triggers: &[Trigger], count: u64) -> Vec<(&'static str,
     facts
 }
 
-/// A trigger with what follows from its condition.
-#[derive(Serialize)]
-struct TriggerLine<'a> {
-    #[serde(flatten)]
-    trigger: &'a Trigger,
-    metric: &'static str,
-    unit: &'static str,
-    threshold: f64,
-}
-
 /// One line of JSON without a newline; `docs/fields.md` describes the fields.
 ///
 /// # Errors
 /// Never fails for a trigger of the monitor; the error is serde's.
 pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
-    let metric = trigger.condition.metric();
-    crate::files::json::to_string(&TriggerLine {
-        trigger,
-        metric: metric.name(),
-        unit: metric.unit().symbol(),
-        threshold: trigger.condition.threshold(),
-    })
+    crate::files::json::to_string(trigger)
 }
 
 #[cfg(test)]
@@ -117,7 +99,7 @@ mod tests {
         Trigger {
             time: "2026-01-01T00:00:12.123456789Z".into(),
             instance: ScopeInstance {
-                kind: condition.scope().kind(),
+                kind: condition.scope().kind,
                 name: name.into(),
                 label: label.into(),
                 pid,

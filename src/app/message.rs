@@ -17,13 +17,13 @@ use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::shown_frame::DrawnFrame;
 use super::target_choice::TargetChoice;
 use super::why::WatchedDiagnosis;
+use crate::app::requests::view::RequestsView;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::{DeletedView, FileView};
 use crate::trace::hot_files::view::HotFilesView;
-use crate::trace::requests::RequestsView;
 
 /// An input event.
 #[derive(Debug, Clone)]

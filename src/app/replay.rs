@@ -9,10 +9,10 @@ use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
+use crate::app::requests::view::RequestsView;
 use crate::files::safe_text::SafeText;
 use crate::recording::{RecordingTimes, ViewTimeError};
 use crate::snapshot::{SampleHistory, Snapshot};
-use crate::trace::requests::RequestsView;
 use crate::why::Diagnosis;
 
 /// Number of snapshots that a skip moves.

@@ -1,9 +1,13 @@
 //! The Requests screen: the traced requests of one device and the state of their view.
 
+pub mod charts;
+pub mod view;
+
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use self::view::RequestsView;
 use super::effect::Effect;
 use super::keymap::{KeyCommand, KeyContext};
 use super::live::LiveState;
@@ -12,7 +16,7 @@ use super::viewport::step_cursor_by_page;
 use crate::files::printable::printable_bytes;
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
-use crate::trace::requests::{RequestsView, TracedRequest};
+use crate::trace::requests::TracedRequest;
 
 /// Why requests cannot be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -327,8 +331,9 @@ mod tests {
             device: Some("sdb".into()),
             ..RequestsState::default()
         };
-        let of =
-            |device| Arc::new(crate::trace::requests::RequestAggregator::new(device, 0).view(1));
+        let of = |device| {
+            Arc::new(crate::app::requests::view::RequestAggregator::new(device, 0).view(1))
+        };
         requests.update_view(of("sda"));
         assert!(requests.view.is_none());
         requests.update_view(of("sdb"));
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn selected_request_stays_selected_while_new_ones_arrive() {
-        use crate::trace::requests::RequestAggregator;
+        use crate::app::requests::view::RequestAggregator;
         let live = live_with_rates(&[("sda", None, 1.0)]);
         let mut requests = RequestsState {
             device: Some("sda".into()),
@@ -406,7 +411,7 @@ mod tests {
         assert!(without.status_message.is_some());
 
         let mut with = replay(true);
-        let view = crate::trace::requests::RequestAggregator::new("sda", 0).view(1);
+        let view = crate::app::requests::view::RequestAggregator::new("sda", 0).view(1);
         let frame = Frame {
             diagnosis: None,
             index: 0,
@@ -458,7 +463,7 @@ mod tests {
             update(&mut state, AppEvent::Message(Message::FollowFailed(failed)));
             assert_eq!(state.key_context(), expected);
         }
-        let mut board = crate::trace::requests::RequestAggregator::new("sda", 0);
+        let mut board = crate::app::requests::view::RequestAggregator::new("sda", 0);
         state.requests.view = Some(Arc::new(board.view(1)));
         assert_eq!(state.key_context(), KeyContext::Requests);
     }

@@ -5,12 +5,12 @@ use crate::drive::SettingsManager;
 use crate::roots::SysPaths;
 use crate::trace::events::remove_leftovers as trace_leftovers;
 
-/// Removes what killed runs left behind, and reports it.
-pub(super) fn clean_up_leftovers() {
+/// Removes what killed runs left behind, and reports it; `after_kill` of the worker of this run.
+pub(super) fn clean_up_leftovers(after_kill: bool) {
     for line in restore_leftovers() {
         print_status_line(&line);
     }
-    trace_leftovers(&SysPaths::default());
+    trace_leftovers(&SysPaths::default(), after_kill);
 }
 
 /// Restores system settings that a killed run left changed; returns the messages.

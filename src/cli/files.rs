@@ -66,21 +66,21 @@ impl Arguments for FilesArguments {
         let text = if let Some(pid) = self.pid {
             let opened = open_files::files_of_process(&roots, pid)
                 .map_err(|error| CommandFailure::failed(unreadable_message(pid, &error)))?;
-            let views = files::open_file_views(&opened);
+            let files = files::open_file_views(&opened);
             match format {
-                OutputFormat::Csv => entity_csv(&views),
-                OutputFormat::Text => open_files_text(&views, terminal_width(&output)),
-                _ => listing(&views, format)?,
+                OutputFormat::Csv => entity_csv(&files),
+                OutputFormat::Text => open_files_text(&files, terminal_width(&output)),
+                _ => listing(&files, format)?,
             }
         } else {
             let drives = identity::list_block_devices(&roots);
             let systems = file_systems::list_file_systems(&roots);
             let deleted = open_files::deleted_files(&roots);
-            let views = files::deleted_file_views(&deleted, &drives, &systems);
+            let files = files::deleted_file_views(&deleted, &drives, &systems);
             match format {
-                OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&views))?,
-                OutputFormat::Text => deleted_files_text(&views),
-                _ => listing(&views, format)?,
+                OutputFormat::Csv => converted(DELETED_FILE_TABLE.to_csv(&files))?,
+                OutputFormat::Text => deleted_files_text(&files),
+                _ => listing(&files, format)?,
             }
         };
         output.write(&text)?;

@@ -31,7 +31,6 @@ mod subcommand;
 mod trace;
 mod watch;
 mod why;
-mod why_recorded;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
@@ -167,12 +166,12 @@ pub fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),
     };
-    cleanup::clean_up_leftovers();
+    cleanup::clean_up_leftovers(false);
     if may_block(&matches)
         && let Some(end) = supervisor::split_process(leave_screen_sequences, print_status_line)
     {
         if end.needs_clean_up {
-            cleanup::clean_up_leftovers();
+            cleanup::clean_up_leftovers(true);
         }
         return end.pass_on();
     }

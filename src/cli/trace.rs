@@ -54,8 +54,8 @@ const REQUEST_TABLE: CsvTable = CsvTable {
 /// Trace the requests of a device, with latency by stage (root)
 #[derive(Debug, Args)]
 #[command(
-    after_help = "ndjson prints each request when it completes, and ends with a line that has the summary; csv has the \
-    requests only.\n\n\
+    after_help = "ndjson prints each request when it completes, and ends with a line that has the summary; csv has \
+    the requests only.\n\n\
     Examples:\n  diskscope trace sda --duration 30\n  diskscope trace nvme0n1 --slower 20ms --json"
 )]
 pub(super) struct TraceArguments {
@@ -86,6 +86,7 @@ impl Arguments for TraceArguments {
             failure.details.splice(0..0, nearest);
             failure
         })?;
+        let format = self.format.get();
         let control = signals::cancelled_by_signals()?;
         let drive = scope.drive_name.clone();
         let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
@@ -97,10 +98,10 @@ impl Arguments for TraceArguments {
         })?;
         // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
         let receiver = receiver;
-        let format = self.format.get();
+        let is_text = format == OutputFormat::Text;
         let mut printer = RequestPrinter {
             format,
-            lists_requests: format != OutputFormat::Text || self.slower.is_some() || self.requests,
+            lists_requests: !is_text || self.slower.is_some() || self.requests,
             // Only now: where requests cannot be traced, no file is created.
             output: self.format.output.growing()?,
             min_latency_ns: self.slower.map_or(0, |slower| slower.as_nanos()),

@@ -16,7 +16,6 @@ use super::options::{FormatOption, OutputFormat};
 use super::output::print_status_line;
 use super::subcommand::Arguments;
 use super::{pace, signals};
-use crate::alerts::SampleNeeds;
 use crate::columns::program_totals::ProgramTotals;
 use crate::engine::CancellationToken;
 use crate::files::safe_text::SafeText;
@@ -91,7 +90,7 @@ impl Arguments for WatchArguments {
 
 impl WatchArguments {
     /// What samples contain, with what conditions need.
-    fn wanted(&self, needs: SampleNeeds) -> Wanted {
+    fn wanted(&self, needs: Wanted) -> Wanted {
         let format = self.format.get();
         let is_exposition = format == OutputFormat::OpenMetrics;
         Wanted {
@@ -118,7 +117,7 @@ struct WatchSession {
 impl WatchSession {
     /// Takes the sample to which the first printed one is relative: a single sample has no rates.
     fn start(arguments: &WatchArguments, alerts: Option<Alerts>) -> Result<Self, CommandFailure> {
-        let needs = alerts.as_ref().map(Alerts::needs).unwrap_or_default();
+        let needs = alerts.as_ref().map(Alerts::wanted).unwrap_or_default();
         let mut sampler = LiveSampler::new(arguments.wanted(needs));
         let mut trace = None;
         if arguments.by_device {

@@ -1,6 +1,6 @@
-//! `diskscope why`: watches, then says who waits on what, and why.
+//! `diskscope why`: watches, or reads a recording, then says who waits on what, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,29 @@ use clap::Args;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{FormatOption, OutputFormat};
 use super::output::{pretty_json, print_status_line};
+use super::replay::wanted_time;
 use super::subcommand::Arguments;
-use super::why_recorded::RecordedQuestion;
 use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::{SampleCollector, Wanted};
+use crate::recording::{
+    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
+};
 use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
-use crate::units;
+use crate::units::{self, whole_milliseconds};
 use crate::why::recorder::{SCAN_INTERVAL, WindowRecorder};
-use crate::why::{Diagnosis, diagnose};
-use crate::why::{DiagnosisDocument, diagnosis_text};
+use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
 
 /// The shortest window: a few samples.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// Longest time between two samples; a short window has at least [`LEAST_SAMPLES`].
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 const LEAST_SAMPLES: u32 = 8;
+/// Snapshots of a recording that are diagnosed at least, whatever its interval, and at most.
+const RECORDED_SNAPSHOTS: (usize, usize) = (3, 600);
 
 /// Watch, then say who waits on what, because of whom, with proof and remedy
 #[derive(Debug, Args)]
@@ -69,13 +73,7 @@ impl Arguments for WhyArguments {
 
     fn run(self) -> CommandResult {
         if let Some(path) = &self.from {
-            let question = RecordedQuestion {
-                at: self.at.as_deref(),
-                duration: self.duration,
-                is_verbose: self.verbose,
-                tells_problem: self.exit_code,
-            };
-            return question.answer(path, &self.format);
+            return self.answer_from_recording(path);
         }
         let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
         let control = signals::cancelled_by_signals()?;
@@ -87,16 +85,119 @@ impl Arguments for WhyArguments {
             let message = "too few samples: the window ended before two of them";
             return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
         };
-        let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&DiagnosisDocument::new(&diagnosis))?,
-            _ => diagnosis_text(&diagnosis, self.verbose),
-        };
-        output.write(&text)?;
-        if self.exit_code && diagnosis.is_problem() && !control.is_cancelled() {
-            return Ok(ExitStatus::ProblemFound);
+        let answer = self.answer_of(&diagnosis)?;
+        output.write(&answer.text)?;
+        if control.is_cancelled() {
+            return Ok(ExitStatus::Interrupted);
         }
-        Ok(ExitStatus::of_end(&control))
+        Ok(self.exit_status(&answer))
     }
+}
+
+/// A diagnosis in the wanted format.
+struct Answer {
+    text: String,
+    is_problem: bool,
+}
+
+impl WhyArguments {
+    fn answer_of(&self, diagnosis: &Diagnosis) -> Result<Answer, CommandFailure> {
+        let text = match self.format.get() {
+            OutputFormat::Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
+            _ => diagnosis_text(diagnosis, self.verbose),
+        };
+        Ok(Answer {
+            text,
+            is_problem: diagnosis.is_problem(),
+        })
+    }
+
+    fn exit_status(&self, answer: &Answer) -> ExitStatus {
+        if self.exit_code && answer.is_problem {
+            ExitStatus::ProblemFound
+        } else {
+            ExitStatus::Success
+        }
+    }
+
+    /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
+    /// snapshots of the recording.
+    fn answer_from_recording(&self, path: &Path) -> CommandResult {
+        let mut recording = Recording::open(path)?;
+        let inputs = recording.file_ids();
+        let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
+        let at_ms = wanted_time(self.at.as_deref(), &mut recording)?;
+        let mut answer = None;
+        if let Some(trigger) = trigger_at(&recording, at_ms) {
+            answer = self.answer_of_trigger(&mut recording, trigger, at_ms)?;
+        }
+        let answer = match answer {
+            Some(answer) => answer,
+            None => self.answer_of_snapshots(&mut recording, at_ms)?,
+        };
+        output.write(&answer.text)?;
+        Ok(self.exit_status(&answer))
+    }
+
+    fn answer_of_trigger(
+        &self,
+        recording: &mut Recording,
+        trigger: usize,
+        at_ms: Option<u64>,
+    ) -> Result<Option<Answer>, CommandFailure> {
+        let record = recording.read_trigger(trigger)?;
+        let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
+            return Ok(None);
+        };
+        let heading = format!("trigger {} {}\n\n", record.first.time, record.summary());
+        let Some(RecordedDiagnosis { text, document, .. }) = record.diagnosis else {
+            return Ok(None);
+        };
+        let lines: Vec<String> = text.iter().map(ToString::to_string).collect();
+        Ok(Some(Answer {
+            text: match self.format.get() {
+                OutputFormat::Json => pretty_json(&document)?,
+                _ => heading + &lines.join("\n") + "\n",
+            },
+            is_problem: document["problem"] == true,
+        }))
+    }
+
+    fn answer_of_snapshots(
+        &self,
+        recording: &mut Recording,
+        at_ms: Option<u64>,
+    ) -> Result<Answer, CommandFailure> {
+        match at_ms {
+            Some(at) => recording.seek_time(at),
+            None => recording.seek(usize::MAX),
+        }
+        let views = recording.views_within(self.duration, RECORDED_SNAPSHOTS);
+        let window = EvidenceWindow::of_snapshots(views.into_iter().map(Arc::new));
+        let Some(diagnosis) = diagnose(&window) else {
+            let message = "too few snapshots: the recording has fewer than two with rates there";
+            let advice = "name another time with --at, or a longer window with --duration";
+            return Err(CommandFailure::failed(message).with_advice(advice));
+        };
+        self.answer_of(&diagnosis)
+    }
+}
+
+/// The trigger whose requests cover a time, the nearest; without a time the last one.
+fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
+    let before = whole_milliseconds(BEFORE_TRIGGER);
+    let after = whole_milliseconds(LONGEST_AFTER_TRIGGER);
+    let covers = |mark: &TriggerMark, at: u64| {
+        (mark.time_ms.saturating_sub(before)..=mark.time_ms.saturating_add(after)).contains(&at)
+    };
+    let marks = recording.trigger_marks().enumerate();
+    let found = match at_ms {
+        None => marks.last(),
+        Some(at) => marks
+            .filter(|(_, mark)| covers(mark, at))
+            .min_by_key(|(_, mark)| mark.time_ms.abs_diff(at)),
+    };
+    found.map(|(index, _)| index)
 }
 
 /// Watches for that time, or until a signal arrives: then what was seen until then is examined.

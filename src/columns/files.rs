@@ -1,7 +1,6 @@
 //! Files: those with requests, the calls that wait for their writeback, and the open ones.
 
-use super::{Column, Entity, TEXT_ONLY, Value, count};
-use crate::files::safe_text::SafeText;
+use super::{Column, Entity, TEXT_ONLY, Value, field};
 use crate::snapshot::files::FileView;
 use crate::trace::hot_files::Access;
 use crate::trace::hot_files::view::{FileNameView, HotFileView, ProcessView, SyncView};
@@ -48,40 +47,31 @@ impl Entity for HotFileView {
     const COLUMNS: &'static [HotFile] = &[
         HotFile::new("path", "path", Unit::Text, |it| it.file.path.clone().into())
             .help("its path; empty where only the inode is known"),
-        HotFile::new("inode", "inode", Unit::Count, |it| number(it.file.inode)).help("its inode"),
-        HotFile::new("read_bytes", "rMB", Unit::Bytes, |it| number(it.read_bytes))
+        HotFile::new("inode", "inode", Unit::Count, |it| it.file.inode.into()).help("its inode"),
+        HotFile::new("read_bytes", "rMB", Unit::Bytes, |it| it.read_bytes.into())
             .help("bytes read from the device")
             .shown(8, 0),
-        HotFile::new("written_bytes", "wMB", Unit::Bytes, |it| {
-            number(it.written_bytes)
-        })
-        .help("bytes written to the device")
-        .shown(8, 0),
-        HotFile::new("read_ios", "reads", Unit::Count, |it| number(it.read_ios))
+        field!(HotFile, written_bytes, "wMB", Bytes)
+            .help("bytes written to the device")
+            .shown(8, 0),
+        field!(HotFile, read_ios, "reads", Count)
             .help("requests that read it")
             .shown(7, 4),
-        HotFile::new("write_ios", "writes", Unit::Count, |it| {
-            number(it.write_ios)
-        })
-        .help("requests that wrote it")
-        .shown(7, 4),
-        HotFile::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| count(it.p50_ns))
+        field!(HotFile, write_ios, "writes", Count)
+            .help("requests that wrote it")
+            .shown(7, 4),
+        field!(HotFile, p50_ns, "p50 ms", Nanoseconds)
             .help("median latency of its requests, from queueing to completion")
             .shown(7, 2),
-        HotFile::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| count(it.p99_ns))
+        field!(HotFile, p99_ns, "p99 ms", Nanoseconds)
             .help("latency that 99 % of its requests do not exceed")
             .shown(7, 0),
-        HotFile::text(
-            "via",
-            "access",
-            |it| it.via.map(Access::name).map(SafeText::from).into(),
-            (9, 0, 3),
-        )
-        .help("how most of its bytes were accessed"),
+        HotFile::text("via", "access", access, (9, 0, 3))
+            .help("how most of its bytes were accessed"),
         HotFile::text(
             "device",
             "device",
-            |it| (&it.file.device).into(),
+            |it| it.file.device.clone().into(),
             (8, 6, TEXT_ONLY),
         )
         .help("block device of its file system"),
@@ -107,7 +97,10 @@ fn users(file: &HotFileView) -> Value {
     if file.who.len() > MAX_PROCESSES {
         names.push(format!("+{}", file.who.len() - MAX_PROCESSES));
     }
-    names.join(", ").into()
+    match names.is_empty() {
+        true => Value::Unknown,
+        false => names.join(", ").into(),
+    }
 }
 
 impl Entity for SyncView {
@@ -115,21 +108,21 @@ impl Entity for SyncView {
     const COLUMNS: &'static [SyncCall] = &[
         SyncCall::text("call", "call", |it| it.call.to_owned().into(), (15, 0, 0))
             .help("system call that waits for writeback"),
-        SyncCall::new("count", "calls", Unit::Count, |it| number(it.count))
+        SyncCall::new("count", "calls", Unit::Count, |it| it.count.into())
             .help("number of calls")
             .shown(6, 0),
         SyncCall::new("total_ns", "time ms", Unit::Nanoseconds, |it| {
-            number(it.total_ns)
+            it.total_ns.into()
         })
         .help("time in them, of all threads together")
         .shown(8, 0),
-        SyncCall::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| count(it.p50_ns))
+        SyncCall::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| it.p50_ns.into())
             .help("median duration")
             .shown(7, 3),
-        SyncCall::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| count(it.p99_ns))
+        SyncCall::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| it.p99_ns.into())
             .help("duration that 99 % of the calls do not exceed")
             .shown(7, 2),
-        SyncCall::new("max_ns", "max ms", Unit::Nanoseconds, |it| count(it.max_ns))
+        SyncCall::new("max_ns", "max ms", Unit::Nanoseconds, |it| it.max_ns.into())
             .help("longest duration")
             .shown(7, 1),
         SyncCall::text(
@@ -156,17 +149,13 @@ impl Entity for SyncView {
 impl Entity for FileView {
     const NAME: &'static str = "open_file";
     const COLUMNS: &'static [OpenFile] = &[
-        OpenFile::new("descriptor", "FD", Unit::Count, |it| {
-            Value::Number(f64::from(it.descriptor))
-        })
-        .help("file descriptor")
-        .shown(4, 0),
-        OpenFile::new("position_bytes", "position", Unit::Bytes, |it| {
-            count(it.position_bytes)
-        })
-        .help("offset of the next read or write")
-        .shown(11, 0),
-        OpenFile::new("size_bytes", "size", Unit::Bytes, |it| count(it.size_bytes))
+        field!(OpenFile, descriptor, "FD", Count)
+            .help("file descriptor")
+            .shown(4, 0),
+        field!(OpenFile, position_bytes, "position", Bytes)
+            .help("offset of the next read or write")
+            .shown(11, 0),
+        field!(OpenFile, size_bytes, "size", Bytes)
             .help("length of a regular file")
             .shown(10, 0),
         OpenFile::text("flags", "flags", |it| it.flags.clone().into(), (13, 0, 1)),
@@ -179,6 +168,7 @@ impl Entity for FileView {
     type Counters = ();
 }
 
-fn number(count: u64) -> Value {
-    Value::Number(count as f64)
+fn access(file: &HotFileView) -> Value {
+    let name = file.via.map(Access::name);
+    name.map(ToOwned::to_owned).into()
 }

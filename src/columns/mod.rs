@@ -6,7 +6,6 @@
 //! conditions of `--on` and the tables of `docs/fields.md` all iterate over these. A new metric of a
 //! device is parsed in `probe`, computed in `snapshot`, and has a row here.
 
-pub mod command;
 mod device;
 mod faults;
 mod files;
@@ -25,7 +24,7 @@ use crate::units::Unit;
 
 pub use self::files::{file_name, process_name, sync_user_name};
 pub use self::mount::{file_system_name, mount_error_text, no_values_text};
-pub use self::process::MAX_PROCESSES_IN_TEXT;
+pub use self::process::{MAX_PROCESSES_IN_TEXT, command_text};
 pub use self::unit::{UnitCounters, unit_label};
 pub use self::value::Value;
 
@@ -48,10 +47,17 @@ pub trait Entity: Sized + 'static {
 pub struct Counter<E: Entity> {
     /// Name in OpenMetrics after that of the entity; it ends in the base unit.
     pub name: &'static str,
-    /// Base unit; empty for numbers.
-    pub unit: &'static str,
     /// Its value in the base unit; `None` where the kernel does not count it.
     pub get: fn(&E::Counters) -> Option<f64>,
+}
+
+impl<E: Entity> Counter<E> {
+    /// Its base unit; empty for numbers.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        let mut units = ["bytes", "seconds"].into_iter();
+        units.find(|unit| self.name.ends_with(unit)).unwrap_or("")
+    }
 }
 
 /// A metric, or a text, of one kind of entity.
@@ -163,10 +169,9 @@ impl<E: Entity> Column<E> {
     pub const fn counted(
         mut self,
         name: &'static str,
-        unit: &'static str,
         get: fn(&E::Counters) -> Option<f64>,
     ) -> Self {
-        self.counter = Some(Counter { name, unit, get });
+        self.counter = Some(Counter { name, get });
         self
     }
 
@@ -307,12 +312,37 @@ impl<E: Entity> std::fmt::Debug for Column<E> {
     }
 }
 
-/// Another name of rows that are not in the view itself: the sum of two known values.
+/// The sum of two known values.
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one? + other?)
 }
 
-/// A number of the kernel.
-fn count(value: Option<u64>) -> Value {
-    value.map(|value| value as f64).into()
+/// A column whose key is the name of a field: a metric in that unit, read through a function where one is
+/// given, or a text of that width.
+macro_rules! field {
+    ($column:ident, $key:ident, $name:literal, $unit:ident) => {
+        $column::new(stringify!($key), $name, Unit::$unit, |it| it.$key.into())
+    };
+    ($column:ident, $key:ident, $name:literal, $unit:ident, $read:ident) => {
+        $column::new(stringify!($key), $name, Unit::$unit, |it| {
+            $read(it, it.$key)
+        })
+    };
+    ($column:ident, $key:ident, $name:literal, $width:expr) => {
+        $column::text(stringify!($key), $name, |it| it.$key.clone().into(), $width)
+    };
 }
+use field;
+
+/// The sum of reads and writes.
+macro_rules! throughput {
+    ($column:ident) => {
+        $column::new("bytes_per_s", "MB/s", Unit::BytesPerSecond, |it| {
+            sum(it.read_bytes_per_s, it.write_bytes_per_s).into()
+        })
+        .help("bytes read and written")
+        .also(&["throughput"])
+        .derived()
+    };
+}
+use throughput;

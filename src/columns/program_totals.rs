@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::command::program_name;
-use super::{Column, Entity, Value};
+use super::{Column, Entity, field};
 use crate::files::safe_text::SafeText;
 use crate::snapshot::Snapshot;
+use crate::snapshot::command::program_name;
 use crate::snapshot::view::ProcessView;
 use crate::units::Unit;
 
@@ -42,36 +42,22 @@ pub struct ProgramTotal {
     pub write_bytes: u64,
 }
 
+type Program = Column<ProgramTotal>;
+
 impl Entity for ProgramTotal {
     const NAME: &'static str = "program";
-    const COLUMNS: &'static [Column<Self>] = &[
-        Column::new("read_bytes", "rMB", Unit::Bytes, |it: &Self| {
-            Value::Number(it.read_bytes as f64)
-        })
-        .help("bytes read from devices")
-        .shown(8, 0),
-        Column::new("write_bytes", "wMB", Unit::Bytes, |it: &Self| {
-            Value::Number(it.write_bytes as f64)
-        })
-        .help("bytes written to devices, less cancelled writes")
-        .shown(8, 0),
-        Column::new("processes", "processes", Unit::Count, |it: &Self| {
-            Value::Number(it.processes as f64)
-        })
-        .help("its processes with I/O")
-        .shown(9, 0),
-        Column::text(
-            "user",
-            "USER",
-            |it: &Self| it.user.clone().into(),
-            (8, 4, 1),
-        ),
-        Column::text(
-            "program",
-            "PROGRAM",
-            |it: &Self| (&it.program).into(),
-            (24, u16::MAX, 0),
-        ),
+    const COLUMNS: &'static [Program] = &[
+        field!(Program, read_bytes, "rMB", Bytes)
+            .help("bytes read from devices")
+            .shown(8, 0),
+        field!(Program, write_bytes, "wMB", Bytes)
+            .help("bytes written to devices, less cancelled writes")
+            .shown(8, 0),
+        field!(Program, processes, "processes", Count)
+            .help("its processes with I/O")
+            .shown(9, 0),
+        field!(Program, user, "USER", (8, 4, 1)),
+        field!(Program, program, "PROGRAM", (24, u16::MAX, 0)),
     ];
     type Counters = ();
 }

@@ -1,6 +1,6 @@
 //! Transfers: progress, rate, time left.
 
-use super::{Column, Entity, NOT_IN_TABLES, Value, count};
+use super::{Column, Entity, NOT_IN_TABLES, Value, field};
 use crate::snapshot::view::{GrowingFile, TransferState, TransferView};
 use crate::units::{self, Unit};
 
@@ -14,45 +14,39 @@ impl Entity for TransferView {
 }
 
 const COLUMNS: &[Transfer] = &[
-    Transfer::text("command", "TRANSFER", |it| (&it.command).into(), (8, 8, 0)),
+    field!(Transfer, command, "TRANSFER", (8, 8, 0)),
     Transfer::new("progress", "%", Unit::Ratio, |it| progress(it).into())
         .help("share that is done, rounded down")
         .shown(3, 0)
         .derived(),
-    Transfer::new("position_bytes", "done", Unit::Bytes, |it| count(it.position_bytes))
+    field!(Transfer, position_bytes, "done", Bytes)
         .help("bytes done")
         .shown(7, 0),
-    Transfer::new("size_bytes", "of", Unit::Bytes, |it| count(it.size_bytes))
+    field!(Transfer, size_bytes, "of", Bytes)
         .help("all bytes")
         .shown(7, 2),
-    Transfer::new("rate_bytes_per_s", "MB/s", Unit::BytesPerSecond, |it| {
-        it.rate_bytes_per_s.into()
-    })
-    .help("rate, smoothed")
-    .shown(5, 0),
+    field!(Transfer, rate_bytes_per_s, "MB/s", BytesPerSecond)
+        .help("rate, smoothed")
+        .shown(5, 0),
     Transfer::text("time_left", "ETA", time_left, (8, 0, 0))
         .right()
         .derived(),
     Transfer::text("range", "(range)", |it| range(it).into(), (15, 2, 4)).derived(),
-    Transfer::new("interval_rate_bytes_per_s", "now MB/s", Unit::BytesPerSecond, |it| {
-        it.interval_rate_bytes_per_s.into()
-    })
-    .help("rate in the last interval"),
+    field!(Transfer, interval_rate_bytes_per_s, "now MB/s", BytesPerSecond)
+        .help("rate in the last interval"),
     Transfer::new("eta_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta.into())
         .help("estimated time left"),
     Transfer::new("eta_low_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta_low.into())
         .help("time left at the best of the recent rates"),
     Transfer::new("eta_high_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta_high.into())
         .help("time left at the worst of the recent rates"),
-    Transfer::new("files_done", "files", Unit::Count, |it| count(it.files_done))
+    field!(Transfer, files_done, "files", Count)
         .help("files that are copied completely, in a job of several"),
-    Transfer::new("files_total", "of files", Unit::Count, |it| count(it.files_total))
+    field!(Transfer, files_total, "of files", Count)
         .help("files to copy, as far as they are counted"),
-    Transfer::new("not_on_disk_bytes", "in RAM", Unit::Bytes, |it| {
-        count(it.not_on_disk_bytes)
-    })
-    .help("bytes of its destination that are in memory only; an upper limit unless `not_on_disk_exact`")
-    .shown(9, NOT_IN_TABLES),
+    field!(Transfer, not_on_disk_bytes, "in RAM", Bytes)
+        .help("bytes of its destination that are in memory only; an upper limit unless `not_on_disk_exact`")
+        .shown(9, NOT_IN_TABLES),
     Transfer::new("drain_ns", "drain", Unit::Nanoseconds, |it| it.time_to_flush.into())
         .help("time within which these are flushed"),
 ];
@@ -87,23 +81,14 @@ fn range(transfer: &TransferView) -> String {
 impl Entity for GrowingFile {
     const NAME: &'static str = "growing";
     const COLUMNS: &'static [Growing] = &[
-        Growing::new("growth_bytes_per_s", "MB/s", Unit::BytesPerSecond, |it| {
-            Value::Number(it.growth_bytes_per_s)
-        })
-        .help("growth")
-        .shown(8, 0),
-        Growing::new("size_bytes", "size", Unit::Bytes, |it| {
-            Value::Number(it.size_bytes as f64)
-        })
-        .help("length")
-        .shown(8, 0),
-        Growing::text("command", "writer", |it| (&it.command).into(), (10, 5, 1)),
-        Growing::text(
-            "path",
-            "GROWING FILE",
-            |it| (&it.path).into(),
-            (20, u16::MAX, 0),
-        ),
+        field!(Growing, growth_bytes_per_s, "MB/s", BytesPerSecond)
+            .help("growth")
+            .shown(8, 0),
+        field!(Growing, size_bytes, "size", Bytes)
+            .help("length")
+            .shown(8, 0),
+        field!(Growing, command, "writer", (10, 5, 1)),
+        field!(Growing, path, "GROWING FILE", (20, u16::MAX, 0)),
     ];
     type Counters = ();
 }

@@ -29,6 +29,16 @@ impl Value {
         }
     }
 
+    /// The value, unless there is none.
+    #[must_use]
+    pub fn unless(is_absent: bool, value: impl Into<Self>) -> Self {
+        if is_absent {
+            Self::Absent
+        } else {
+            value.into()
+        }
+    }
+
     /// The number; `None` for everything else.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
@@ -56,15 +66,33 @@ impl Value {
     }
 }
 
-impl From<Option<f64>> for Value {
-    fn from(number: Option<f64>) -> Self {
-        number.map_or(Self::Unknown, Self::Number)
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
     }
 }
 
-impl From<Option<Duration>> for Value {
-    fn from(time: Option<Duration>) -> Self {
-        time.map(|time| time.as_nanos() as f64).into()
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number as f64)
+    }
+}
+
+impl From<Duration> for Value {
+    fn from(time: Duration) -> Self {
+        Self::Number(time.as_nanos() as f64)
+    }
+}
+
+impl From<SafeText> for Value {
+    fn from(text: SafeText) -> Self {
+        Self::Text(text)
     }
 }
 
@@ -80,8 +108,8 @@ impl From<String> for Value {
     }
 }
 
-impl From<Option<SafeText>> for Value {
-    fn from(text: Option<SafeText>) -> Self {
-        text.map_or(Self::Unknown, Self::Text)
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unknown, Into::into)
     }
 }

@@ -83,8 +83,8 @@ fn remarks(view: &HotFilesView) -> Vec<String> {
         let lost = view.events_lost;
         lines.push(format!("{lost} events were lost: the bytes are too low"));
     }
-    for unknown in &view.unknown {
-        let reason = match unknown.reason {
+    for (reason, amount) in &view.unknown {
+        let reason = match reason {
             UnknownReason::NoEvent => {
                 "no event names the file (encryption, compression or checksums by a thread of the kernel, \
                  direct I/O without iomap)"
@@ -95,7 +95,7 @@ fn remarks(view: &HotFilesView) -> Vec<String> {
             UnknownReason::TooManyFiles => "too many files",
             UnknownReason::NoFileSystem => "no mounted file system: raw devices, swap",
         };
-        lines.push(format!("unknown {}: {reason}", bytes(unknown.bytes)));
+        lines.push(format!("unknown {}: {reason}", bytes(*amount)));
     }
     for missing in &view.not_recorded {
         lines.push(format!("this kernel does not report {missing}"));
@@ -109,7 +109,7 @@ mod tests {
     use crate::files::safe_text::SafeText;
     use crate::trace::hot_files::Access;
     use crate::trace::hot_files::view::{
-        FileNameView, FileUserView, HotFileView, ProcessView, SyncView, UnknownBytes,
+        FileNameView, FileUserView, HotFileView, ProcessView, SyncView,
     };
 
     fn postgres() -> ProcessView {
@@ -165,10 +165,7 @@ mod tests {
             file_bytes: 1_000_012_288,
             metadata_bytes: 4096,
             unknown_bytes: 8192,
-            unknown: vec![UnknownBytes {
-                reason: UnknownReason::Subvolumes,
-                bytes: 8192,
-            }],
+            unknown: [(UnknownReason::Subvolumes, 8192)].into_iter().collect(),
             events_lost: 3,
             syncs: vec![SyncView {
                 call: "fdatasync",

@@ -6,7 +6,7 @@ mod transfers;
 
 use std::time::Duration;
 
-use self::table::{cell, cut, table_text};
+use self::table::{cell, cut, display_width, table_text};
 use crate::columns::Value;
 use crate::columns::program_totals::{ProgramTotal, ProgramTotals};
 use crate::columns::swap::SwapTraffic;
@@ -102,43 +102,52 @@ pub fn program_totals_text(totals: &ProgramTotals, width: Option<usize>) -> Stri
     table_text(shown, width, Some(&heading))
 }
 
-/// Time, host, load; then pressure, dirty memory and swap traffic.
+/// Time, host, load; then pressure, swap traffic and dirty memory.
 fn host_heading(live: &Snapshot, width: Option<usize>) -> String {
     let host = &live.host;
-    let mut first = vec![live.time.to_string()];
-    first.extend(
-        host.name
-            .iter()
-            .chain(&host.kernel)
-            .map(ToString::to_string),
-    );
-    first.extend(
-        host.load_averages
-            .map(|load| format!("load {:.1}", load[0])),
-    );
+    let mut first = vec![whole_seconds(&live.time)];
+    let names = host.name.iter().chain(&host.kernel);
+    first.extend(names.map(ToString::to_string));
+    let load = host.load_averages;
+    first.extend(load.map(|load| format!("load {:.1}", load[0])));
     let mut second = Vec::new();
     if host.pressure_some.is_some() && host.pressure_full.is_some() {
-        let percent = |key| cell(key, live);
-        second.push(format!(
-            "PSI io some {} % full {} %",
-            percent("pressure_some"),
-            percent("pressure_full")
-        ));
+        let (some, full) = (cell("pressure_some", live), cell("pressure_full", live));
+        second.push(format!("PSI io some {some} % full {full} %"));
     }
     second.extend(SwapTraffic::of(live).map(|swap| swap.text()));
-    second.extend(host.dirty_bytes.map(|bytes| {
-        let flush_time = host
-            .time_to_flush
-            .map(|time| format!(", flushed in {}", format_estimate(time)));
-        format!(
-            "dirty {}{}{}",
-            format_capacity(bytes as f64),
-            flush_time.unwrap_or_default(),
-            dirty_limit_text(host)
-        )
-    }));
-    let second = (!second.is_empty()).then(|| second.join("  "));
-    cut(first.join("  "), width) + &cut_known(second, width)
+    second.extend(dirty_text(host));
+    cut(first.join("  "), width) + &folded(&second, width)
+}
+
+/// An RFC 3339 time without its fraction of a second.
+fn whole_seconds(time: &str) -> String {
+    let Some((seconds, fraction)) = time.split_once('.') else {
+        return time.to_owned();
+    };
+    seconds.to_owned() + fraction.trim_start_matches(|it: char| it.is_ascii_digit())
+}
+
+/// The parts on as few lines as they fit on.
+fn folded(parts: &[String], width: Option<usize>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width.is_none_or(|it| display_width(line) + part.len() + 2 <= it) => {
+                line.push_str("  ");
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines.into_iter().map(|line| cut(line, width)).collect()
+}
+
+fn dirty_text(host: &HostView) -> Option<String> {
+    let size = format_capacity(host.dirty_bytes? as f64);
+    let flush = host.time_to_flush.map(format_estimate);
+    let flush = flush.map_or_else(String::new, |time| format!(", flushed in {time}"));
+    Some(format!("dirty {size}{flush}{}", dirty_limit_text(host)))
 }
 
 /// The time until dirty memory reaches the limit at which writers are throttled.
@@ -156,7 +165,6 @@ fn dirty_limit_text(host: &HostView) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::table::display_width;
     use super::*;
     use crate::columns::Entity;
     use crate::drive::{BlockDevice, DeviceUse};
@@ -354,6 +362,25 @@ mod tests {
         }
         let narrow = watch_text(&live, LAYOUT);
         assert!(narrow.contains(" borg /srv/a/rather"), "{narrow}");
+    }
+
+    #[test]
+    fn heading_has_whole_seconds_and_folds_where_it_is_too_wide() {
+        let mut live = test_view();
+        live.time = "2026-11-20T20:34:29.1234567+02:00".into();
+        live.host.swap_in_bytes_per_s = Some(180e6);
+        live.host.time_to_throttle = Some(Duration::from_secs(21));
+        let text = watch_text(&live, LAYOUT);
+        let heading: Vec<&str> = text.lines().take(3).collect();
+        assert!(heading[0].starts_with("2026-11-20T20:34:29+02:00  web-07"));
+        assert!(heading[1].starts_with("PSI io some"), "{text}");
+        assert!(heading[2].ends_with("writers throttled in ~21 s"), "{text}");
+        let wide = watch_text(&live, TextLayout::default());
+        assert!(
+            wide.lines()
+                .nth(2)
+                .is_some_and(|it| it.starts_with("Device"))
+        );
     }
 
     #[test]

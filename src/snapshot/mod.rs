@@ -2,6 +2,7 @@
 //! raw samples in, one view out.
 
 pub mod advice;
+pub mod command;
 pub mod device_folding;
 pub mod devices;
 mod dirty_memory;

@@ -7,7 +7,7 @@ use super::stream::match_requests;
 use crate::drive::identity;
 use crate::probe::process::thread_owner::ThreadOwners;
 use crate::roots::SysPaths;
-use crate::trace::events::{CaptureControl, CaptureSettings, TraceCapture, TraceError};
+use crate::trace::events::{CaptureControl, TraceCapture, TraceDetail, TraceError};
 use crate::trace::requests::TracedIo;
 
 /// A trace of all devices; it ends when it is dropped.
@@ -28,8 +28,7 @@ impl ProcessIoTrace {
         let drives = drives_of_partitions(&identity::list_block_devices(roots));
         let mut owners = ThreadOwners::new(&roots.proc);
         let (sums, upper_drives) = (Arc::clone(&counted), drives.clone());
-        let settings = CaptureSettings::default();
-        let capture = match_requests(roots, &settings, drives, move |batch| {
+        let capture = match_requests(roots, &[], TraceDetail::Full, drives, move |batch| {
             let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
             for request in &batch.requests {
                 sums.add(request, &upper_drives, |tid| owners.owner_of(tid));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::drive::identity;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
-use crate::trace::events::{CaptureSettings, Event, EventKind, EventRecorder, TraceError};
+use crate::trace::events::{Event, EventKind, EventRecorder, TraceDetail, TraceError};
 use crate::trace::partitions::drives_of_partitions;
 use crate::trace::requests::{RequestMatcher, TracedRequest};
 
@@ -61,7 +61,7 @@ impl RetainedRequestTrace {
     pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let buffer = (TOTAL_BUFFER_KIB / processors).clamp(MIN_BUFFER_KIB, MAX_BUFFER_KIB);
-        let recorder = EventRecorder::new(roots, &CaptureSettings::default(), buffer as u32)?;
+        let recorder = EventRecorder::new(roots, &[], TraceDetail::Full, buffer as u32)?;
         recorder.set_overwrite()?;
         Ok(Self {
             recording_since: recorder.start()?,

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
 
-use crate::drive::identity;
+use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 pub use crate::trace::events::TraceDetail;
-use crate::trace::events::{CaptureControl, CaptureSettings, EventBatch, TraceCapture, TraceError};
+use crate::trace::events::{CaptureControl, TraceCapture, TraceError};
 use crate::trace::partitions::sectors_of;
 use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
 
@@ -50,31 +49,29 @@ impl TraceScope {
     ///
     /// When there is no such block device.
     pub fn of_device(roots: &SysPaths, device: &str) -> Result<Self, NoDevice> {
-        let by_path = |path: &Path| {
-            let about = std::fs::metadata(path).ok()?;
-            let number = split_device_number(about.rdev());
-            about.file_type().is_block_device().then_some(number)
-        };
-        let found = by_path(Path::new(device))
-            .and_then(|number| identity::block_device_by_number(roots, number))
-            .or_else(|| identity::read_block_device(roots, device))
-            .ok_or_else(|| NoDevice {
-                name: device.to_owned(),
-            })?;
-        let parent = found.parent.as_deref();
-        let drive = parent.and_then(|parent| identity::read_block_device(roots, parent));
-        let sector_range = drive.as_ref().map(|_| sectors_of(roots, &found));
-        let whole = drive.as_ref().unwrap_or(&found);
+        let status = std::fs::metadata(device).ok();
+        let status = status.filter(|status| status.file_type().is_block_device());
+        let number = status.map(|status| split_device_number(status.rdev()));
         let all = identity::list_block_devices(roots);
-        let parts = all
-            .iter()
-            .filter(|one| one.parent.as_deref() == Some(&whole.name));
-        let parts = parts.map(|one| one.number);
+        let is_named = |one: &&BlockDevice| one.name == device || Some(one.number) == number;
+        let found = all.iter().find(is_named).ok_or_else(|| NoDevice {
+            name: device.to_owned(),
+        })?;
+        let mut others = all.iter();
+        let drive = others.find(|one| found.parent.as_ref() == Some(&one.name));
+        let whole = drive.unwrap_or(found);
+        let is_of_drive = |one: &&BlockDevice| {
+            one.number == whole.number || one.parent.as_ref() == Some(&whole.name)
+        };
         Ok(Self {
             drive: whole.number,
             drive_name: whole.name.clone(),
-            devices: std::iter::once(whole.number).chain(parts).collect(),
-            sector_range,
+            devices: all
+                .iter()
+                .filter(is_of_drive)
+                .map(|one| one.number)
+                .collect(),
+            sector_range: drive.map(|_| sectors_of(roots, found)),
         })
     }
 
@@ -121,12 +118,9 @@ pub fn follow_requests(
     detail: TraceDetail,
     mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
 ) -> Result<TraceCapture, TraceError> {
-    let settings = CaptureSettings {
-        devices: scope.devices.clone(),
-        detail,
-    };
     let drives = scope.devices.iter().map(|device| (*device, scope.drive));
-    match_requests(roots, &settings, drives.collect(), move |mut batch| {
+    let (drives, devices) = (drives.collect(), scope.devices.clone());
+    match_requests(roots, &devices, detail, drives, move |mut batch| {
         batch.requests.retain(|request| scope.includes(request));
         sink(batch)
     })
@@ -135,26 +129,27 @@ pub fn follow_requests(
 /// The same for any devices; `drives` has the drive of each partition.
 pub(super) fn match_requests(
     roots: &SysPaths,
-    settings: &CaptureSettings,
+    devices: &[DeviceNumber],
+    detail: TraceDetail,
     drives: HashMap<DeviceNumber, DeviceNumber>,
     mut sink: impl FnMut(RequestBatch) -> CaptureControl + Send + 'static,
 ) -> Result<TraceCapture, TraceError> {
     let mut matcher = RequestMatcher::new(drives);
-    let needs_oldest = settings.detail == TraceDetail::QueueAndDrive;
-    TraceCapture::start(roots, settings, move |batch: EventBatch<'_>| {
+    let needs_oldest = detail == TraceDetail::QueueAndDrive;
+    TraceCapture::start(roots, devices, detail, move |events, status| {
         let mut requests = Vec::new();
-        for event in batch.events {
+        for event in events {
             matcher.add_event(event, |request| requests.push(request));
         }
         sink(RequestBatch {
             requests,
-            lost_events: batch.lost_events,
+            lost_events: status.lost_events,
             match_errors: matcher.gaps(),
             in_flight: matcher.in_flight() as u64,
             oldest_queued: needs_oldest.then(|| matcher.oldest_queued()).flatten(),
-            complete_since: batch.complete_since,
-            complete_until: batch.complete_until,
-            end_reason: batch.end_reason.map(str::to_owned),
+            complete_since: status.complete_since,
+            complete_until: status.complete_until,
+            end_reason: status.end_reason.clone(),
         })
     })
 }

@@ -53,6 +53,17 @@ pub struct CopyOrder {
 /// Options: letters of short ones, and names of long ones.
 type Options = &'static str;
 
+/// Where a program writes.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// Nowhere, or to standard output.
+    None,
+    /// Into its last argument, or into the value of these options.
+    Last(Options),
+    /// Into the value of these options, or to standard output.
+    Option(Options),
+}
+
 /// The command line of a program.
 struct Program {
     /// Its names, as the kernel has them.
@@ -63,8 +74,9 @@ struct Program {
     recursive_by: Option<Options>,
     /// Options by which it leaves out files, or takes their names from elsewhere.
     unsized_by: Options,
-    /// Whether its last argument is the destination; otherwise it only reads.
-    has_destination: bool,
+    destination: Destination,
+    /// How its progress is measured, with a destination on this machine.
+    count_method: CountMethod,
     /// Whether `HOST:PATH` is on another machine.
     is_remote_possible: bool,
 }
@@ -73,6 +85,9 @@ const RSYNC_VALUED: Options = "e f B T M rsh filter exclude exclude-from include
     bwlimit log-file partial-dir link-dest backup-dir temp-dir port timeout max-size min-size rsync-path";
 const RSYNC_FILTERS: Options = "f F C filter exclude exclude-from include include-from files-from \
     cvs-exclude max-size min-size server";
+const TAR_VALUED: Options = "f C b V I T X g N file directory files-from exclude exclude-from";
+const TAR_FILTERS: Options = "T X g N exclude exclude-from exclude-vcs exclude-caches exclude-backups \
+    exclude-tag files-from listed-incremental newer newer-mtime after-date no-recursion";
 /// Programs that compute checksums.
 pub(super) const CHECKSUMS: &str = "b2sum b3sum cksum crc32 md5sum sha1sum sha224sum sha256sum sha384sum \
     sha512sum shasum sum xxhsum";
@@ -85,17 +100,19 @@ const COPY: Program = Program {
     valued: "t S target-directory suffix",
     recursive_by: Some("r a R recursive archive"),
     unsized_by: "",
-    has_destination: true,
+    destination: Destination::Last("t target-directory"),
+    count_method: CountMethod::DestinationFiles,
     is_remote_possible: false,
 };
 const READ: Program = Program {
     names: "cat",
     valued: "",
     recursive_by: Some(""),
-    has_destination: false,
+    destination: Destination::None,
+    count_method: CountMethod::ReadBytes,
     ..COPY
 };
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 9] = [
     COPY,
     Program {
         names: "mv",
@@ -107,6 +124,7 @@ const PROGRAMS: [Program; 7] = [
         valued: RSYNC_VALUED,
         recursive_by: Some("r a recursive archive"),
         unsized_by: RSYNC_FILTERS,
+        destination: Destination::Last(""),
         is_remote_possible: true,
         ..COPY
     },
@@ -114,6 +132,8 @@ const PROGRAMS: [Program; 7] = [
         names: "scp",
         valued: "c D F i J l o P S X",
         recursive_by: Some("r"),
+        destination: Destination::Last(""),
+        count_method: CountMethod::ReadBytes,
         is_remote_possible: true,
         ..COPY
     },
@@ -131,12 +151,25 @@ const PROGRAMS: [Program; 7] = [
         unsized_by: "l list files files0 filelist",
         ..READ
     },
+    Program {
+        names: "tar",
+        valued: TAR_VALUED,
+        recursive_by: None,
+        unsized_by: TAR_FILTERS,
+        destination: Destination::Option("f file"),
+        count_method: CountMethod::ArchiveBytes,
+        ..COPY
+    },
+    // What an incremental stream contains is not known.
+    Program {
+        names: "btrfs",
+        valued: "c p f i proto",
+        recursive_by: None,
+        unsized_by: "c p i no-data",
+        count_method: CountMethod::WrittenBytes,
+        ..READ
+    },
 ];
-
-/// Options of tar with a value, and those by which it leaves out files or reads their names from a file.
-const TAR_VALUED: Options = "f C b V I T X g N file directory files-from exclude exclude-from";
-const TAR_FILTERS: Options = "T X g N exclude exclude-from exclude-vcs exclude-caches exclude-backups \
-    exclude-tag files-from listed-incremental newer newer-mtime after-date no-recursion";
 
 /// What the arguments, each terminated by a zero byte, request from the program with this name; `None`
 /// for anything that cannot be sized: what a filter leaves out is not to be read.
@@ -145,48 +178,61 @@ pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     let mut words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).skip(1).collect();
     // The zero byte after the last one.
     words.pop_if(|last| last.is_empty());
+    let program = PROGRAMS.iter().find(|it| has_word(it.names, name))?;
+    let mut parsed = ParsedArguments::new(&words, program.valued, name == b"tar");
+    let mut one_file_system = "x one-file-system";
     match name {
-        b"tar" => parse_tar(&words),
-        b"btrfs" => parse_btrfs_send(&words),
-        _ => {
-            let program = PROGRAMS.iter().find(|it| has_word(it.names, name))?;
-            parse_program(program, &words)
-        }
+        b"tar" if !parsed.has_option("c create") => return None,
+        // Its -x is another one.
+        b"tar" => one_file_system = "one-file-system",
+        b"btrfs" if parsed.operands.first() != Some(&&b"send"[..]) => return None,
+        b"btrfs" => _ = parsed.operands.remove(0),
+        _ => {}
     }
+    if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
+        return None;
+    }
+    let destination = match program.destination {
+        Destination::None => None,
+        Destination::Last(options) => match parsed.value_of(options) {
+            Some(target) => Some(target),
+            None => Some(parsed.operands.pop()?),
+        },
+        Destination::Option(options) => parsed.value_of(options).filter(|it| *it != b"-"),
+    };
+    let is_remote = |word: &[u8]| program.is_remote_possible && is_remote(word);
+    if parsed.operands.is_empty() || parsed.operands.iter().any(|it| is_remote(it)) {
+        return None;
+    }
+    let entered_directories = match program.recursive_by {
+        Some(options) if !parsed.has_option(options) => EnteredDirectories::None,
+        _ if name == b"btrfs" || parsed.has_option(one_file_system) => {
+            EnteredDirectories::OneFileSystem
+        }
+        _ => EnteredDirectories::All,
+    };
+    let directory = (name == b"tar").then(|| parsed.value_of("C directory"));
+    Some(CopyOrder {
+        sources: parsed
+            .operands
+            .iter()
+            .map(|it| path_from_bytes(it))
+            .collect(),
+        destination: destination.map(path_from_bytes),
+        directory: directory.flatten().map(path_from_bytes),
+        count_method: if destination.is_some_and(is_remote) {
+            CountMethod::ReadBytes
+        } else {
+            program.count_method
+        },
+        is_rsync: name == b"rsync",
+        entered_directories,
+    })
 }
 
 fn has_word(list: &str, word: &[u8]) -> bool {
     list.split_ascii_whitespace()
         .any(|it| it.as_bytes() == word)
-}
-
-fn parse_program(program: &Program, words: &[&[u8]]) -> Option<CopyOrder> {
-    let mut parsed = ParsedArguments::new(words.iter().copied(), program.valued);
-    if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
-        return None;
-    }
-    let target = parsed.value_of("t target-directory");
-    let destination = match target {
-        _ if !program.has_destination => None,
-        Some(target) if !program.is_remote_possible => Some(target),
-        _ => Some(parsed.operands.pop()?),
-    };
-    let is_remote = |word: &&[u8]| program.is_remote_possible && is_remote(word);
-    if parsed.operands.iter().any(is_remote) {
-        return None;
-    }
-    let is_local = destination.is_some_and(|it| !is_remote(&it)) && program.names != "scp";
-    let mut order = copy_order(&parsed.operands, destination)?;
-    if is_local {
-        order.count_method = CountMethod::DestinationFiles;
-    }
-    order.is_rsync = program.names == "rsync";
-    order.entered_directories = match program.recursive_by {
-        Some(options) if !parsed.has_option(options) => EnteredDirectories::None,
-        Some(_) if parsed.has_option("x one-file-system") => EnteredDirectories::OneFileSystem,
-        Some(_) | None => EnteredDirectories::All,
-    };
-    Some(order)
 }
 
 /// Operands and options.
@@ -198,9 +244,20 @@ struct ParsedArguments<'a> {
 }
 
 impl<'a> ParsedArguments<'a> {
-    fn new(words: impl IntoIterator<Item = &'a [u8]>, valued: Options) -> Self {
+    /// With `has_bundle`, the first word is short options also without a dash, and the values of its
+    /// letters are the next words.
+    fn new(words: &[&'a [u8]], valued: Options, has_bundle: bool) -> Self {
         let mut parsed = Self::default();
-        let mut words = words.into_iter();
+        let mut words = words.iter().copied();
+        if has_bundle
+            && let Some(first) = words.clone().next()
+            && !first.starts_with(b"-")
+        {
+            words.next();
+            for letter in first.chunks(1) {
+                parsed.add_letters(letter, valued, &mut words);
+            }
+        }
         while let Some(word) = words.next() {
             if word == b"--" {
                 parsed.operands.extend(words.by_ref());
@@ -255,64 +312,6 @@ fn is_option(own: &[u8], options: Options) -> bool {
     const MIN_ABBREVIATION: usize = 5;
     let mut options = options.split_ascii_whitespace().map(str::as_bytes);
     options.any(|it| it == own || (own.len() >= MIN_ABBREVIATION && it.starts_with(own)))
-}
-
-/// tar(1) creating an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
-fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
-    // Without a dash, the values of the letters in the first word are the next words.
-    let (first, rest) = words.split_first()?;
-    let is_bundle = !first.starts_with(b"-");
-    let mut values = rest.iter().copied();
-    let mut parsed = ParsedArguments::default();
-    if is_bundle {
-        for letter in first.chunks(1) {
-            parsed.add_letters(letter, TAR_VALUED, &mut values);
-        }
-    } else {
-        values = words.iter().copied();
-    }
-    let others = ParsedArguments::new(values, TAR_VALUED);
-    parsed.options.extend(others.options);
-    if !parsed.has_option("c create") || parsed.has_option(TAR_FILTERS) {
-        return None;
-    }
-    let archive = parsed.value_of("f file");
-    // Standard output.
-    let archive = archive.filter(|archive| *archive != b"-");
-    let mut order = copy_order(&others.operands, archive)?;
-    order.count_method = CountMethod::ArchiveBytes;
-    order.directory = parsed.value_of("C directory").map(path_from_bytes);
-    order.entered_directories = EnteredDirectories::All;
-    if parsed.has_option("one-file-system") {
-        order.entered_directories = EnteredDirectories::OneFileSystem;
-    }
-    Some(order)
-}
-
-/// btrfs-send(8) of whole subvolumes; what an incremental stream contains is not known.
-fn parse_btrfs_send(words: &[&[u8]]) -> Option<CopyOrder> {
-    let (command, words) = words.split_first()?;
-    let parsed = ParsedArguments::new(words.iter().copied(), "c p f i proto");
-    if *command != b"send" || parsed.has_option("c p i no-data") {
-        return None;
-    }
-    let mut order = copy_order(&parsed.operands, None)?;
-    order.count_method = CountMethod::WrittenBytes;
-    order.entered_directories = EnteredDirectories::OneFileSystem;
-    Some(order)
-}
-
-/// The order with these sources, of a program that only reads them.
-fn copy_order(sources: &[&[u8]], destination: Option<&[u8]>) -> Option<CopyOrder> {
-    let order = CopyOrder {
-        sources: sources.iter().map(|it| path_from_bytes(it)).collect(),
-        destination: destination.map(path_from_bytes),
-        directory: None,
-        count_method: CountMethod::ReadBytes,
-        is_rsync: false,
-        entered_directories: EnteredDirectories::None,
-    };
-    (!order.sources.is_empty()).then_some(order)
 }
 
 fn path_from_bytes(bytes: &[u8]) -> PathBuf {

@@ -4,7 +4,7 @@
 //! One sample says little: a wait channel is the kernel function at one moment, and a device that is
 //! busy now may be idle in the next second. So the means of the last seconds are judged.
 
-use super::context::{TransferContext, TransferDevice, TransferDevices};
+use super::context::{Participants, TransferContext, TransferDevice};
 use super::limits;
 use super::view::{Bottleneck, BottleneckReason, Throttle, TransferOperation, TransferView};
 use super::waits::{DeviceLoad, WaitPlace, wait_place};
@@ -17,10 +17,8 @@ const TIME_CONSTANT: f64 = 3.0;
 const MAX_WEIGHT: f64 = 0.25;
 /// With fewer intervals there is no answer.
 const MIN_INTERVALS: u32 = 3;
-/// Another bottleneck is shown when it was found this often in a row.
-const FINDINGS_TO_CHANGE: u32 = 3;
 /// Above this utilization, some request almost always waits for the device.
-pub(super) const BUSY: f64 = 0.8;
+const BUSY: f64 = 0.8;
 /// Below it, nobody waits for the device.
 const IDLE: f64 = 0.1;
 /// A process with a lower fraction of I/O wait is busy with something else.
@@ -40,77 +38,6 @@ const MIN_WRITE_FRACTION: f64 = 0.2;
 
 /// A bottleneck, and what it is derived from.
 type Finding = (Bottleneck, BottleneckReason);
-
-/// The processes and devices of a transfer.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Participants<'a> {
-    /// The process that reads, or the only one.
-    pub(super) reader: Option<&'a ProcessPair<'a>>,
-    /// The process that writes, where it is another one.
-    pub(super) writer: Option<&'a ProcessPair<'a>>,
-    /// The devices.
-    pub(super) devices: TransferDevices<'a>,
-}
-
-/// Follows the bottleneck of one transfer.
-#[derive(Debug, Clone, Default)]
-pub(super) struct BottleneckTracker {
-    evidence: Evidence,
-    shown: Option<Finding>,
-    different_findings: u32,
-}
-
-impl BottleneckTracker {
-    /// Adds the bottleneck to the view of a transfer that is not over.
-    pub(super) fn add_to(
-        &mut self,
-        view: &mut TransferView,
-        participants: &Participants<'_>,
-        context: &TransferContext<'_>,
-    ) {
-        self.evidence.update(participants, context);
-        self.update_finding();
-        let limit = reached_limit(participants, context);
-        let Some((bottleneck, reason)) = limit.or_else(|| self.shown.clone()) else {
-            return;
-        };
-        view.throttle = match reason {
-            BottleneckReason::ControlGroup { .. } => Some(Throttle::ControlGroup),
-            BottleneckReason::DirtyLimit { .. } => Some(Throttle::DirtyMemory),
-            _ => view.throttle,
-        };
-        view.bottleneck = Some(bottleneck);
-        view.bottleneck_reason = Some(reason);
-    }
-
-    /// Judges anew; another bottleneck that was found only once or twice is not shown yet.
-    fn update_finding(&mut self) {
-        let is_enough = self.evidence.intervals >= MIN_INTERVALS;
-        let found = self.evidence.judge().filter(|_| is_enough);
-        let kind = |finding: &Option<Finding>| finding.as_ref().map(|(bottleneck, _)| *bottleneck);
-        self.different_findings += 1;
-        if kind(&found) == kind(&self.shown)
-            || self.shown.is_none()
-            || self.different_findings >= FINDINGS_TO_CHANGE
-        {
-            self.different_findings = 0;
-            self.shown = found;
-        }
-    }
-}
-
-/// A limit of the control group of one of the processes that it reaches.
-fn reached_limit(
-    participants: &Participants<'_>,
-    context: &TransferContext<'_>,
-) -> Option<Finding> {
-    let mut processes = [participants.reader, participants.writer]
-        .into_iter()
-        .flatten();
-    let (bottleneck, device) = processes
-        .find_map(|it| limits::reached_limit(it.current, participants.devices, context))?;
-    Some((bottleneck, BottleneckReason::ControlGroup { device }))
-}
 
 /// Fraction of one processor that a process used, above 1 with several threads.
 fn used_processor(process: &ProcessPair<'_>) -> Option<f64> {
@@ -170,9 +97,9 @@ impl DeviceEvidence {
     }
 }
 
-/// Mean values of the last seconds.
+/// Mean values of the last seconds, of one transfer.
 #[derive(Debug, Clone, Default)]
-struct Evidence {
+pub(super) struct Evidence {
     intervals: u32,
     /// Where they are known.
     source: Option<DeviceEvidence>,
@@ -199,6 +126,28 @@ struct Evidence {
 }
 
 impl Evidence {
+    /// Adds the bottleneck to the view of a transfer that is not over.
+    pub(super) fn add_to(
+        &mut self,
+        view: &mut TransferView,
+        participants: &Participants<'_>,
+        context: &TransferContext<'_>,
+    ) {
+        self.update(participants, context);
+        let limited = limits::reached_limit(participants, context)
+            .map(|(end, device)| (end, BottleneckReason::ControlGroup { device }));
+        let Some((bottleneck, reason)) = limited.or_else(|| self.judge()) else {
+            return;
+        };
+        view.throttle = match reason {
+            BottleneckReason::ControlGroup { .. } => Some(Throttle::ControlGroup),
+            BottleneckReason::DirtyLimit { .. } => Some(Throttle::DirtyMemory),
+            _ => view.throttle,
+        };
+        view.bottleneck = Some(bottleneck);
+        view.bottleneck_reason = Some(reason);
+    }
+
     /// Adds what was seen in the last interval.
     fn update(&mut self, participants: &Participants<'_>, context: &TransferContext<'_>) {
         let Some(seconds) = context.interval.seconds() else {
@@ -206,12 +155,11 @@ impl Evidence {
         };
         let weight = (1.0 - (-seconds / TIME_CONSTANT).exp()).min(MAX_WEIGHT);
         let (reader, writer) = (participants.reader, participants.writer);
-        let devices = participants.devices;
+        let (from, to) = (participants.source, participants.destination);
         self.intervals += 1;
-        self.source = DeviceEvidence::updated(self.source.take(), devices.source, weight);
-        self.destination =
-            DeviceEvidence::updated(self.destination.take(), devices.destination, weight);
-        self.is_same_device = devices.is_same();
+        self.source = DeviceEvidence::updated(self.source.take(), from, weight);
+        self.destination = DeviceEvidence::updated(self.destination.take(), to, weight);
+        self.is_same_device = participants.is_same_disk();
         self.is_dirty_limit_reached = context.is_dirty_limit_reached;
         if let Some((io, time)) = reader.and_then(ProcessPair::io_delta) {
             let seconds = time.as_secs_f64();
@@ -224,7 +172,7 @@ impl Evidence {
             );
             blend(&mut self.rate, Some(moved as f64 / seconds), weight);
         }
-        let both = || [reader, writer].into_iter().flatten();
+        let both = || participants.processes();
         let cpu = both().filter_map(used_processor).reduce(f64::max);
         blend(&mut self.cpu, cpu, weight);
         let waits = both().filter_map(|it| it.time_fraction(|process| process.io_delay));
@@ -253,6 +201,9 @@ impl Evidence {
     /// it. A source that the process does not read from its device cannot be the bottleneck, unless it is
     /// seen waiting for it: what it reads from holes is in memory. Nobody waits for an idle device.
     fn judge(&self) -> Option<Finding> {
+        if self.intervals < MIN_INTERVALS {
+            return None;
+        }
         let waits_for_next = self.reader_pipe_waits >= MOST_SAMPLES;
         let waits_for_previous = self.writer_pipe_waits >= MOST_SAMPLES;
         let rates = self.device_rate.zip(self.rate);
@@ -330,6 +281,7 @@ mod tests {
             ..DeviceEvidence::default()
         };
         Evidence {
+            intervals: MIN_INTERVALS,
             source: Some(device(source)),
             destination: Some(device(destination)),
             device_rate: Some(1e6),

@@ -94,22 +94,30 @@ impl<'a> TransferContext<'a> {
     }
 }
 
-/// The devices that a transfer reads and writes, as far as they are known.
+/// The processes and devices of a transfer, as far as they are known.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TransferDevices<'a> {
-    /// The device that it reads.
+pub(super) struct Participants<'a> {
+    /// The process that reads, or the only one.
+    pub(super) reader: Option<&'a ProcessPair<'a>>,
+    /// The process that writes, where it is another one.
+    pub(super) writer: Option<&'a ProcessPair<'a>>,
+    /// The device that is read.
     pub(super) source: Option<&'a TransferDevice<'a>>,
-    /// The device that it writes.
+    /// The device that is written.
     pub(super) destination: Option<&'a TransferDevice<'a>>,
 }
 
-impl TransferDevices<'_> {
-    /// Whether both are known, and the same disk or parts of it.
-    pub(super) fn is_same(&self) -> bool {
-        match (self.source, self.destination) {
-            (Some(a), Some(b)) => a.parent.unwrap_or(a.name) == b.parent.unwrap_or(b.name),
-            _ => false,
-        }
+impl Participants<'_> {
+    /// Whether both devices are the same disk or parts of it.
+    pub(super) fn is_same_disk(&self) -> bool {
+        self.source
+            .zip(self.destination)
+            .is_some_and(|(a, b)| a.parent.unwrap_or(a.name) == b.parent.unwrap_or(b.name))
+    }
+
+    /// The processes.
+    pub(super) fn processes(&self) -> impl Iterator<Item = &ProcessPair<'_>> {
+        [self.reader, self.writer].into_iter().flatten()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::view::{TransferState, TransferView};
+use super::view::TransferState;
 
 /// Time constant of the exponential mean.
 const TIME_CONSTANT: Duration = Duration::from_secs(5);
@@ -41,59 +41,28 @@ pub struct Eta {
     pub high: Option<Duration>,
 }
 
-impl Eta {
-    /// The same, and at least this time.
-    #[must_use]
-    pub fn at_least(self, time: Duration) -> Self {
-        let longer = |own: Option<Duration>| Some(own?.max(time));
-        Self {
-            likely: longer(self.likely),
-            low: longer(self.low),
-            high: longer(self.high),
-        }
-    }
-
-    /// Shows it.
-    pub(super) fn show_in(self, view: &mut TransferView) {
-        (view.eta, view.eta_low, view.eta_high) = (self.likely, self.low, self.high);
-    }
-
-    pub(super) fn exactly(time: Duration) -> Self {
-        Self {
-            likely: Some(time),
-            low: Some(time),
-            high: Some(time),
-        }
-    }
-}
-
 impl RateEstimator {
     /// Records a value. A value before the last one restarts the estimate.
     pub fn observe(&mut self, at: Duration, value: u64) {
-        let elapsed = |before| at.checked_sub(before).filter(|time| !time.is_zero());
-        match self.last {
-            Some((_, was)) if value < was => *self = Self::default(),
-            Some((before, was)) => {
-                if let Some(elapsed) = elapsed(before) {
-                    self.advance(at, value, (value - was, elapsed));
-                }
-                return;
-            }
-            None => {}
+        if self.last.is_some_and(|(_, was)| value < was) {
+            *self = Self::default();
         }
-        self.first = Some((at, value));
-        self.last = self.first;
-        self.last_movement = Some(at);
-    }
-
-    /// Exponentially weighted mean for intervals of any length; dividing by the sum of the weights
-    /// removes the initial bias.
-    fn advance(&mut self, at: Duration, value: u64, (bytes, elapsed): (u64, Duration)) {
+        let Some((before, was)) = self.last else {
+            self.first = Some((at, value));
+            self.last = self.first;
+            self.last_movement = Some(at);
+            return;
+        };
+        let Some(elapsed) = at.checked_sub(before).filter(|time| !time.is_zero()) else {
+            return;
+        };
         self.last = Some((at, value));
-        if bytes > 0 {
+        if value > was {
             self.last_movement = Some(at);
         }
-        let rate = bytes as f64 / elapsed.as_secs_f64();
+        // An exponentially weighted mean for intervals of any length; dividing by the sum of the weights
+        // removes the initial bias.
+        let rate = (value - was) as f64 / elapsed.as_secs_f64();
         let decay = (-elapsed.as_secs_f64() / TIME_CONSTANT.as_secs_f64()).exp();
         self.weighted_rate_sum = self.weighted_rate_sum * decay + rate * (1.0 - decay);
         self.weight_sum = self.weight_sum * decay + (1.0 - decay);
@@ -112,13 +81,9 @@ impl RateEstimator {
         let mut end = seen;
         // Otherwise the last bytes had been transferred before.
         if value > was {
-            let rest = self
-                .smoothed_rate()
-                .and_then(|rate| time_to_transfer(value - was, rate));
-            let estimated = self
-                .smoothed_rate()
-                .map(|_| seen + rest.unwrap_or_default());
-            end = reached.or(estimated).unwrap_or(at);
+            let rate = self.smoothed_rate();
+            let rest = rate.and_then(|rate| time_to_transfer(value - was, rate));
+            end = reached.or(rest.map(|rest| seen + rest)).unwrap_or(at);
         }
         self.last = Some((end.clamp(seen, at.max(seen)), value));
     }
@@ -189,7 +154,12 @@ impl RateEstimator {
         };
         let remaining = total.saturating_sub(value);
         if remaining == 0 && self.time_without_movement(at) < END_REACHED_FOR {
-            return Eta::exactly(Duration::ZERO);
+            let now = Some(Duration::ZERO);
+            return Eta {
+                likely: now,
+                low: now,
+                high: now,
+            };
         }
         let rate = self.smoothed_rate().filter(|_| !self.is_stalled(at));
         let likely = rate.and_then(|rate| time_to_transfer(remaining, rate));

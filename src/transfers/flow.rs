@@ -14,7 +14,7 @@ const COUNTED_SLACK_DIVISOR: u64 = 2;
 const COUNTED_SLACK_BYTES: u64 = 1 << 20;
 /// Up to this many counted bytes in an interval a process transfers by calls that the kernel does not
 /// count: splice(2) between a file and a pipe.
-pub(super) const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
+const MAX_COUNTED_OF_SPLICE: u64 = 64 << 10;
 /// What an offset did between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Movement {
@@ -22,43 +22,32 @@ pub enum Movement {
     Unmoved,
     /// It advanced by this many bytes, which were read or written.
     Sequential(u64),
-    /// It went back, no further from the start of the file than can have been read since.
-    Restarted,
-    /// It was set (lseek(2)): no transfer explains it.
-    Jumped,
+    /// It advanced by more bytes than can have been read or written (lseek(2)).
+    Skipped(u64),
+    /// It went back.
+    Back,
 }
 
 /// The movement of an offset from `before` to the file's present one.
 ///
 /// `counted` are the bytes that its process transferred in the meantime; `None` if unknown: then each
-/// advance counts as a transfer. `has_pipe` is whether the process has a pipe, without which it cannot
-/// use splice(2).
+/// advance counts as a transfer. `is_spliced` is whether it may use calls that are not counted.
 #[must_use]
-pub fn movement(before: u64, file: &OpenFile, counted: Option<u64>, has_pipe: bool) -> Movement {
-    let after = file.position;
+pub fn movement(before: u64, file: &OpenFile, counted: Option<u64>, is_spliced: bool) -> Movement {
     let possible = counted.map_or(u64::MAX, |counted| {
         counted
             .saturating_add(counted / COUNTED_SLACK_DIVISOR)
             .saturating_add(COUNTED_SLACK_BYTES)
     });
-    if after == before {
-        return Movement::Unmoved;
-    }
-    let Some(bytes) = after.checked_sub(before) else {
-        return if after <= possible {
-            Movement::Restarted
-        } else {
-            Movement::Jumped
-        };
-    };
     // A seek to the end is how programs determine the size of a file or device.
-    let sought_end = before == 0 && file.size.is_some_and(|size| after >= size);
-    let spliced =
-        has_pipe && !sought_end && counted.is_some_and(|counted| counted <= MAX_COUNTED_OF_SPLICE);
-    if bytes <= possible || spliced {
-        Movement::Sequential(bytes)
-    } else {
-        Movement::Jumped
+    let sought_end = before == 0 && file.size.is_some_and(|size| file.position >= size);
+    match file.position.checked_sub(before) {
+        None => Movement::Back,
+        Some(0) => Movement::Unmoved,
+        Some(bytes) if bytes <= possible || (is_spliced && !sought_end) => {
+            Movement::Sequential(bytes)
+        }
+        Some(bytes) => Movement::Skipped(bytes),
     }
 }
 
@@ -86,37 +75,32 @@ pub fn written_bytes(io: &ProcessIo) -> u64 {
 pub struct FileFlow<'s> {
     /// Its current state.
     pub file: &'s OpenFile,
-    /// Bytes by which the offset advanced by reading or writing; a seek is no advance.
-    pub advanced: u64,
+    /// What its offset did.
+    pub movement: Movement,
     /// Bytes by which the file, or its allocated size, grew.
     pub grown: u64,
 }
 
-impl<'s> FileFlow<'s> {
-    fn new(pair: &ProcessPair<'s>, file: &'s OpenFile, counted: Option<u64>) -> Self {
-        let previous = pair.previous_file(file);
-        let moved =
-            |earlier: &OpenFile| movement(earlier.position, file, counted, has_pipe(pair.current));
-        Self {
-            file,
-            advanced: match previous.map(moved) {
-                Some(Movement::Sequential(bytes)) => bytes,
-                _ => 0,
-            },
-            grown: previous.map_or(0, |earlier| grown_bytes(earlier, file, counted)),
+impl FileFlow<'_> {
+    /// Bytes by which the offset advanced by reading or writing; a seek is no advance.
+    #[must_use]
+    pub fn advanced(&self) -> u64 {
+        match self.movement {
+            Movement::Sequential(bytes) => bytes,
+            Movement::Unmoved | Movement::Skipped(_) | Movement::Back => 0,
         }
     }
 
     /// Bytes that were written through this descriptor, as far as can be determined.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.advanced.max(self.grown)
+        self.advanced().max(self.grown)
     }
 
     /// Whether it grew without its offset: written by copy_file_range(2), pwrite(2), mmap(2).
     #[must_use]
     pub fn grew_unpositioned(&self) -> bool {
-        self.file.writable && self.advanced == 0 && self.grown > 0
+        self.file.writable && self.advanced() == 0 && self.grown > 0
     }
 
     /// Whether it was written through this descriptor, as far as can be determined.
@@ -128,7 +112,7 @@ impl<'s> FileFlow<'s> {
         self.file.descriptor != STANDARD_ERROR
             && self.file.writable
             && self.file.kind != FileKind::Pipe
-            && (self.grown > 0 || (self.advanced > 0 && !is_source_like))
+            && (self.grown > 0 || (self.advanced() > 0 && !is_source_like))
     }
 
     /// Whether it has at least this size.
@@ -166,62 +150,59 @@ pub struct ProcessFlows<'s> {
     pub process: &'s ProcessSample,
     /// Its files, sorted by descriptor.
     pub flows: Vec<FileFlow<'s>>,
+    /// Its I/O in the interval.
+    pub io: Option<ProcessIo>,
+    /// Whether it may transfer by calls that the kernel does not count: splice(2) between a file and a
+    /// pipe.
+    pub is_spliced: bool,
     /// Process id of its topmost ancestor that runs the same program: rsync has a process for either
     /// end, and one between.
     pub family: u32,
+}
+
+impl<'s> ProcessFlows<'s> {
+    fn new(pair: &ProcessPair<'s>, sample: &SystemSample) -> Self {
+        let process = pair.current;
+        let io = pair.io_delta().map(|(io, _)| io);
+        let counted = io.map(|io| counted_bytes(&io));
+        let has_pipe = process.files.iter().any(|file| file.kind == FileKind::Pipe);
+        let is_spliced = has_pipe && counted.is_some_and(|it| it <= MAX_COUNTED_OF_SPLICE);
+        let flows = process.files.iter().map(|file| {
+            let earlier = pair.previous_file(file);
+            FileFlow {
+                file,
+                movement: earlier.map_or(Movement::Unmoved, |earlier| {
+                    movement(earlier.position, file, counted, is_spliced)
+                }),
+                grown: earlier.map_or(0, |earlier| grown_bytes(earlier, file, counted)),
+            }
+        });
+        Self {
+            process,
+            flows: flows.collect(),
+            io,
+            is_spliced,
+            family: family_of(sample, process),
+        }
+    }
+
+    /// Whether it transfers nothing: a shell whose programs have inherited its files.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.io.is_some_and(|io| counted_bytes(&io) == 0)
+    }
 }
 
 /// The processes whose open files are known.
 #[must_use]
 pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {
     let pairs = interval.process_pairs.iter();
-    pairs
-        .filter(|pair| {
-            !pair.current.files.is_empty()
-                && !works_in_place(&pair.current.identity.name)
-                && !waits_for_child_with_its_files(interval, pair)
-        })
-        .map(|pair| {
-            let counted = pair.io_delta().map(|(io, _)| counted_bytes(&io));
-            let files = pair.current.files.iter();
-            ProcessFlows {
-                process: pair.current,
-                flows: files
-                    .map(|file| FileFlow::new(pair, file, counted))
-                    .collect(),
-                family: family_of(interval.current, pair.current),
-            }
-        })
+    let moving = pairs.filter(|pair| {
+        !pair.current.files.is_empty() && !works_in_place(&pair.current.identity.name)
+    });
+    moving
+        .map(|pair| ProcessFlows::new(pair, interval.current))
         .collect()
-}
-
-/// Whether a file is one of these under the same descriptor: a child has inherited it.
-fn is_one_of(file: &OpenFile, files: &[OpenFile]) -> bool {
-    let is_same = |it: &OpenFile| (it.descriptor, it.inode) == (file.descriptor, file.inode);
-    file.kind != FileKind::Pipe && files.iter().any(is_same)
-}
-
-/// Whether a process transfers nothing itself and has a child with the same file under the same
-/// descriptor. Their offset is one: a shell may redirect its own descriptors before it starts its last
-/// program (`sh -c "pg_dump db > dump.sql"` with dash).
-fn waits_for_child_with_its_files(interval: &SampleInterval<'_>, pair: &ProcessPair<'_>) -> bool {
-    let own = pair.current;
-    let bytes_of = |process: &ProcessSample| process.io.value().map(|io| counted_bytes(&io));
-    let before = pair.previous.and_then(bytes_of);
-    if before.is_none() || bytes_of(own) != before {
-        return false;
-    }
-    interval.process_pairs.iter().any(|other| {
-        let files = &other.current.files;
-        other.current.identity.parent_pid == own.identity.pid
-            && files.iter().any(|file| is_one_of(file, &own.files))
-    })
-}
-
-/// Whether a process has a pipe open.
-#[must_use]
-pub fn has_pipe(process: &ProcessSample) -> bool {
-    process.files.iter().any(|file| file.kind == FileKind::Pipe)
 }
 
 /// The topmost ancestor of a process with the same name.

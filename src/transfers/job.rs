@@ -4,24 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::CountMethod;
-use super::bottleneck::Participants;
-use super::context::{TransferContext, TransferDevices};
+use super::context::{Participants, TransferContext};
 use super::counting::{FileCount, JobCount, JobCounts};
-use super::estimate::STALLED_AFTER;
-use super::flow::{counted_bytes, read_bytes};
+use super::flow::read_bytes;
 use super::kind::kind_of_program;
 use super::progress::Progress;
 use super::view::{TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;
-use crate::probe::interval::io_difference;
 use crate::probe::sample::{ProcessIo, ProcessKey, ProcessSample};
 use crate::stats::sorting::SortList as _;
 
-/// A process that transferred this many bytes since the last sample is not stalled, even if no file
-/// was completed.
-const MIN_ACTIVE_BYTES: u64 = 64 << 10;
 /// The last look at the destination is waited for this long.
 const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -34,9 +28,6 @@ struct FollowedJob {
     key: ProcessKey,
     last_count: JobCount,
     progress: Progress,
-    last_io: Option<ProcessIo>,
-    /// When its process last transferred anything.
-    last_activity: Duration,
     /// Whether its process has ended, and the last look at the destination is not done.
     is_ending: bool,
 }
@@ -87,8 +78,6 @@ impl FollowedJob {
             key: process.identity.key(),
             last_count: job.clone(),
             progress,
-            last_io: None,
-            last_activity: Duration::ZERO,
             is_ending: false,
         }
     }
@@ -103,13 +92,6 @@ impl FollowedJob {
             self.set_count(job.count);
         }
         let io = process.io.value();
-        let before = std::mem::replace(&mut self.last_io, io);
-        let transferred = before
-            .zip(io)
-            .and_then(|(before, io)| Some(counted_bytes(&io_difference(&before, &io)?)));
-        if transferred.is_some_and(|bytes| bytes >= MIN_ACTIVE_BYTES) {
-            self.last_activity = now.boot_time;
-        }
         if let Some(position) = self.position(io) {
             self.progress.estimator.observe(now.boot_time, position);
         }
@@ -117,13 +99,11 @@ impl FollowedJob {
     }
 
     fn running_state(&self, at: Duration) -> TransferState {
-        let is_active = at.saturating_sub(self.last_activity) < STALLED_AFTER;
         let estimator = &self.progress.estimator;
         let position = estimator.last_value();
-        let is_complete = position == Some(self.last_count.count.bytes);
         if position.is_none() {
             TransferState::UnknownPosition
-        } else if estimator.is_stalled(at) && !is_active && !is_complete {
+        } else if estimator.is_stalled(at) && position != Some(self.last_count.count.bytes) {
             TransferState::Stalled
         } else {
             TransferState::Moving
@@ -200,10 +180,8 @@ impl FollowedJob {
         let participants = Participants {
             reader: context.process(self.key),
             writer: None,
-            devices: TransferDevices {
-                source: device(count.source_file_system),
-                destination: device(count.destination_file_system),
-            },
+            source: device(count.source_file_system),
+            destination: device(count.destination_file_system),
         };
         progress.view(&participants, context)
     }

@@ -2,7 +2,7 @@
 //!
 //! A limit counts what all processes of the group do on the device, not only one transfer.
 
-use super::context::{TransferContext, TransferDevices};
+use super::context::{Participants, TransferContext};
 use super::view::Bottleneck;
 use crate::files::safe_text::SafeText;
 use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit, ProcessSample};
@@ -80,37 +80,40 @@ fn greater_use(bytes: (f64, Option<u64>), ios: (f64, Option<u64>)) -> Option<f64
         .reduce(f64::max)
 }
 
-/// The bottleneck and the device whose limit the control group of a process reaches.
+/// The bottleneck and the device whose limit the control group of one of the processes reaches.
 pub(super) fn reached_limit(
-    process: &ProcessSample,
-    devices: TransferDevices<'_>,
+    participants: &Participants<'_>,
     context: &TransferContext<'_>,
 ) -> Option<(Bottleneck, SafeText)> {
     type Use = fn(&IoRates, &IoLimit) -> Option<f64>;
+    let (source, destination) = (participants.source, participants.destination);
     let ends: [(_, Use, _); 2] = [
-        (devices.source, IoRates::read_use, Bottleneck::Source),
-        (
-            devices.destination,
-            IoRates::write_use,
-            Bottleneck::Destination,
-        ),
+        (source, IoRates::read_use, Bottleneck::Source),
+        (destination, IoRates::write_use, Bottleneck::Destination),
     ];
+    let is_reached = |limit: &IoLimit, process: &ProcessSample, used: Use| match group_rates(
+        process, limit, context,
+    ) {
+        Some(rates) => used(&rates, limit) >= Some(AT_LIMIT),
+        None => used(&unit_rates(process, context), limit)
+            .is_some_and(|it| (AT_LIMIT..=BEYOND_LIMIT).contains(&it)),
+    };
     for (device, used, bottleneck) in ends {
-        let Some(device) = device else { continue };
+        let layers = device.map(|device| context.layers(device));
         // A limit can be set for any of the layers, but never for a partition.
-        let layers = context.layers(device).into_iter();
-        let mut limited = layers.filter(|layer| {
+        for layer in layers.unwrap_or_default() {
             let number = context.device_number(layer);
-            let mut limits = process.io_limits.iter();
-            let limit = limits.find(|limit| Some(limit.device) == number);
-            limit.is_some_and(|limit| match group_rates(process, limit, context) {
-                Some(rates) => used(&rates, limit) >= Some(AT_LIMIT),
-                None => used(&unit_rates(process, context), limit)
-                    .is_some_and(|it| (AT_LIMIT..=BEYOND_LIMIT).contains(&it)),
-            })
-        });
-        if let Some(layer) = limited.next() {
-            return Some((bottleneck, layer.name.clone()));
+            let is_limited = |process: &ProcessSample| {
+                let mut limits = process.io_limits.iter();
+                let limit = limits.find(|limit| Some(limit.device) == number);
+                limit.is_some_and(|limit| is_reached(limit, process, used))
+            };
+            if participants
+                .processes()
+                .any(|pair| is_limited(pair.current))
+            {
+                return Some((bottleneck, layer.name.clone()));
+            }
         }
     }
     None
@@ -222,11 +225,13 @@ mod tests {
         let interval = SampleInterval::new(Some(&before), &now);
         let context = fixtures::context(&interval, &devices);
         let partition = Some(&devices[1]);
-        let both = TransferDevices {
+        let participants = Participants {
+            reader: interval.process_pairs.first(),
             source: partition,
             destination: partition,
+            ..Participants::default()
         };
-        let found = reached_limit(&now.processes[0], both, &context)?;
+        let found = reached_limit(&participants, &context)?;
         assert_eq!(&*found.1, "sda");
         Some(found.0)
     }

@@ -29,14 +29,13 @@ pub mod waits;
 
 use self::context::TransferContext;
 use self::counting::JobCounts;
-use self::flow::{ProcessFlows, collect_flows};
+use self::flow::{FileFlow, ProcessFlows, collect_flows};
 use self::job::FollowedJobs;
 use self::operation::FollowedOperations;
 use self::pairing::{End, ends_of};
 use self::transfer::{ProgressBasis, Transfer};
 use self::transfer_file::TransferFile;
 use self::view::TransferView;
-use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{FileKind, FollowedFile};
 
@@ -52,13 +51,6 @@ pub struct TransferTracker {
     transfers: Vec<Transfer>,
     jobs: FollowedJobs,
     operations: FollowedOperations,
-}
-
-/// A transfer that was found.
-struct Found<'f> {
-    source: Option<End<'f>>,
-    destination: Option<End<'f>>,
-    basis: ProgressBasis,
 }
 
 impl TransferTracker {
@@ -78,27 +70,14 @@ impl TransferTracker {
         let now = interval.current;
         self.jobs.update(now, counts);
         self.operations.update(now);
+        let all = collect_flows(interval);
         for transfer in &mut self.transfers {
-            transfer.observe(now);
+            transfer.observe(now, &all);
             if let Some(destination) = &transfer.destination {
                 transfer.progress.pages.update(now, destination.inode);
             }
         }
-        if let Some(before) = interval.previous {
-            let all = collect_flows(interval);
-            let seconds = interval.seconds().unwrap_or(f64::MIN_POSITIVE);
-            for find in [Self::find_moving, Self::find_growing] {
-                for end in all.iter().flat_map(ends_of) {
-                    let found = find(self, &all, end);
-                    self.start_transfer(found, before, now);
-                }
-            }
-            for end in all.iter().flat_map(ends_of) {
-                let found = self.find_written(end, seconds);
-                self.start_transfer(found, before, now);
-            }
-            self.find_missing_destinations(&all);
-        }
+        self.find_transfers(interval, &all);
         self.transfers
             .retain(|transfer| transfer.is_followed(now.boot_time));
     }
@@ -153,61 +132,61 @@ impl TransferTracker {
         views
     }
 
-    /// A source whose offset advanced.
-    fn find_moving<'f>(&self, all: &'f [ProcessFlows<'f>], end: End<'f>) -> Option<Found<'f>> {
-        let flow = end.flow;
+    /// Finds transfers that have begun, those with the best evidence first.
+    fn find_transfers(&mut self, interval: &SampleInterval<'_>, all: &[ProcessFlows<'_>]) {
+        let ends = || all.iter().flat_map(ends_of);
+        for end in ends() {
+            if self.is_moving_source(end.flow) && !self.is_known(end) {
+                let destination = pairing::find_destination(all, end);
+                self.start_transfer(
+                    interval,
+                    all,
+                    (Some(end), destination),
+                    ProgressBasis::Position,
+                );
+            }
+        }
+        let growth = ProgressBasis::DestinationGrowth;
+        for end in ends().filter(|end| end.flow.grew_unpositioned()) {
+            // A copy may have its files open twice, and grow by the other descriptor.
+            if !self.follows_inode(end)
+                && let Some(source) = pairing::find_unmoved_source(end, self.min_bytes)
+                && !self.is_known(source)
+            {
+                self.start_transfer(interval, all, (Some(source), Some(end)), growth);
+            }
+        }
+        let seconds = interval.seconds().unwrap_or(f64::MIN_POSITIVE);
+        for end in ends() {
+            if self.is_written_alone(end, seconds) && !self.follows_inode(end) {
+                let is_positioned = end.flow.advanced() > 0;
+                let basis = if is_positioned {
+                    ProgressBasis::Position
+                } else {
+                    growth
+                };
+                self.start_transfer(interval, all, (None, Some(end)), basis);
+            }
+        }
+        self.find_missing_destinations(all);
+    }
+
+    /// Whether it is a source whose offset advanced.
+    fn is_moving_source(&self, flow: &FileFlow<'_>) -> bool {
         let is_inside = flow.file.size.is_some_and(|size| flow.file.position < size);
-        let is_source = flow.advanced > 0 && is_inside && flow.can_be_source(self.min_bytes);
-        if !is_source || self.is_known(end) {
-            return None;
-        }
-        Some(Found {
-            source: Some(end),
-            destination: pairing::find_destination(all, end),
-            basis: ProgressBasis::Position,
-        })
+        flow.advanced() > 0 && is_inside && flow.can_be_source(self.min_bytes)
     }
 
-    /// A destination that grows while no offset advances. A copy may have its files open twice, and grow
-    /// by the other descriptor.
-    fn find_growing<'f>(&self, _: &'f [ProcessFlows<'f>], end: End<'f>) -> Option<Found<'f>> {
-        if !end.flow.grew_unpositioned() || self.follows_inode(end) {
-            return None;
-        }
-        let source = pairing::find_unmoved_source(end, self.min_bytes)?;
-        (!self.is_known(source)).then_some(Found {
-            source: Some(source),
-            destination: Some(end),
-            basis: ProgressBasis::DestinationGrowth,
-        })
-    }
-
-    /// A destination whose source is not a file, such as `/dev/zero` or a socket.
-    fn find_written<'f>(&self, end: End<'f>, seconds: f64) -> Option<Found<'f>> {
+    /// Whether it is a destination whose source is not a file, such as `/dev/zero` or a socket.
+    fn is_written_alone(&self, end: End<'_>, seconds: f64) -> bool {
         let flow = end.flow;
         let is_device = matches!(flow.file.kind, FileKind::Block(_));
         // Open for both and without an offset that advances: written in place, such as a
         // database or a disk image.
-        let is_in_place = flow.file.readable && flow.advanced == 0;
+        let is_in_place = flow.file.readable && flow.advanced() == 0;
         let is_slow = (flow.received() as f64) < MIN_WRITE_BYTES_PER_S * seconds;
-        if !(is_device || flow.is_large(self.min_bytes))
-            || !flow.is_written()
-            || is_in_place
-            || is_slow
-            || self.follows_inode(end)
-        {
-            return None;
-        }
-        let basis = if flow.advanced > 0 {
-            ProgressBasis::Position
-        } else {
-            ProgressBasis::DestinationGrowth
-        };
-        Some(Found {
-            source: None,
-            destination: Some(end),
-            basis,
-        })
+        let is_large = is_device || flow.is_large(self.min_bytes);
+        is_large && flow.is_written() && !is_in_place && !is_slow && !end.process.is_idle()
     }
 
     /// Finds destinations of sources without one.
@@ -233,20 +212,20 @@ impl TransferTracker {
     /// Starts tracking a transfer; the previous sample is its first observation.
     fn start_transfer(
         &mut self,
-        found: Option<Found<'_>>,
-        before: &SystemSample,
-        now: &SystemSample,
+        interval: &SampleInterval<'_>,
+        all: &[ProcessFlows<'_>],
+        (source, destination): (Option<End<'_>>, Option<End<'_>>),
+        basis: ProgressBasis,
     ) {
-        let Some(found) = found else { return };
-        let Some(leader) = found.source.or(found.destination) else {
+        let (Some(leader), Some(before)) = (source.or(destination), interval.previous) else {
             return;
         };
-        let destination = found.destination.map(|end| self.claim_destination(end));
-        let source = found.source.map(TransferFile::new);
+        let destination = destination.map(|end| self.claim_destination(end));
+        let source = source.map(TransferFile::new);
         let process = leader.process.process;
-        let mut transfer = Transfer::new(process, source, destination, found.basis);
+        let mut transfer = Transfer::new(process, source, destination, basis);
         transfer.observe_first(before);
-        transfer.observe(now);
+        transfer.observe(interval.current, all);
         self.transfers.push(transfer);
     }
 

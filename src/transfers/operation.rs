@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::bottleneck::Participants;
-use super::context::{TransferContext, TransferDevice, TransferDevices};
+use super::context::{Participants, TransferContext, TransferDevice};
 use super::estimate::STALLED_AFTER;
 use super::progress::Progress;
 use super::view::{Throttle, TransferKind, TransferState, TransferView, WorkProgress};
@@ -139,9 +138,8 @@ impl FollowedOperation {
 
     fn end(&mut self, at: Duration) {
         let done = self.progress.estimator.last_value();
-        let is_nearly_done = done
-            .zip(self.progress.total)
-            .is_some_and(|(done, total)| done >= total - total / 100);
+        let total = self.progress.total;
+        let is_nearly_done = total.is_some_and(|total| done >= Some(total - total / 100));
         let state = if is_nearly_done {
             TransferState::Finished
         } else {
@@ -155,12 +153,9 @@ impl FollowedOperation {
         let busiest = self.busiest_device(context);
         let writes =
             |it: &&TransferDevice<'_>| it.load.write_bytes_per_s > it.load.read_bytes_per_s;
-        let devices = TransferDevices {
+        let participants = Participants {
             source: busiest.filter(|it| !writes(it)),
             destination: busiest.filter(writes),
-        };
-        let participants = Participants {
-            devices,
             ..Participants::default()
         };
         let mut view = self.progress.view(&participants, context);
@@ -185,12 +180,9 @@ impl FollowedOperation {
         let mut disks = context.sample().disks.iter();
         let disk = disks.find(|disk| disk.device_number == number)?;
         let own = context.device_named(&disk.name)?;
-        let devices = context.devices.iter();
-        let below = devices.filter(|device| own.underlying.contains(device.name));
         let busy = |device: &&TransferDevice<'_>| device.load.busy.unwrap_or(0.0);
-        below
-            .chain([own])
-            .max_by(|a, b| busy(a).total_cmp(&busy(b)))
+        let layers = context.layers(own).into_iter();
+        layers.max_by(|a, b| busy(a).total_cmp(&busy(b)))
     }
 }
 

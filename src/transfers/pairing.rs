@@ -1,6 +1,6 @@
 //! Pairs of source and destination files.
 
-use super::flow::{FileFlow, ProcessFlows};
+use super::flow::{FileFlow, Movement, ProcessFlows};
 use crate::probe::process::closed_files::{base_name, without_temporary_suffix};
 use crate::probe::sample::FileKind;
 
@@ -24,15 +24,6 @@ pub(super) fn ends_of<'f>(process: &'f ProcessFlows<'f>) -> impl Iterator<Item =
     process.flows.iter().map(move |flow| End { process, flow })
 }
 
-/// The only one of a process's files for which this holds.
-fn only_end<'f>(
-    process: &'f ProcessFlows<'f>,
-    fits: impl Fn(&FileFlow<'f>) -> bool,
-) -> Option<End<'f>> {
-    let mut fitting = ends_of(process).filter(|end| fits(end.flow));
-    fitting.next().filter(|_| fitting.next().is_none())
-}
-
 /// Finds the file that data read from `source` is written to: in the same process, at the other end
 /// of a pipe, or in a related process of the same name (rsync has a process for either end).
 pub(super) fn find_destination<'f>(
@@ -45,21 +36,18 @@ pub(super) fn find_destination<'f>(
 }
 
 /// The source of a copy without offsets (copy_file_range(2)): open for reading only, not moving,
-/// and the only one of its kind or with the same name.
+/// and the only one of its kind.
 pub(super) fn find_unmoved_source<'f>(destination: End<'f>, min_bytes: u64) -> Option<End<'f>> {
     let to = destination.flow.file;
     let fits = |flow: &FileFlow<'_>| {
         flow.can_be_source(min_bytes)
             && !flow.file.writable
-            && flow.advanced == 0
+            && flow.movement == Movement::Unmoved
             && flow.file.inode != to.inode
             && flow.file.size >= to.size
     };
-    let has_same_name = |end: &End<'_>| base_name(&end.flow.file.path) == base_name(&to.path);
-    only_end(destination.process, fits).or_else(|| {
-        let mut fitting = ends_of(destination.process).filter(|end| fits(end.flow));
-        fitting.find(has_same_name)
-    })
+    let mut fitting = ends_of(destination.process).filter(|end| fits(end.flow));
+    fitting.next().filter(|_| fitting.next().is_none())
 }
 
 /// Whether a file receives what is read from a source.
@@ -68,7 +56,7 @@ fn receives(flow: &FileFlow<'_>, source: &FileFlow<'_>) -> bool {
     flow.is_written()
         && flow.file.inode != source.file.inode
         && received >= MIN_RECEIVED_BYTES
-        && received.saturating_mul(MAX_COMPRESSION) >= source.advanced
+        && received.saturating_mul(MAX_COMPRESSION) >= source.advanced()
 }
 
 /// The destination in one process: of several files the one with the same name, else the one that
@@ -123,24 +111,16 @@ fn destination_in_related_process<'f>(
         name == wanted || without_temporary_suffix(name) == Some(wanted)
     };
     let (own_id, name) = (own.process.identity.pid, &own.process.identity.name);
-    let candidates: Vec<End<'f>> = all
+    let candidates = all
         .iter()
         .map(|other| (other, &other.process.identity))
         .filter(|(_, identity)| identity.pid != own_id && identity.name == *name)
         .flat_map(|(other, _)| ends_of(other))
-        .filter(|end| receives(end.flow, source.flow))
-        .collect();
-    let family: Vec<&End<'f>> = candidates
-        .iter()
-        .filter(|end| end.process.family == own.family)
-        .collect();
-    let only = || match family[..] {
-        [only] => Some(only),
-        _ => None,
-    };
-    let named = family.iter().copied().find(has_same_name);
-    let found = named.or_else(only);
-    found
-        .or_else(|| candidates.iter().find(has_same_name))
-        .copied()
+        .filter(|end| receives(end.flow, source.flow));
+    let (family, others): (Vec<End<'f>>, Vec<End<'f>>) =
+        candidates.partition(|end| end.process.family == own.family);
+    let named = family.iter().find(has_same_name);
+    let only = family.first().filter(|_| family.len() == 1);
+    let found = named.or(only).or_else(|| others.iter().find(has_same_name));
+    found.copied()
 }

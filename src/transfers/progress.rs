@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::bottleneck::{BottleneckTracker, Participants};
-use super::context::TransferContext;
-use super::estimate::{Eta, RateEstimator};
+use super::bottleneck::Evidence;
+use super::context::{Participants, TransferContext};
+use super::estimate::RateEstimator;
 use super::kind::is_rate_limited;
 use super::pages::DestinationPages;
 use super::view::{Throttle, TransferKind, TransferState, TransferView};
@@ -29,7 +29,7 @@ pub(super) struct Progress {
     /// When it ended.
     pub(super) ended_at: Option<Duration>,
     pub(super) pages: DestinationPages,
-    bottleneck: BottleneckTracker,
+    evidence: Evidence,
     /// Whether its own arguments limit its rate.
     is_rate_limited: bool,
 }
@@ -94,9 +94,10 @@ impl Progress {
             ..self.shown.clone()
         };
         if let (TransferState::Moving, None, Some(total)) = (state, self.ended_at, self.total) {
-            self.estimator.eta(at, total).show_in(&mut view);
+            let eta = self.estimator.eta(at, total);
+            (view.eta, view.eta_low, view.eta_high) = (eta.likely, eta.low, eta.high);
         }
-        let device = participants.devices.destination;
+        let device = participants.destination;
         if view.destination.is_some() {
             self.pages.add_to(&mut view, device, context);
         }
@@ -108,7 +109,7 @@ impl Progress {
         }
         if !view.state.is_over() {
             view.throttle = self.is_rate_limited.then_some(Throttle::OwnLimit);
-            self.bottleneck.add_to(&mut view, participants, context);
+            self.evidence.add_to(&mut view, participants, context);
         }
         view
     }
@@ -124,16 +125,11 @@ impl Progress {
         let Some(flush) = self.pages.time_to_write(unwritten, write_speed) else {
             return;
         };
-        let eta = match view.eta {
-            Some(_) => Eta {
-                likely: view.eta,
-                low: view.eta_low,
-                high: view.eta_high,
-            },
-            // Everything is copied, and the flush runs.
-            None if copied >= total => Eta::exactly(flush),
-            None => return,
-        };
-        eta.at_least(flush).show_in(view);
+        let is_copied = copied >= total;
+        for eta in [&mut view.eta, &mut view.eta_low, &mut view.eta_high] {
+            if is_copied || eta.is_some_and(|eta| eta < flush) {
+                *eta = Some(flush);
+            }
+        }
     }
 }

@@ -4,23 +4,19 @@ mod destination;
 
 use std::time::Duration;
 
-use super::bottleneck::Participants;
-use super::context::{TransferContext, TransferDevices};
+use super::context::{Participants, TransferContext};
 use super::dd::DdArguments;
-use super::estimate::RateEstimator;
-use super::flow::{MAX_COUNTED_OF_SPLICE, Movement, counted_bytes, has_pipe, movement, read_bytes};
+use super::flow::{Movement, ProcessFlows, read_bytes};
 use super::kind::{kind_of_program, transforms};
+use super::pairing::{End, ends_of};
 use super::progress::Progress;
 use super::transfer_file::{TransferFile, holds_about};
 use super::view::{TransferState, TransferView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;
-use crate::probe::interval::io_difference;
 use crate::probe::process::closed_files::final_path;
-use crate::probe::sample::{
-    ClosedFile, FileKind, OpenFile, PagesUnknown, ProcessIo, ProcessSample,
-};
+use crate::probe::sample::{ClosedFile, FileKind, OpenFile, PagesUnknown, ProcessSample};
 
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
@@ -58,7 +54,6 @@ pub(super) struct Transfer {
     skipped: u64,
     /// Bytes that the source holds, without holes.
     source_data: Option<u64>,
-    last_look: Option<(u64, Option<ProcessIo>)>,
     sequential_intervals: u32,
     seeks: u32,
     /// Whether the destination has its full length before its data.
@@ -90,7 +85,6 @@ impl Transfer {
             basis,
             skipped: 0,
             source_data: None,
-            last_look: None,
             sequential_intervals: 0,
             seeks: 0,
             is_preallocated: false,
@@ -99,12 +93,12 @@ impl Transfer {
 
     /// Records its position in the sample before its detection; it may not have begun then.
     pub(super) fn observe_first(&mut self, sample: &SystemSample) {
-        self.observe(sample);
+        self.observe(sample, &[]);
         self.progress.ended_at = None;
     }
 
-    /// Records its position in a sample.
-    pub(super) fn observe(&mut self, sample: &SystemSample) {
+    /// Records its position in a sample, and what the processes moved.
+    pub(super) fn observe(&mut self, sample: &SystemSample, all: &[ProcessFlows<'_>]) {
         if !self.is_active() {
             return;
         }
@@ -128,7 +122,11 @@ impl Transfer {
         if let Some(destination) = destination {
             self.detect_preallocation(destination);
         }
-        self.follow_movement(leading, sample);
+        let mut ends = all.iter().flat_map(ends_of);
+        let leader = self.source.as_ref().or(self.destination.as_ref());
+        if let Some(end) = ends.find(|end| leader.is_some_and(|leader| leader.is(*end))) {
+            self.follow_movement(end);
+        }
         self.switch_basis(leading, destination);
         self.record_position(leading, destination, sample.boot_time);
     }
@@ -173,48 +171,32 @@ impl Transfer {
         self.destination.is_some() && pid(&self.source) != pid(&self.destination)
     }
 
-    /// The source, or the destination where no source is known.
-    fn leader(&self) -> Option<&TransferFile> {
-        self.source.as_ref().or(self.destination.as_ref())
-    }
-
     /// Judges by the counters whether the offset moved by a transfer, over a hole, or by a seek.
-    fn follow_movement(&mut self, leading: &OpenFile, sample: &SystemSample) {
-        let process = self.leader().and_then(|file| file.find_process(sample));
-        let io = process.and_then(|process| process.io.value());
-        let Some((before, last_io)) = self.last_look.replace((leading.position, io)) else {
-            return;
-        };
-        let delta = last_io
-            .zip(io)
-            .and_then(|(last, io)| io_difference(&last, &io));
-        let is_piped = process.is_some_and(has_pipe);
-        let advance = leading.position.saturating_sub(before);
-        let counted = delta.map(|io| counted_bytes(&io));
-        let read = delta.map(|io| read_bytes(&io));
-        match movement(before, leading, counted, is_piped) {
-            Movement::Unmoved => {}
+    fn follow_movement(&mut self, end: End<'_>) {
+        let has_destination = self.destination.is_some();
+        match end.flow.movement {
+            Movement::Unmoved => return,
             Movement::Sequential(_) => {
                 self.sequential_intervals += 1;
                 if self.sequential_intervals >= SEQUENTIAL_INTERVALS {
                     self.seeks = 0;
                 }
-                let is_spliced = is_piped && counted <= Some(MAX_COUNTED_OF_SPLICE);
-                if let Some(read) = read.filter(|_| self.source.is_some() && !is_spliced)
-                    && advance > read + read / 4 + HOLE_SLACK
-                {
-                    self.skipped += advance - read;
-                }
             }
-            Movement::Jumped if is_hole(before, leading) => {
-                self.skipped += advance.saturating_sub(read.unwrap_or(0));
-            }
-            Movement::Restarted | Movement::Jumped => {
+            // A copy leaves out holes.
+            Movement::Skipped(_) if self.source.is_some() && has_destination => {}
+            Movement::Skipped(_) | Movement::Back => {
                 self.seeks += 1;
                 self.sequential_intervals = 0;
-                if self.basis == ProgressBasis::Position {
-                    self.progress.estimator = RateEstimator::default();
-                }
+            }
+        }
+        if let Movement::Sequential(bytes) | Movement::Skipped(bytes) = end.flow.movement
+            && let Some(io) = end.process.io
+            && self.source.is_some()
+            && !end.process.is_spliced
+        {
+            let read = read_bytes(&io);
+            if bytes > read + read / 4 + HOLE_SLACK {
+                self.skipped += bytes - read;
             }
         }
     }
@@ -322,10 +304,8 @@ impl Transfer {
             writer: writer
                 .filter(|_| writer != reader)
                 .and_then(|key| context.process(key)),
-            devices: TransferDevices {
-                source: device(source),
-                destination: device(destination),
-            },
+            source: device(source),
+            destination: device(destination),
         };
         let mut view = self.progress.view(&participants, context);
         let is_device = |end: &TransferFile| matches!(end.location, FileLocation::Device(_));
@@ -334,14 +314,4 @@ impl Transfer {
         }
         view
     }
-}
-
-/// Whether the bytes between a position and the file's present one can be a hole, which programs skip.
-fn is_hole(before: u64, file: &OpenFile) -> bool {
-    let (Some(size), Some(skipped)) = (file.size, file.position.checked_sub(before)) else {
-        return false;
-    };
-    file.kind == FileKind::Regular
-        && file.position < size
-        && skipped <= size.saturating_sub(file.allocated_bytes)
 }

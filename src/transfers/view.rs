@@ -74,28 +74,18 @@ pub struct TransferView {
     pub throttle: Option<Throttle>,
 }
 
-/// Identifies a transfer from snapshot to snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TransferKey {
-    pid: Option<u32>,
-    kind: TransferKind,
-    command: Option<SafeText>,
-    is_job: bool,
-    file: Option<SafeText>,
-}
+/// Identifies a transfer from snapshot to snapshot: its process, what it does, whether it is a job, and
+/// its file or device.
+pub type TransferKey = (Option<u32>, TransferKind, bool, SafeText);
 
 impl TransferView {
     /// The key of this transfer: its process with its source, or with its destination where it has
     /// no source.
     #[must_use]
     pub fn key(&self) -> TransferKey {
-        TransferKey {
-            pid: self.pid,
-            kind: self.kind,
-            command: self.pid.is_none().then(|| self.command.clone()),
-            is_job: self.files_total.is_some(),
-            file: self.source.clone().or_else(|| self.destination.clone()),
-        }
+        let file = self.source.as_ref().or(self.destination.as_ref());
+        let file = file.unwrap_or(&self.command).clone();
+        (self.pid, self.kind, self.files_total.is_some(), file)
     }
 
     /// The completed fraction, 0 to 1; `None` without a position or a size.

@@ -144,16 +144,16 @@ mod tests {
 
     #[test]
     fn content_is_complete_small_and_names_no_other_machine() {
-        let content = DemoContent::load().unwrap();
-        let mut recording = content.cursor;
+        let mut content = DemoContent::load().unwrap();
+        let recording = &content.cursor;
         assert!(recording.damage().is_none() && recording.ended_cleanly());
         assert!(recording.view_count() >= 50 && recording.has_requests());
         let sessions: usize = SESSIONS.iter().map(|(_, bytes)| bytes.len()).sum();
         let size = RECORDING.len() + sessions;
         assert!(size < 350_000, "{size} bytes");
-        for view in 0..recording.view_count() {
-            recording.seek(view);
-            let view = recording.read_current().unwrap().unwrap();
+        for view in 0..content.cursor.view_count() {
+            content.cursor.seek(view);
+            let view = content.cursor.read_current().unwrap().unwrap();
             assert_eq!(view.host.name.as_deref(), Some(STAGED_HOST));
             for process in &view.processes {
                 let command = &process.command;

@@ -9,10 +9,10 @@ use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
+use crate::app::requests::view::RequestAggregator;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::trace::events::{CaptureControl, TraceCapture};
-use crate::trace::requests::RequestAggregator;
 use crate::trace::stream::{TraceDetail, TraceScope, follow_requests};
 
 /// Time between two views in nanoseconds of the trace's clock.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use diskscope::alerts::command::AlertCommand;
 use diskscope::alerts::{Condition, ConditionMonitor, ConditionSet};
 use diskscope::app::replay::Frame;
+use diskscope::app::requests::view::{RequestAggregator, RequestsView};
 use diskscope::app::result::ResultState;
 use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
@@ -35,10 +36,10 @@ use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::snapshot::advice;
 use diskscope::snapshot::{SampleHistory, Snapshot, ViewBuilder};
-use diskscope::trace::events::catalog::all_events;
+use diskscope::trace::events::catalog::EVENTS;
 use diskscope::trace::events::decode::EventDecoder;
 use diskscope::trace::events::page::PageFormat;
-use diskscope::trace::requests::{RequestAggregator, RequestLine, RequestsView};
+use diskscope::trace::requests::RequestLine;
 use diskscope::transfers::arguments::parse_copy_order;
 use diskscope::transfers::dd::DdArguments;
 use diskscope::ui::{self, Theme};
@@ -235,8 +236,8 @@ pub fn device_tables(root: &Path, bytes: &[u8]) {
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
     let mut decoder = EventDecoder::default();
-    for wanted in all_events() {
-        if decoder.add_format(wanted.kind, text) {
+    for wanted in EVENTS {
+        if decoder.add_format(wanted, text) {
             black_box(decoder.decode_record(0, records));
         }
     }

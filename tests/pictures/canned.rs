@@ -7,6 +7,7 @@ use std::time::Duration;
 use diskscope::app::comparison::ComparisonState;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
+use diskscope::app::requests::view::RequestAggregator;
 use diskscope::app::sessions::SessionStatus;
 use diskscope::app::{
     AppEvent, AppState, Effect, KeyContext, Message, SavedRun, SessionEntry, TargetChoice,
@@ -23,8 +24,8 @@ use diskscope::session::document::check::Check;
 use diskscope::session::document::{
     BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
     LatencyByDirection, LatencySummary, Metric, MetricId, MetricKind, MetricTable, MetricUnit,
-    OtherUser, RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, StageBreakdown,
-    TargetRecord, VariantKey, Verdict,
+    RunCpuTime, RunEvidence, RunState, Series, SeriesId, Session, StageBreakdown, TargetRecord,
+    VariantKey, Verdict,
 };
 use diskscope::session::slo::SloSpec;
 use diskscope::snapshot::Snapshot;
@@ -32,7 +33,7 @@ use diskscope::snapshot::view::{DeviceView, HostView, ProcessView, TransferState
 use diskscope::stats::latency::histogram::LatencyHistogram;
 use diskscope::trace::events::event::{RwbsFlags, ThreadName};
 use diskscope::trace::requests::{
-    RequestActor, RequestAggregator, RequestOperation, RequestTimestamps, TracedRequest,
+    RequestActor, RequestOperation, RequestTimestamps, TracedRequest,
 };
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use diskscope::roots::SysPaths;
 use diskscope::trace::hot_files::Access;
-use diskscope::trace::hot_files::view::{HotFileView, HotFilesView};
+use diskscope::trace::hot_files::view::{HotFileView, HotFilesView, SyncView};
 use diskscope::trace::hot_files::{FileTrace, RecordedTime};
 use rustix::fs::{Advice, fadvise, syncfs};
 use serde_json::Value;
@@ -171,20 +171,14 @@ fn trace<T: Send + 'static>(
 }
 
 /// Bytes attributed as expected, and bytes attributed to a file that did not have them.
-fn compare(view: &HotFilesView, device: &str, expected: &Traffic) -> (u64, u64) {
+fn compare(view: &HotFilesView, device: &str, expected: &BTreeMap<u64, (u64, u64)>) -> (u64, u64) {
     let (mut right, mut wrong) = (0, 0);
     let files = view
         .files
         .iter()
         .filter(|one| one.file.device.as_str() == device);
     for file in files {
-        let path = file
-            .file
-            .path
-            .as_ref()
-            .map(|path| PathBuf::from(path.as_str()));
-        let known = path.and_then(|path| expected.get(&path).copied());
-        let (read, written) = known.unwrap_or((0, 0));
+        let (read, written) = expected.get(&file.file.inode).copied().unwrap_or_default();
         let pairs = [(file.read_bytes, read), (file.written_bytes, written)];
         for (attributed, expected) in pairs {
             right += attributed.min(expected);
@@ -194,68 +188,74 @@ fn compare(view: &HotFilesView, device: &str, expected: &Traffic) -> (u64, u64) 
     (right, wrong)
 }
 
-fn hot_file<'v>(view: &'v HotFilesView, path: &Path) -> &'v HotFileView {
-    let found = view.files.iter().find(|one| {
-        let known = one.file.path.as_ref();
-        known.is_some_and(|known| Path::new(known.as_str()) == path)
-    });
-    found.unwrap_or_else(|| panic!("{} is missing", path.display()))
+fn inode_of(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().ino()
 }
 
-/// Checks one type of file system; returns the view and the directory.
-fn check(kind: &str, requirement: Requirement) -> Option<(HotFilesView, PathBuf)> {
+/// Checks one type of file system, whose files are named where `names_all`.
+fn check(kind: &str, requirement: Requirement, names_all: bool) -> Option<HotFilesView> {
     let _guard = ONE_AT_A_TIME.lock();
     let file_system = LoopFileSystem::new(kind, requirement)?;
     let directory = file_system.mount_point().to_owned();
     prepare(&directory);
     let traced = directory.clone();
-    let (view, expected) = trace(move || make_traffic(&traced))?;
-    let total: u64 = expected
-        .values()
-        .map(|(read, written)| read + written)
-        .sum();
-    let (right, wrong) = compare(&view, file_system.device().name(), &expected);
-    let details: Vec<_> = expected
-        .iter()
-        .map(|(path, bytes)| (path.file_name(), bytes))
+    let (view, traffic) = trace(move || make_traffic(&traced))?;
+    let total: u64 = traffic.values().map(|(read, written)| read + written).sum();
+    let files = traffic.iter();
+    let expected = files
+        .map(|(path, bytes)| (inode_of(path), *bytes))
         .collect();
+    let device = file_system.device().name();
+    let (right, wrong) = compare(&view, device, &expected);
     assert_eq!(view.events_lost, 0);
     assert!(
         right * 100 >= total * 95,
-        "{kind}: {right} of {total} bytes are right: {details:?} {view:#?}"
+        "{kind}: {right} of {total} bytes are right: {expected:?} {view:#?}"
     );
     assert!(
         wrong * 100 < total,
-        "{kind}: {wrong} of {total} bytes are wrong: {details:?} {view:#?}"
+        "{kind}: {wrong} of {total} bytes are wrong: {expected:?} {view:#?}"
     );
-    for number in 0..FILES_PER_WAY {
-        let of = |name: &str| hot_file(&view, &directory.join(format!("{name}{number}")));
-        assert_eq!(of("old").via, Some(Access::Buffered), "{kind}");
-        for name in ["synced", "buffered"] {
-            let who = &of(name).who;
-            let is_charged = who.iter().any(|user| user.process.command.as_str() == "dd");
-            assert!(is_charged, "{kind} {name}: {who:?}");
+    for (path, (read, written)) in &traffic {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let inode = inode_of(path);
+        let is_file = |it: &&HotFileView| it.file.inode == inode && &*it.file.device == device;
+        let found = view.files.iter().find(is_file);
+        let file = found.unwrap_or_else(|| panic!("{kind}: {name} is missing in {view:#?}"));
+        let named = file.file.path.as_deref().map(Path::new);
+        if names_all {
+            assert_eq!(named, Some(&**path), "{kind}");
+        } else {
+            assert!(named.is_none_or(|named| named == path), "{kind}: {named:?}");
+        }
+        let commands = file.who.iter().map(|user| user.process.command.as_str());
+        let is_of_dd = commands.collect::<Vec<_>>().contains(&"dd");
+        let access = file.via;
+        match name.trim_end_matches(char::is_numeric) {
+            "old" => assert_eq!(access, Some(Access::Buffered), "{kind}"),
+            "direct" => assert_eq!(access, Some(Access::Direct), "{kind}"),
+            _ => assert!(is_of_dd, "{kind} {name}: {file:?}"),
+        }
+        for (found, bytes) in [(file.read_bytes, *read), (file.written_bytes, *written)] {
+            let is_near = found.abs_diff(bytes) * 20 <= bytes;
+            assert!(is_near, "{kind} {name}: {found} instead of {bytes}");
         }
     }
-    Some((view, directory))
+    Some(view)
 }
 
 #[test]
-fn hot_files_of_ext4_get_their_bytes() {
-    let Some((view, directory)) = check("ext4", Requirement::Ext4) else {
+fn hot_files_of_ext4_are_named_with_their_bytes() {
+    let Some(view) = check("ext4", Requirement::Ext4, true) else {
         return;
     };
-    assert_eq!(
-        hot_file(&view, &directory.join("direct4")).via,
-        Some(Access::Direct)
-    );
     assert!(view.metadata_bytes > 0, "the journal, too");
-    let synced = directory.join("synced4");
-    let is_of_file = |path: Option<&str>| path.map(Path::new) == Some(&*synced);
-    let sync = view.syncs.iter().find(|sync| {
+    let is_synced = |sync: &&SyncView| {
         let file = sync.file.as_ref().and_then(|file| file.path.as_deref());
-        sync.process.command.as_str() == "dd" && is_of_file(file)
-    });
+        let is_file = file.is_some_and(|path| path.ends_with("/synced4"));
+        is_file && sync.process.command.as_str() == "dd"
+    };
+    let sync = view.syncs.iter().find(is_synced);
     let sync = sync.unwrap_or_else(|| panic!("{:#?}", view.syncs));
     assert_eq!((sync.call, sync.count), ("fsync", 1));
     assert!(sync.max_ns.is_some_and(|slowest| slowest > 0));
@@ -263,13 +263,8 @@ fn hot_files_of_ext4_get_their_bytes() {
 
 #[test]
 fn hot_files_of_xfs_get_their_bytes() {
-    let Some((view, directory)) = check("xfs", Requirement::Xfs) else {
-        return;
-    };
-    assert_eq!(
-        hot_file(&view, &directory.join("direct4")).via,
-        Some(Access::Direct)
-    );
+    // What is closed at once has only its inode.
+    check("xfs", Requirement::Xfs, false);
 }
 
 /// Writes a file again and again through one descriptor, and reads it with direct I/O through another one.
@@ -305,13 +300,15 @@ fn files_of_a_btrfs_with_a_subvolume_are_named_unless_two_have_one_inode() {
     // The first two have the same inode number.
     let files = ["above", "below/file", "below/other"].map(|name| file_system.file_path(name));
     let inodes = files.each_ref().map(|path| {
-        let file = File::create(path).unwrap();
-        file.metadata().unwrap().ino()
+        File::create(path).unwrap();
+        inode_of(path)
     });
     assert!(inodes[0] == inodes[1] && inodes[1] != inodes[2]);
+    // A pipe that nobody reads might be full before it ends.
+    let output = tempfile::NamedTempFile::new().unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["files", "--hot", "--duration", "2s", "--json"])
-        .stdout(Stdio::piped())
+        .stdout(Stdio::from(output.reopen().unwrap()))
         .spawn()
         .unwrap();
     thread::sleep(Duration::from_millis(700));
@@ -321,18 +318,20 @@ fn files_of_a_btrfs_with_a_subvolume_are_named_unless_two_have_one_inode() {
         }
     });
     let deadline = Instant::now() + Duration::from_secs(20);
-    while program.try_wait().unwrap().is_none() {
+    let status = loop {
+        if let Some(status) = program.try_wait().unwrap() {
+            break status;
+        }
         if Instant::now() > deadline {
             program.kill().unwrap();
             panic!("it does not end");
         }
         thread::sleep(Duration::from_millis(20));
-    }
-    let output = program.wait_with_output().unwrap();
-    if !output.status.success() {
+    };
+    if !status.success() {
         return skip(Requirement::Tracing, "requests cannot be traced");
     }
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document: Value = serde_json::from_reader(output).unwrap();
     let listed = document["files"].as_array().unwrap();
     let written = |path: &Path| {
         let mut named = listed
@@ -347,7 +346,7 @@ fn files_of_a_btrfs_with_a_subvolume_are_named_unless_two_have_one_inode() {
     // Until the second one is seen, the first is the only one with its inode.
     assert!(bytes[0] + bytes[1] < unknown, "{document:#}");
     assert!(bytes[2] > 0, "{document:#}");
-    assert_eq!(document["unknown"][0]["reason"], "subvolumes");
+    assert!(document["unknown"]["subvolumes"].as_u64() > Some(0));
 }
 
 #[test]

@@ -320,11 +320,12 @@ fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     wait_until("the worker ends too", || {
         !Path::new(&format!("/proc/{worker}")).exists()
     });
-    let next = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-        .args(["tests", "--json"])
-        .output()
-        .unwrap();
-    assert!(next.status.success());
+    let next = start_trace(disk.path(), &["--duration", "100ms"]);
+    let text = String::from_utf8(next.wait_with_output().unwrap().stdout).unwrap();
+    assert!(
+        text.contains(" requests in ") && !text.contains("time s"),
+        "{text}"
+    );
     assert_eq!(instances_of(worker), Vec::<String>::new());
 
     let ended = start_trace(disk.path(), &["--duration", "1h", "--json"]);

@@ -1,8 +1,8 @@
 //! The list of processes while it shows totals: a row for each program, ended processes included.
 
-use crate::columns::command::program_name;
 use crate::columns::program_totals::{ProgramTotal, ProgramTotals};
 use crate::snapshot::Snapshot;
+use crate::snapshot::command::program_name;
 use crate::snapshot::view::ProcessView;
 
 /// Totals since the first sample, and their rows.

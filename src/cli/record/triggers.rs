@@ -14,18 +14,11 @@ use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::why::recorder::SCAN_INTERVAL;
 
-/// The time after a trigger.
-#[derive(Debug, Clone, Copy)]
-struct PendingTime {
-    began: Instant,
-    finish_due: Instant,
-}
-
 /// Watches for triggers while a recording waits for its next sample.
 pub(super) struct TriggerWatch {
     recorder: FlightRecorder,
-    /// When the pending trigger began, and when it is finished.
-    pending: Option<PendingTime>,
+    /// When the pending trigger began, and when it is to be finished.
+    pending: Option<(Instant, Instant)>,
 }
 
 impl TriggerWatch {
@@ -33,9 +26,8 @@ impl TriggerWatch {
     pub(super) fn start(conditions: ConditionSet, most_requests: usize) -> Self {
         let recorder = FlightRecorder::start(SysPaths::default(), conditions, most_requests);
         if let Some(reason) = recorder.trace_problem() {
-            print_status_line(&format!(
-                "note: triggers are kept without requests: {reason}"
-            ));
+            let note = "note: triggers are kept without requests";
+            print_status_line(&format!("{note}: {reason}"));
         }
         Self {
             recorder,
@@ -46,21 +38,19 @@ impl TriggerWatch {
     /// Adds a snapshot of this time on the boot clock.
     pub(super) fn observe(&mut self, live: &Arc<Snapshot>, now: Duration) {
         for trigger in self.recorder.observe(live, now) {
-            print_status_line(&format!(
-                "{} {}: triggered",
-                trigger.time, trigger.condition
-            ));
+            let (time, condition) = (&trigger.time, &trigger.condition);
+            print_status_line(&format!("{time} {condition}: triggered"));
             let now = Instant::now();
-            let began = self.pending.map_or(now, |pending| pending.began);
-            let finish_due = (now + AFTER_TRIGGER).min(began + LONGEST_AFTER_TRIGGER);
-            self.pending = Some(PendingTime { began, finish_due });
+            let began = self.pending.map_or(now, |(began, _)| began);
+            let due = (now + AFTER_TRIGGER).min(began + LONGEST_AFTER_TRIGGER);
+            self.pending = Some((began, due));
         }
     }
 
     /// Waits until the next sample is due: a pending trigger is followed closely. False if a signal
     /// arrived.
     pub(super) fn wait_until_due(&mut self, due: Instant, control: &CancellationToken) -> bool {
-        let Some(PendingTime { finish_due, .. }) = self.pending else {
+        let Some((_, finish_due)) = self.pending else {
             return pace::wait_until_due(due, control);
         };
         let due = due
@@ -80,8 +70,7 @@ impl TriggerWatch {
 
     /// Whether the time after the pending trigger has passed.
     pub(super) fn is_due(&self) -> bool {
-        self.pending
-            .is_some_and(|pending| Instant::now() >= pending.finish_due)
+        self.pending.is_some_and(|(_, due)| Instant::now() >= due)
     }
 
     /// Ends the time after the pending trigger, if there is one.

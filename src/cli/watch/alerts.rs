@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::alerts::command::{AlertCommand, CommandOutcome, CommandRunner};
-use crate::alerts::{Condition, ConditionMonitor, SampleNeeds, Trigger};
+use crate::alerts::{Condition, ConditionMonitor, Trigger};
 use crate::cli::failure::CommandFailure;
 use crate::cli::options::parse_conditions;
 use crate::cli::output::print_status_line;
+use crate::probe::Wanted;
 use crate::snapshot::Snapshot;
 use crate::units::{format_wait, parse_time};
 
@@ -60,17 +61,15 @@ impl Alerts {
     }
 
     /// What samples must contain.
-    pub(super) fn needs(&self) -> SampleNeeds {
-        self.monitor.needs()
+    pub(super) fn wanted(&self) -> Wanted {
+        self.monitor.wanted()
     }
 
     /// Evaluates a sample and starts commands; `now` is its time.
     pub(super) fn observe(&mut self, live: &Snapshot, now: Duration) -> Vec<Trigger> {
         if !std::mem::replace(&mut self.checked_scopes, true) {
-            for condition in self.monitor.conditions() {
-                if condition.is_scope_absent(live) {
-                    print_status_line(&format!("note: {condition}: {ABSENT}"));
-                }
+            for condition in self.monitor.absent(live) {
+                print_status_line(&format!("note: {condition}: {}", ABSENT));
             }
         }
         let triggers = self.monitor.observe(live, now);

@@ -98,7 +98,7 @@ fn add_row<E: Entity>(
         if let (Some(name), Some(counter)) = (column.counter_name(), &column.counter) {
             let value = counters.and_then(|counters| (counter.get)(counters));
             exposition.add(
-                &family(&name, FamilyKind::Counter, counter.unit, column),
+                &family(&name, FamilyKind::Counter, counter.unit(), column),
                 labels,
                 value,
             );
@@ -119,7 +119,7 @@ fn add_row<E: Entity>(
 fn declare<E: Entity>(exposition: &mut Exposition) {
     for column in E::COLUMNS {
         if let (Some(name), Some(counter)) = (column.counter_name(), &column.counter) {
-            exposition.declare(&family(&name, FamilyKind::Counter, counter.unit, column));
+            exposition.declare(&family(&name, FamilyKind::Counter, counter.unit(), column));
         }
         if let Some(name) = column.gauge_name() {
             exposition.declare(&family(
@@ -295,7 +295,7 @@ mod tests {
         fn check<E: Entity>() {
             for column in E::COLUMNS.iter().filter(|it| it.is_number()) {
                 let (unit, name) = match &column.counter {
-                    Some(counter) => (counter.unit, counter.name.to_owned()),
+                    Some(counter) => (counter.unit(), counter.name.to_owned()),
                     None => (column.unit.base().0, column.gauge_name().unwrap()),
                 };
                 assert!(name.ends_with(unit), "{name}");

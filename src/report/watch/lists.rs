@@ -191,7 +191,7 @@ pub(super) fn by_device_text(live: &Snapshot, width: Option<usize>) -> String {
     let whole = live.processes.iter().filter(|view| view.pid == view.tid);
     let mut lines: Vec<ShareLine> = Vec::new();
     for process in whole {
-        let command = crate::columns::command::command_text(process);
+        let command = crate::columns::command_text(process);
         let shares = process.devices.iter().filter(is_busy);
         lines.extend(shares.map(|share| line(Some(process.pid), command.clone(), share)));
     }

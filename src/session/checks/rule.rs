@@ -53,13 +53,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Advice from these alternatives: those that name only options of the benchmark. The last one
-    /// names none, for benchmarks without any of the options.
-    pub(super) fn advice(&self, alternatives: &[&str], fallback: &str) -> String {
+    /// Those of these alternatives that name only options of the benchmark; `otherwise` where none is
+    /// left.
+    pub(super) fn advice(&self, alternatives: &[&str], otherwise: &str) -> String {
         let applies = |text: &&&str| named_options(text).all(|it| self.parameters.contains(it));
         let kept: Vec<&str> = alternatives.iter().filter(applies).copied().collect();
         if kept.is_empty() {
-            fallback.to_owned()
+            otherwise.to_owned()
         } else {
             kept.join(", or ")
         }

@@ -71,24 +71,15 @@ pub(super) const RULES: &[Rule] = &[
         find: stalled,
     },
     Rule {
-        check: Check::warning(
+        check: Check::invalid(
             "paused",
             "The program was stopped (Ctrl-Z, SIGSTOP, a debugger, the cgroup freezer), or the machine was \
-             suspended. Requests in flight at that time are not counted, and the time is excluded from rates \
-             and curves; the drive was idle meanwhile.",
+             suspended: latencies, rates and curves contain that time, and with --rate the requests that \
+             were due in it were issued at once afterwards.",
         ),
         condition: "a thread that wakes every 50 ms woke at least 0.4 s late without waiting for a CPU, or \
                     the machine was suspended",
-        find: |run: &Run<'_>| paused(run).filter(|_| !run.parameters.is_open_loop()),
-    },
-    Rule {
-        check: Check::invalid(
-            "paused-open-loop",
-            "The program was stopped during an open-loop run: the requests that were due in the meantime \
-             were issued at once afterwards.",
-        ),
-        condition: "as for paused, with --rate",
-        find: |run: &Run<'_>| paused(run).filter(|_| run.parameters.is_open_loop()),
+        find: paused,
     },
 ];
 

@@ -93,12 +93,6 @@ impl<'a> RunParameters<'a> {
             .filter(|data| *data != DATA_RANDOM)
     }
 
-    /// Whether requests arrive at a rate that does not depend on the drive.
-    #[must_use]
-    pub fn is_open_loop(self) -> bool {
-        self.value(ParameterName::Rate).is_some()
-    }
-
     /// Requests in flight that all workers together aim at; `None` without a depth.
     #[must_use]
     pub fn total_depth(self) -> Option<u64> {
@@ -130,15 +124,14 @@ mod tests {
     fn unset_and_malformed_parameters_are_none() {
         let mut parameters = BTreeMap::new();
         let typed = RunParameters(&parameters);
-        assert!(!typed.is_open_loop() && !typed.has_synchronous_writes());
+        assert!(!typed.has_synchronous_writes());
         assert_eq!((typed.total_depth(), typed.page_cache_mode()), (None, None));
         parameters.insert("depth".into(), json!(u64::MAX));
         parameters.insert("workers".into(), json!(2));
-        parameters.insert("rate".into(), json!(null));
         parameters.insert("block-size".into(), json!("4KiB-64KiB"));
         parameters.insert("align".into(), json!("?"));
         let typed = RunParameters(&parameters);
-        assert_eq!((typed.total_depth(), typed.is_open_loop()), (None, false));
+        assert_eq!(typed.total_depth(), None);
         assert_eq!(typed.smallest_bytes(ParameterName::BlockSize), Some(4096));
         assert_eq!(typed.smallest_bytes(ParameterName::Align), None);
     }

@@ -14,28 +14,19 @@ use super::error::TraceError;
 use super::event::{DeviceNumber, Event, EventKind};
 use super::instance::TraceInstance;
 use super::page::PageFormat;
-use super::reader::{RingReader, SETTLE_TIME_NS, ThreadNames};
+use super::reader::{RingReader, ThreadNames};
 use super::tracefs::TracefsMount;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 
 /// Buffer of each processor: at 300,000 events a second of 64 bytes it lasts 400 ms.
 const BUFFER_KIB: u32 = 8 * 1024;
+/// Events younger than this may be preceded by one that another processor is still writing.
+const SETTLE_TIME_NS: u64 = 1_000_000;
 /// Sleep of the thread after it read events.
 const MIN_SLEEP: Duration = Duration::from_millis(5);
 /// Maximum sleep while there are no events.
 const MAX_SLEEP: Duration = Duration::from_millis(40);
-/// Interval between readings of the kernel's counts of lost events.
-const LOST_COUNT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Settings of a capture.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CaptureSettings {
-    /// Devices, including partitions of a drive: the device numbers in the events. Empty: all.
-    pub devices: Vec<DeviceNumber>,
-    /// Which events.
-    pub detail: TraceDetail,
-}
 
 /// Records events in an instance of its own. The field order matters: the buffers have to be closed before the
 /// instance can be removed.
@@ -48,15 +39,17 @@ pub(crate) struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// Creates an instance that is not recording yet, with a buffer of this size for each processor.
+    /// Creates an instance that is not recording yet, with a buffer of this size for each processor. `devices`
+    /// includes the partitions of a drive: they are the device numbers in the events; none: all.
     pub(crate) fn new(
         roots: &SysPaths,
-        settings: &CaptureSettings,
+        devices: &[DeviceNumber],
+        detail: TraceDetail,
         buffer_kib: u32,
     ) -> Result<Self, TraceError> {
         let tracefs = TracefsMount::open(roots)?;
         let directory = tracefs.root().join("events");
-        let wanted = wanted_events(settings.detail);
+        let wanted = wanted_events(detail);
         let (decoder, mut events) = EventDecoder::from_format_files(&directory, &wanted);
         drop_fallbacks(&mut events);
         let mut required = wanted.iter().filter(|event| event.is_required());
@@ -73,7 +66,7 @@ impl EventRecorder {
         let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
         let reader = RingReader::open(&instance.path().join("per_cpu"), decoder, format, names)?;
         for event in &events {
-            if let Some(filter) = event.filter(&settings.devices) {
+            if let Some(filter) = event.filter(devices) {
                 instance.write(&format!("events/{}/filter", event.path), &filter)?;
             }
         }
@@ -124,20 +117,17 @@ fn missing_event_error(events: &Path, event: &str) -> TraceError {
     }
 }
 
-/// A batch of events from the thread.
-#[derive(Debug, Clone, Copy)]
-pub struct EventBatch<'e> {
-    /// Events in order of time, also across batches.
-    pub events: &'e [Event],
+/// State of a capture. Times are on the events' clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaptureStatus {
     /// Events lost since the start.
     pub lost_events: u64,
-    /// Time since which the events are complete, on the events' clock: the start of the capture, or
-    /// the end of its last pause.
+    /// Time since which the events are complete: the start of the capture, or the end of its last pause.
     pub complete_since: u64,
-    /// Time until which the events are complete, on the events' clock.
+    /// Time until which the events are complete.
     pub complete_until: u64,
     /// Why no further events follow, where the kernel ended the capture.
-    pub end_reason: Option<&'e str>,
+    pub end_reason: Option<String>,
 }
 
 /// What a capture does after a batch.
@@ -159,7 +149,8 @@ pub struct TraceCapture {
 }
 
 impl TraceCapture {
-    /// Starts a capture. `sink` is called on the capture's own thread, about every 5 ms while there
+    /// Starts a capture. `sink` gets events in order of time, also across calls; it is called on the capture's
+    /// own thread, about every 5 ms while there
     /// are events and once more at the end; the time that it takes reduces the time in which the
     /// buffers may fill. It returns how to continue.
     ///
@@ -168,17 +159,20 @@ impl TraceCapture {
     /// When requests cannot be traced, and why.
     pub fn start(
         roots: &SysPaths,
-        settings: &CaptureSettings,
-        sink: impl FnMut(EventBatch<'_>) -> CaptureControl + Send + 'static,
+        devices: &[DeviceNumber],
+        detail: TraceDetail,
+        sink: impl FnMut(&[Event], &CaptureStatus) -> CaptureControl + Send + 'static,
     ) -> Result<Self, TraceError> {
-        let recorder = EventRecorder::new(roots, settings, BUFFER_KIB)?;
+        let recorder = EventRecorder::new(roots, devices, detail, BUFFER_KIB)?;
         let stop = Arc::new(AtomicBool::new(false));
         let kinds = recorder.events.iter().map(|event| event.kind).collect();
         let worker = CaptureWorker {
-            complete_since: recorder.start()?,
+            status: CaptureStatus {
+                complete_since: recorder.start()?,
+                ..CaptureStatus::default()
+            },
             recorder,
             stop: Arc::clone(&stop),
-            lost_events: 0,
         };
         let thread = thread::Builder::new().name("requests".to_owned());
         let thread = thread.spawn(move || worker.run(sink));
@@ -222,28 +216,31 @@ impl Drop for TraceCapture {
 struct CaptureWorker {
     recorder: EventRecorder,
     stop: Arc<AtomicBool>,
-    lost_events: u64,
-    complete_since: u64,
+    status: CaptureStatus,
 }
 
 impl CaptureWorker {
-    fn run(mut self, mut sink: impl FnMut(EventBatch<'_>) -> CaptureControl) {
+    fn run(mut self, mut sink: impl FnMut(&[Event], &CaptureStatus) -> CaptureControl) {
         let followed = self.capture_loop(&mut sink);
         // Otherwise reading might never end on a busy machine.
         let _ = self.recorder.instance.write("tracing_on", "0");
         let ended = followed.and(self.recorder.reader.read_events());
-        self.lost_events = self.recorder.reader.lost_events();
+        let reader = &self.recorder.reader;
+        self.status.lost_events = reader.missed_events + reader.dropped_events();
+        self.status.complete_until = now_ns();
         let reason = ended.map_err(|error| format!("the kernel has ended the trace: {error}"));
-        self.deliver_batch(None, reason.err().as_deref(), &mut sink);
+        self.status.end_reason = reason.err();
+        self.recorder
+            .reader
+            .deliver(None, |events| sink(events, &self.status));
     }
 
     /// Reads until it is stopped or the kernel refuses.
     fn capture_loop(
         &mut self,
-        sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
+        sink: &mut impl FnMut(&[Event], &CaptureStatus) -> CaptureControl,
     ) -> Result<(), TraceError> {
         let mut nap = MIN_SLEEP;
-        let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = now_ns();
             let has_read = self.recorder.reader.read_events()?;
@@ -252,11 +249,12 @@ impl CaptureWorker {
             } else {
                 (nap * 2).min(MAX_SLEEP)
             };
-            if counted.elapsed() >= LOST_COUNT_INTERVAL {
-                self.lost_events = self.recorder.reader.lost_events();
-                counted = Instant::now();
-            }
-            match self.deliver_batch(Some(started), None, sink) {
+            let settled = started.saturating_sub(SETTLE_TIME_NS);
+            self.status.complete_until = settled.max(self.status.complete_since);
+            self.status.lost_events = self.recorder.reader.missed_events;
+            let reader = &mut self.recorder.reader;
+            let next = reader.deliver(Some(settled), |events| sink(events, &self.status));
+            match next {
                 CaptureControl::Continue => thread::park_timeout(nap),
                 CaptureControl::Pause(time) => self.pause(time)?,
             }
@@ -277,30 +275,9 @@ impl CaptureWorker {
             }
             thread::park_timeout(left);
         }
-        self.complete_since = now_ns();
-        self.recorder.reader.resume_at(self.complete_since);
+        self.status.complete_since = now_ns();
+        self.recorder.reader.resume_at(self.status.complete_since);
         Ok(())
-    }
-
-    fn deliver_batch(
-        &mut self,
-        started: Option<u64>,
-        end_reason: Option<&str>,
-        sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
-    ) -> CaptureControl {
-        let (lost_events, complete_since) = (self.lost_events, self.complete_since);
-        let complete_until = started.map_or_else(now_ns, |started| {
-            started.saturating_sub(SETTLE_TIME_NS).max(complete_since)
-        });
-        self.recorder.reader.deliver(started, |events| {
-            sink(EventBatch {
-                events,
-                lost_events,
-                complete_since,
-                complete_until,
-                end_reason,
-            })
-        })
     }
 }
 
@@ -334,12 +311,11 @@ mod tests {
                 events: Vec::new(),
             },
             stop: Arc::default(),
-            lost_events: 0,
-            complete_since: 0,
+            status: CaptureStatus::default(),
         };
         let mut ended = Vec::new();
-        worker.run(|batch| {
-            ended.push(batch.end_reason.map(str::to_owned));
+        worker.run(|_, status| {
+            ended.push(status.end_reason.clone());
             CaptureControl::Continue
         });
         let [Some(reason)] = &ended[..] else {

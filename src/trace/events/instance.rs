@@ -16,7 +16,6 @@ pub(super) struct TraceInstance {
     path: PathBuf,
     // Its path is below the mount, which has to live as long.
     _tracefs: TracefsMount,
-    roots: SysPaths,
 }
 
 impl TraceInstance {
@@ -33,17 +32,11 @@ impl TraceInstance {
     ) -> Result<Self, TraceError> {
         let instances = tracefs.root().join("instances");
         leftovers::remove_leftovers_from(roots, &instances);
-        let name = leftovers::next_instance_name(roots);
-        let path = instances.join(&name);
-        leftovers::write_note(roots, name.as_ref());
-        if let Err(error) = fs::create_dir(&path) {
-            leftovers::remove_note(roots, name.as_ref());
-            return Err(TraceError::refused("making", &path)(error));
-        }
+        let path = instances.join(leftovers::next_instance_name(roots));
+        fs::create_dir(&path).map_err(TraceError::refused("making", &path))?;
         let instance = Self {
             path,
             _tracefs: tracefs,
-            roots: roots.clone(),
         };
         instance.write("tracing_on", "0")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
@@ -57,7 +50,6 @@ impl TraceInstance {
     pub(super) fn at_path(path: PathBuf) -> Self {
         Self {
             _tracefs: TracefsMount::at_path(&path),
-            roots: SysPaths::under_root(&path),
             path,
         }
     }
@@ -81,8 +73,6 @@ impl Drop for TraceInstance {
     fn drop(&mut self) {
         // This removes its events and buffer too. A failure cannot be reported here, and the next
         // start tries again.
-        if let (Ok(()), Some(name)) = (fs::remove_dir(&self.path), self.path.file_name()) {
-            leftovers::remove_note(&self.roots, name);
-        }
+        let _ = fs::remove_dir(&self.path);
     }
 }

@@ -1,23 +1,16 @@
 //! Instances that a killed process left in the kernel, where they go on recording.
-//!
-//! tracefs need not be mounted where the next process looks, and it is not mounted just to check
-//! for leftovers. Therefore each instance has a note below `/run` while it exists.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
-use crate::files::state::PrivateDirectory;
 use crate::probe::process::stat;
 use crate::roots::{SysPaths, pid_namespace};
 
 /// Prefix of the names of our instances.
 const INSTANCE_PREFIX: &str = "diskscope-";
-/// Directory of the notes below `/run`: empty files with the instances' names.
-const NOTES_DIRECTORY: &str = "diskscope/tracing";
 
 /// Distinguishes instances of one process.
 static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
@@ -63,40 +56,16 @@ fn maker_of(roots: &SysPaths, name: &OsStr) -> Option<Maker> {
     })
 }
 
-/// Writes a note before an instance is created. Without the note, which needs a writable `/run`,
-/// the next tracing run still removes what a killed process leaves.
-pub(super) fn write_note(roots: &SysPaths, name: &OsStr) {
-    let notes = PrivateDirectory::create(&roots.run, Path::new(NOTES_DIRECTORY));
-    let _ = notes.and_then(|notes| notes.create_new(name));
-}
-
-/// Removes the note of a removed instance.
-pub(super) fn remove_note(roots: &SysPaths, name: &OsStr) {
-    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY));
-    let _ = notes.and_then(|notes| notes.unlink(name));
-}
-
-/// Removes the instances of ended processes. tracefs is mounted for this, in a private place, only
-/// where such an instance is noted.
-pub fn remove_leftovers(roots: &SysPaths) {
-    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY)).ok();
-    let names = notes.as_ref().and_then(|notes| notes.entry_names().ok());
-    let mut noted = names.unwrap_or_default();
-    noted.retain(|name| maker_of(roots, name).is_some_and(|maker| maker != Maker::Running));
-    let tracefs = match TracefsMount::find_mounted(roots) {
-        None if !noted.is_empty() => TracefsMount::open(roots).ok(),
-        mounted => mounted,
+/// Removes the instances of ended processes. Where tracefs is not mounted, it is mounted in a private place only
+/// `after_kill` of a process of this run; otherwise the next trace removes them.
+pub fn remove_leftovers(roots: &SysPaths, after_kill: bool) {
+    let tracefs = if after_kill {
+        TracefsMount::open(roots).ok()
+    } else {
+        TracefsMount::find_mounted(roots)
     };
-    let Some(tracefs) = tracefs else {
-        return;
-    };
-    let instances = tracefs.root().join("instances");
-    remove_leftovers_from(roots, &instances);
-    for name in noted {
-        if let (Some(notes), false) = (&notes, instances.join(&name).exists()) {
-            // An instance that remains is tried again at the next start.
-            let _ = notes.unlink(&name);
-        }
+    if let Some(tracefs) = tracefs {
+        remove_leftovers_from(roots, &tracefs.root().join("instances"));
     }
 }
 
@@ -106,15 +75,15 @@ pub fn remove_leftovers(roots: &SysPaths) {
 pub(super) fn remove_leftovers_from(roots: &SysPaths, instances: &Path) {
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
         let path = entry.path();
+        let has_events = || fs::read(path.join("set_event")).is_ok_and(|it| !it.is_empty());
         let is_candidate = match maker_of(roots, &entry.file_name()) {
             Some(Maker::Gone) => true,
-            Some(Maker::Foreign) => {
-                fs::read(path.join("set_event")).is_ok_and(|events| !events.is_empty())
-            }
+            Some(Maker::Foreign) => has_events(),
             Some(Maker::Running) | None => false,
         };
         if is_candidate {
-            let _: io::Result<()> = fs::remove_dir(path);
+            // One that remains is tried again at the next start.
+            let _ = fs::remove_dir(path);
         }
     }
 }
@@ -184,16 +153,5 @@ mod tests {
         remove_leftovers_from(&roots, &instances);
         let is_left = |name: &str| instances.join(name).exists();
         assert!(!is_left(&gone) && is_left(&running) && is_left(&foreign) && is_left("mine"));
-    }
-
-    #[test]
-    fn instance_note_is_written_and_removed() {
-        let (_directory, roots) = fake_proc();
-        let name = next_instance_name(&roots);
-        write_note(&roots, name.as_ref());
-        let path = roots.run.join(NOTES_DIRECTORY).join(&name);
-        assert!(path.exists());
-        remove_note(&roots, name.as_ref());
-        assert!(!path.exists());
     }
 }

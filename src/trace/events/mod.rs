@@ -15,7 +15,7 @@ mod reader;
 mod tracefs;
 
 pub(crate) use self::capture::EventRecorder;
-pub use self::capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
+pub use self::capture::{CaptureControl, CaptureStatus, TraceCapture};
 pub use self::catalog::TraceDetail;
 pub use self::error::TraceError;
 pub use self::event::{Event, EventKind};

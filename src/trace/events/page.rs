@@ -2,7 +2,6 @@
 //! (kernel Documentation/trace/ring-buffer-design.rst, include/linux/ring_buffer.h,
 //! kernel/trace/ring_buffer.c; described to user space by `events/header_page`).
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -26,11 +25,9 @@ const TIME_STAMP: u32 = 31;
 /// An absolute time has 59 bits; the upper ones are those of the previous time.
 const STAMP_BITS: u32 = DELTA_BITS + 32;
 
-/// The kernel's page layout.
+/// The kernel's page layout: the time in 64 bits, the length as a word of the machine, the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFormat {
-    timestamp: FieldFormat,
-    commit: FieldFormat,
     data: FieldFormat,
 }
 
@@ -38,12 +35,9 @@ impl PageFormat {
     /// Parses `events/header_page`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let fields: HashMap<&str, FieldFormat> = text.lines().filter_map(parse_field).collect();
-        let format = Self {
-            timestamp: *fields.get("timestamp")?,
-            commit: *fields.get("commit")?,
-            data: *fields.get("data")?,
-        };
+        let mut fields = text.lines().filter_map(parse_field);
+        let (_, data) = fields.find(|(name, _)| *name == "data")?;
+        let format = Self { data };
         (format.size() <= MAX_PAGE_BYTES).then_some(format)
     }
 
@@ -68,8 +62,9 @@ impl PageFormat {
     /// Opens a page; `None` where it is too short.
     #[must_use]
     pub fn open_page<'p>(&self, page: &'p [u8]) -> Option<RingPage<'p>> {
-        let time = self.timestamp.read_number(page)?;
-        let commit = self.commit.read_number(page)?;
+        let field = |offset: usize, size| FieldFormat { offset, size }.read_number(page);
+        let time = field(0, 8)?;
+        let commit = field(8, self.data.offset.checked_sub(8)?)?;
         let length = (commit & (MISSED_COUNT_STORED_FLAG - 1)) as usize;
         let data = page.get(self.data.offset..)?;
         let stored = data.get(length..).and_then(<[u8]>::first_chunk);

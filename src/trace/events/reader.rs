@@ -12,14 +12,10 @@ use super::event::{Event, EventKind, ThreadName};
 use super::page::PageFormat;
 use crate::probe::text::{nonempty_lines, parse_number, read_file};
 
-/// Events younger than this may be preceded by one that another processor is still writing.
-pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
 /// Thread ids are reused after a while.
 const NAMES_LIFETIME: Duration = Duration::from_secs(1);
 /// Counters of events that were dropped although the buffer had room: an interrupt interrupted another one.
 const DROP_COUNTERS: &[&[u8]] = &[b"commit overrun", b"dropped events"];
-/// The same, and those that were overwritten.
-const LOSS_COUNTERS: &[&[u8]] = &[b"overrun", b"commit overrun", b"dropped events"];
 
 /// The buffers of all processors.
 #[derive(Debug)]
@@ -31,8 +27,8 @@ pub(crate) struct RingReader {
     names: ThreadNames,
     page: Vec<u8>,
     events: Vec<Event>,
-    /// As counted in the pages.
-    missed_events: u64,
+    /// Events that were overwritten before they were read, as the pages tell.
+    pub(super) missed_events: u64,
 }
 
 impl RingReader {
@@ -107,19 +103,12 @@ impl RingReader {
         Ok(true)
     }
 
-    /// Delivers, in order of time, the events that no later event can precede. `started` is the
-    /// time at which the last reading began; `None` delivers all.
-    pub(crate) fn deliver<R>(
-        &mut self,
-        started: Option<u64>,
-        sink: impl FnOnce(&[Event]) -> R,
-    ) -> R {
+    /// Delivers the events up to a time in order, or all.
+    pub(crate) fn deliver<R>(&mut self, until: Option<u64>, sink: impl FnOnce(&[Event]) -> R) -> R {
         // The events of each processor are in order already, so this is little more than a merge.
         self.events.sort_by_key(|event| event.at);
-        let settled = started.map(|started| started.saturating_sub(SETTLE_TIME_NS));
-        let count = settled.map_or(self.events.len(), |settled| {
-            self.events.partition_point(|event| event.at <= settled)
-        });
+        let until = until.unwrap_or(u64::MAX);
+        let count = self.events.partition_point(|event| event.at <= until);
         let answer = sink(&self.events[..count]);
         self.events.drain(..count);
         answer
@@ -132,30 +121,21 @@ impl RingReader {
             .push(Event::new(EventKind::RecordingResumed, at));
     }
 
-    /// Events lost since the start, as far as the kernel counts them.
-    pub(super) fn lost_events(&self) -> u64 {
-        self.sum_counts(LOSS_COUNTERS).max(self.missed_events)
-    }
-
     /// Events that the kernel dropped since the start although there was room, as far as it counts them.
     pub(crate) fn dropped_events(&self) -> u64 {
-        self.sum_counts(DROP_COUNTERS)
-    }
-
-    fn sum_counts(&self, counters: &[&[u8]]) -> u64 {
         let texts = self.buffers.iter().map(|(_, directory)| {
             let text = fs::read(directory.join("stats")).unwrap_or_default();
-            sum_counters(&text, counters)
+            sum_drop_counters(&text)
         });
         texts.sum()
     }
 }
 
-/// Sums counters of `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
-fn sum_counters(text: &[u8], counters: &[&[u8]]) -> u64 {
+/// Sums the counters of `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
+fn sum_drop_counters(text: &[u8]) -> u64 {
     let counts = nonempty_lines(text).filter_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
-        let is_wanted = counters.contains(&&line[..colon]);
+        let is_wanted = DROP_COUNTERS.contains(&&line[..colon]);
         is_wanted.then(|| parse_number(line[colon + 1..].trim_ascii()))?
     });
     counts.sum()
@@ -182,10 +162,10 @@ impl ThreadNames {
 
     /// The name of a thread; empty where it is unknown.
     fn name_of(&mut self, pid: u32) -> ThreadName {
-        let known = self
-            .latest
-            .filter(|(known, _, since)| *known == pid && since.elapsed() < NAMES_LIFETIME);
-        if let Some((_, name, _)) = known {
+        if let Some((known, name, since)) = self.latest
+            && known == pid
+            && since.elapsed() < NAMES_LIFETIME
+        {
             return name;
         }
         let name = self.find_name(pid).unwrap_or_default();
@@ -213,12 +193,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_events_sum_all_loss_counters() {
+    fn dropped_events_sum_their_counters() {
         let text = b"entries: 640\noverrun: 12\ncommit overrun: 1\nbytes: 26452\n\
             oldest event ts:  3565.824693\nnow ts:  3566.181329\ndropped events: 3\nread events: 0\n";
-        assert_eq!(sum_counters(text, LOSS_COUNTERS), 16);
-        assert_eq!(sum_counters(text, DROP_COUNTERS), 4);
-        assert_eq!(sum_counters(b"", LOSS_COUNTERS), 0);
+        assert_eq!(sum_drop_counters(text), 4);
+        assert_eq!(sum_drop_counters(b""), 0);
     }
 
     #[test]

@@ -18,8 +18,7 @@ const TRACEFS_MAGIC: u64 = 0x7472_6163;
 ///
 /// Where the administrator has not mounted it, it is mounted detached from the tree (fsmount(2),
 /// kernel 5.2): no other process sees that mount, and it disappears with the last descriptor,
-/// however this process ends. Only where that is not possible, a lookup below debugfs mounts it,
-/// and that mount stays (kernel fs/tracefs, `trace_automount`).
+/// however this process ends.
 #[derive(Debug)]
 pub struct TracefsMount {
     root: PathBuf,
@@ -52,20 +51,18 @@ impl TracefsMount {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(TraceError::NoTracefs { source });
         }
-        match mount_detached() {
-            Ok(mount) => Ok(Self {
-                root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
-                _mount: Some(mount),
-            }),
-            Err(_) if automounts_tracefs(&below_debugfs) => Ok(Self::at_path(&below_debugfs)),
-            Err(error @ (Errno::PERM | Errno::ACCESS)) => Err(TraceError::refused(
-                "mounting",
-                &roots.tracing,
-            )(error.into())),
-            Err(error) => Err(TraceError::NoTracefs {
+        let mount = mount_detached().map_err(|error| match error {
+            Errno::PERM | Errno::ACCESS => {
+                TraceError::refused("mounting", &roots.tracing)(error.into())
+            }
+            error => TraceError::NoTracefs {
                 source: error.into(),
-            }),
-        }
+            },
+        })?;
+        Ok(Self {
+            root: roots.proc.join(format!("self/fd/{}", mount.as_raw_fd())),
+            _mount: Some(mount),
+        })
     }
 
     /// A mount that is there.
@@ -90,11 +87,6 @@ fn is_tracefs(path: &Path) -> bool {
     rustix::fs::open(path, flags, Mode::empty())
         .and_then(rustix::fs::fstatfs)
         .is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
-}
-
-/// Whether a lookup of that path leads to tracefs, mounting it where the kernel does so.
-fn automounts_tracefs(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
 }
 
 fn mount_detached() -> rustix::io::Result<OwnedFd> {

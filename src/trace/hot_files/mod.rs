@@ -27,7 +27,7 @@ use self::view::HotFilesView;
 use self::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::{
-    CaptureControl, CaptureSettings, EventBatch, EventKind, TraceCapture, TraceDetail, TraceError,
+    CaptureControl, CaptureStatus, Event, EventKind, TraceCapture, TraceDetail, TraceError,
 };
 
 /// The part of the time that is recorded.
@@ -56,30 +56,27 @@ struct FoundFiles {
     /// Start of recording: the preparation before it, which takes long on a slow machine, is no part
     /// of the trace.
     started_ns: Option<u64>,
-    ended_ns: u64,
-    lost_events: u64,
-    end_reason: Option<String>,
+    status: CaptureStatus,
 }
 
 impl FoundFiles {
-    fn add(&mut self, batch: EventBatch<'_>) -> CaptureControl {
-        for event in batch.events {
+    fn add(&mut self, events: &[Event], status: &CaptureStatus) -> CaptureControl {
+        for event in events {
             self.tracker.add_event(event);
         }
-        self.started_ns.get_or_insert(batch.complete_since);
-        self.ended_ns = batch.complete_until;
-        self.lost_events = batch.lost_events;
-        self.end_reason = batch.end_reason.map(str::to_owned);
-        let (since, until) = (batch.complete_since, batch.complete_until);
+        self.started_ns.get_or_insert(status.complete_since);
+        self.status = status.clone();
+        let (since, until) = (status.complete_since, status.complete_until);
         self.sampling.after_batch(since, until, thread_cpu_ns())
     }
 
     fn view(&mut self, not_recorded: &[&'static str]) -> HotFilesView {
-        let started_ns = self.started_ns.unwrap_or(self.ended_ns);
+        let ended_ns = self.status.complete_until;
+        let started_ns = self.started_ns.unwrap_or(ended_ns);
         HotFilesView {
-            duration_ns: self.ended_ns.saturating_sub(started_ns),
+            duration_ns: ended_ns.saturating_sub(started_ns),
             recorded_ns: self.sampling.recorded_ns(),
-            events_lost: self.lost_events,
+            events_lost: self.status.lost_events,
             not_recorded: not_recorded.to_vec(),
             ..self.tracker.view()
         }
@@ -97,22 +94,17 @@ impl FileTrace {
             tracker: FileTracker::new(roots, Volumes::find(roots)),
             sampling: TraceSampling::default(),
             started_ns: None,
-            ended_ns: 0,
-            lost_events: 0,
-            end_reason: None,
+            status: CaptureStatus::default(),
         }));
-        let settings = CaptureSettings {
-            detail: TraceDetail::Files,
-            ..CaptureSettings::default()
-        };
         let sink = Arc::clone(&found);
-        let capture = TraceCapture::start(roots, &settings, move |batch| {
-            let next = lock(&sink).add(batch);
-            match recorded {
-                RecordedTime::WithinCpuLimit => next,
-                RecordedTime::All => CaptureControl::Continue,
-            }
-        })?;
+        let capture =
+            TraceCapture::start(roots, &[], TraceDetail::Files, move |events, status| {
+                let next = lock(&sink).add(events, status);
+                match recorded {
+                    RecordedTime::WithinCpuLimit => next,
+                    RecordedTime::All => CaptureControl::Continue,
+                }
+            })?;
         Ok(Self {
             not_recorded: not_recorded(capture.kinds()),
             capture,
@@ -136,7 +128,7 @@ impl FileTrace {
     /// Why the kernel has ended the trace, if it did.
     #[must_use]
     pub fn end_reason(&self) -> Option<String> {
-        lock(&self.found).end_reason.clone()
+        lock(&self.found).status.end_reason.clone()
     }
 
     /// Ends the trace. Returns the result, and why the kernel ended the trace, if it did.
@@ -145,7 +137,7 @@ impl FileTrace {
         self.capture.stop();
         let mut found = lock(&self.found);
         let view = found.view(&self.not_recorded);
-        (view, found.end_reason.take())
+        (view, found.status.end_reason.take())
     }
 }
 

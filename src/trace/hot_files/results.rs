@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::files::FileId;
 use super::tracker::{FileTracker, SyncKey};
-use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView, UnknownBytes};
+use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView};
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
 
@@ -33,10 +33,6 @@ impl FileTracker {
         for id in listed.iter().map(|(_, id)| *id).chain(synced) {
             self.files.find_path(id);
         }
-        let unknown = self.unknown.iter().map(|(reason, bytes)| UnknownBytes {
-            reason: *reason,
-            bytes: *bytes,
-        });
         HotFilesView {
             files: listed
                 .iter()
@@ -45,7 +41,7 @@ impl FileTracker {
             files_omitted: (files.len() - listed.len()) as u64,
             file_bytes: files.iter().map(|(Reverse(bytes), _)| bytes).sum(),
             unknown_bytes: self.unknown.values().sum(),
-            unknown: unknown.collect(),
+            unknown: self.unknown.clone(),
             metadata_bytes: self.metadata_bytes,
             syncs: syncs
                 .iter()
@@ -62,7 +58,7 @@ impl FileTracker {
             path: file.and_then(|file| file.path.as_deref().map(SafeText::from_path)),
             deleted: file.is_some_and(|file| file.is_deleted),
             device: SafeText::from(volume.device_name.clone()),
-            mount_point: SafeText::from_path(&volume.mount_point),
+            mount_point: SafeText::from_path(&volume.mount.path),
             inode: id.inode,
         })
     }

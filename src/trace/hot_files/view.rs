@@ -1,5 +1,7 @@
 //! The result as it is shown and as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::files::safe_text::SafeText;
@@ -131,7 +133,7 @@ pub struct HotFilesView {
     /// Bytes whose file is not known.
     pub unknown_bytes: u64,
     /// The same by reason.
-    pub unknown: Vec<UnknownBytes>,
+    pub unknown: BTreeMap<UnknownReason, u64>,
     /// Bytes of metadata and journals.
     pub metadata_bytes: u64,
     /// Events that the kernel has lost.
@@ -140,15 +142,6 @@ pub struct HotFilesView {
     pub syncs: Vec<SyncView>,
     /// What the kernel does not report, and what that means.
     pub not_recorded: Vec<&'static str>,
-}
-
-/// Bytes whose file is not known for one reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct UnknownBytes {
-    /// The reason.
-    pub reason: UnknownReason,
-    /// The bytes.
-    pub bytes: u64,
 }
 
 /// Why the file of a request is not known.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 
 use rustix::fs::fstat;
 
@@ -21,34 +20,30 @@ use crate::trace::partitions::{drives_of_partitions, sectors_of};
 /// A mounted file system.
 #[derive(Debug)]
 pub(super) struct Volume {
-    /// Device number in the events and in mountinfo.
-    pub(super) device_id: DeviceNumber,
+    /// The mount that it is accessed through. Its device number is that in the events.
+    pub(super) mount: MountEntry,
     /// Name of its block device.
     pub(super) device_name: String,
-    /// The mount point that it is accessed through.
-    pub(super) mount_point: PathBuf,
-    /// Its type.
-    pub(super) file_system: String,
 }
 
 impl Volume {
     /// Whether its files belong to subvolumes, each with inode numbers of its own.
     pub(super) fn has_subvolumes(&self) -> bool {
-        self.file_system == "btrfs"
+        self.mount.file_system == "btrfs"
     }
 
     /// The file with an inode, where the file system finds it by that alone; `None` where it does not exist
     /// any more, or the permissions do not allow it. The mount is opened for each use: a descriptor that
     /// stays open would keep the file system from being unmounted for as long as files are traced.
     pub(super) fn find_inode(&self, inode: u64) -> Option<FoundFile> {
-        if !matches!(&*self.file_system, "ext2" | "ext3" | "ext4" | "f2fs") {
+        if !matches!(&*self.mount.file_system, "ext2" | "ext3" | "ext4" | "f2fs") {
             return None;
         }
-        let entry = ForeignTree::own().find_entry(&self.mount_point).ok()?;
+        let entry = ForeignTree::own().find_entry(&self.mount.path).ok()?;
         let directory = File::from(entry.open_directory().ok()?);
         let number = split_device_number(fstat(&directory).ok()?.st_dev);
         let found = FoundFile::by_inode(directory.as_fd(), inode).ok();
-        found.filter(|_| number == self.device_id)
+        found.filter(|_| number == self.mount.device_id)
     }
 }
 
@@ -107,10 +102,8 @@ impl Volumes {
         let device = devices.iter().find(|device| device.number == number)?;
         let index = self.all.len();
         let volume = Volume {
-            device_id: mount.device_id,
+            mount: mount.clone(),
             device_name: device.name.clone(),
-            mount_point: mount.path.clone(),
-            file_system: mount.file_system.clone(),
         };
         let members = match volume.has_subvolumes() {
             true => btrfs_members(roots, &device.name),
@@ -141,7 +134,8 @@ impl Volumes {
 
     /// The file system with that device number in the events.
     pub(super) fn by_device_id(&self, device_id: DeviceNumber) -> Option<usize> {
-        self.all.iter().position(|one| one.device_id == device_id)
+        let mut all = self.all.iter();
+        all.position(|one| one.mount.device_id == device_id)
     }
 
     /// The file system of a mount.
@@ -154,7 +148,7 @@ impl Volumes {
     pub(super) fn of_one(volume: Volume, drive: DeviceNumber) -> Self {
         let places = vec![(0..1 << 20, Place::Volume(0))];
         Self {
-            drives: [(volume.device_id, drive)].into_iter().collect(),
+            drives: [(volume.mount.device_id, drive)].into_iter().collect(),
             places: [(drive, places)].into_iter().collect(),
             all: vec![volume],
             by_mount: HashMap::default(),

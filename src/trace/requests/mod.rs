@@ -1,7 +1,5 @@
 //! Requests, their stages and submitters, from events. Pure.
 
-mod aggregator;
-mod charts;
 mod dirtied;
 mod line;
 mod matcher;
@@ -10,10 +8,6 @@ mod request;
 mod summary;
 mod traced_io;
 
-pub use self::aggregator::{OperationView, RequestAggregator, RequestsView};
-pub use self::charts::{
-    HEATMAP_ROWS, HeatmapColumn, MAX_COLUMNS, ReadOtherCounts, ScatterPoint, row_start_ns,
-};
 pub(crate) use self::dirtied::WritebackAttribution;
 pub use self::line::RequestLine;
 pub(crate) use self::matcher::{Lane, queued_bio, range_of_event};

@@ -155,24 +155,18 @@ impl CopyTree {
         };
         let path = self.paths.absolute(destination);
         let found = match self.paths.find(&path) {
-            Ok(found) => Some(found),
+            Ok(found) => found,
             Err(Errno::LOOP) => return Err(Errno::LOOP),
-            Err(_) => None,
+            Err(_) => return Ok(()),
         };
-        if self.total.destination_file_system.is_none() {
-            let parent = || self.paths.find(path.parent()?).ok();
-            let parent = found.is_none().then(parent).flatten();
-            let place = found.as_ref().or(parent.as_ref()).map(ForeignFile::status);
-            // What is written to a device or a pipe is in no file system.
-            let is_stored = |it: &&FileStatus| it.is_regular() || it.is_directory();
-            self.total.destination_file_system = place.filter(is_stored).map(|it| it.device());
+        // What is written to a device or a pipe is in no file system.
+        if found.status().is_regular() || found.status().is_directory() {
+            self.total.destination_file_system = Some(found.status().device());
         }
-        if let Some(found) = found {
-            let name = self.name_of_source(0);
-            let is_renamed = self.may_rename() && found.status_of(name).is_err();
-            if let Some(expected) = &mut self.expected_files {
-                expected.check(&found, is_renamed, &|| self.paths.process_exists());
-            }
+        let name = self.name_of_source(0);
+        let is_renamed = self.may_rename() && found.status_of(name).is_err();
+        if let Some(expected) = &mut self.expected_files {
+            expected.check(&found, is_renamed, &|| self.paths.process_exists());
         }
         Ok(())
     }

@@ -40,28 +40,19 @@ impl Transfer {
         let Some(size) = self.progress.shown.size_bytes else {
             return (length, length);
         };
-        let data = self.data_of_sparse_source();
-        let all = (size, data.unwrap_or(size));
-        if length >= size && !self.is_preallocated {
-            return all;
-        }
+        let data = self.data_of_sparse_source().unwrap_or(size);
         let held = allocated.min(length);
-        let Some(data) = data else {
-            let position = if length >= size {
-                held.min(size)
-            } else {
-                length
-            };
-            return (position, position);
-        };
-        if held < data {
-            return ((held as f64 / data as f64 * size as f64) as u64, held);
-        }
-        // All data has arrived, unless the copy has no holes.
-        if length >= size || length <= data + data / 10 {
-            all
+        if length >= size && !self.is_preallocated {
+            (size, data)
+        } else if data < size && held < data {
+            ((held as f64 / data as f64 * size as f64) as u64, held)
+        } else if data < size {
+            // All data has arrived; where the copy has no holes, more.
+            (length.min(size), data)
+        } else if self.is_preallocated {
+            (held.min(size), held.min(size))
         } else {
-            (length, data)
+            (length, length)
         }
     }
 

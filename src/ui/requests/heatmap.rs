@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::trace::requests::{HEATMAP_ROWS, ReadOtherCounts, RequestsView, row_start_ns};
+use crate::app::requests::charts::{HEATMAP_ROWS, ReadOtherCounts, row_start_ns};
+use crate::app::requests::view::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::ui::requests::time_axis;
 use crate::units;
@@ -126,7 +127,7 @@ fn rebin(
     height: usize,
 ) -> Vec<ReadOtherCounts> {
     let mut grid = vec![[0, 0]; width * height];
-    let columns = crate::trace::requests::MAX_COLUMNS;
+    let columns = crate::app::requests::charts::MAX_COLUMNS;
     for (index, (_, counts)) in view.heatmap.iter().rev().enumerate() {
         let column = width - 1 - (index * width / columns).min(width - 1);
         for (row, [reads, others]) in counts.iter().enumerate().skip(low) {

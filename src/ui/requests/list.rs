@@ -5,9 +5,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::app::requests::view::RequestsView;
 use crate::app::requests::{ListedRequest, RequestOrder, RequestsState};
 use crate::files::printable::printable_bytes;
-use crate::trace::requests::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::table::{SortMark, TableColumn, TableWidget};
 use crate::tui::widgets::text::{cut_end, wrap_text};

@@ -26,7 +26,7 @@ use ratatui::widgets::{Clear, Paragraph, Widget, Wrap};
 
 use crate::app::AppState;
 use crate::app::requests::RequestsState;
-use crate::trace::requests::RequestsView;
+use crate::app::requests::view::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::areas::with_side_margins;
 use crate::tui::widgets::text::{grouped_thousands, input_line};

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::trace::requests::RequestsView;
+use crate::app::requests::view::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::table::{TableColumn, TableWidget};
 use crate::tui::widgets::text::grouped_thousands;

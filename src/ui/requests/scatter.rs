@@ -7,7 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
-use crate::trace::requests::{RequestsView, ScatterPoint};
+use crate::app::requests::charts::ScatterPoint;
+use crate::app::requests::view::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::ui::requests::time_axis;
 use crate::units;

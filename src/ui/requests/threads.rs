@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::app::requests::view::RequestsView;
 use crate::files::printable::printable_bytes;
-use crate::trace::requests::RequestsView;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::table::{TableColumn, TableWidget};
 use crate::tui::widgets::text::{cut_end, grouped_thousands};

@@ -10,14 +10,14 @@ mod checks;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use diskscope::trace::events::catalog::all_events;
+use diskscope::trace::events::catalog::EVENTS;
 use diskscope::trace::events::decode::EventDecoder;
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/6.1/events");
 const HEADER: &str = include_str!("../../traces/6.1/events/header_page");
 
 static DECODER: LazyLock<EventDecoder> = LazyLock::new(|| {
-    EventDecoder::from_format_files(Path::new(DIRECTORY), &all_events()).0
+    EventDecoder::from_format_files(Path::new(DIRECTORY), EVENTS).0
 });
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -10,7 +10,7 @@ mod trees;
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::Session;
-use diskscope::trace::events::catalog::all_events;
+use diskscope::trace::events::catalog::EVENTS;
 use diskscope::trace::events::decode::EventDecoder;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -73,7 +73,7 @@ fn check_traces(cases: u32) {
     let formats = seeds::seed_files("tests/traces", |path| path.ends_with("format"));
     let header = String::from_utf8(headers[0].clone()).unwrap();
     let events = seeds::repository_root().join("tests/traces/6.18/events");
-    let (decoder, _) = EventDecoder::from_format_files(&events, &all_events());
+    let (decoder, _) = EventDecoder::from_format_files(&events, EVENTS);
     let records = prop::collection::vec(any::<u8>(), 0..600);
     let texts = damaged_seed([headers, formats].concat(), 8);
     check_property(cases, &(texts, records), |(text, records)| {

@@ -7,7 +7,7 @@ mod triggers;
 use std::process::{Command, Output};
 
 /// Holds in every sample but the first.
-const ALWAYS: &str = "cpu_busy(system)>=0";
+const ALWAYS: &str = "cpu_busy(system)>=0%";
 
 /// `watch` with ten samples per second.
 fn watch(arguments: &[&str]) -> Command {

@@ -53,7 +53,7 @@ fn writes_to_a_loop_device_trigger_its_condition() {
     assert_eq!(trigger["metric"], "write_bytes_per_s");
     assert_eq!(
         trigger["condition"],
-        format!("write_bytes_per_s({name})>0B/s for 200ms")
+        format!("write_bytes_per_s({name})>0 for 200ms")
     );
     assert_eq!(trigger["scope"], "device");
     assert_eq!(trigger["name"], name);

@@ -103,10 +103,6 @@ const PROVOCATIONS: &[(&str, Provocation)] = &[
     ),
     ("paused", Test("paused_run_is_flagged")),
     (
-        "paused-open-loop",
-        Test("paused_run_with_arrival_rate_is_invalid"),
-    ),
-    (
         "too-few-samples",
         Test("run_of_hundred_requests_is_flagged_as_too_short"),
     ),

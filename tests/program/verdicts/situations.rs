@@ -261,6 +261,18 @@ fn each_situation_raises_exactly_its_checks() {
 }
 
 #[test]
+fn verdicts_of_situations_are_these() {
+    let mut text = String::new();
+    for situation in situations() {
+        for verdict in evaluate_rules(&situation.run, Workload::RANDOM_READS) {
+            let verdict = serde_json::to_string_pretty(&verdict).unwrap();
+            let _ = writeln!(text, "{}: {verdict}", situation.name);
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
 fn situations_raise_and_spare_the_checks_that_they_are_about() {
     let all = situations();
     for check in [

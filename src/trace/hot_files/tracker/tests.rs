@@ -8,11 +8,12 @@ const PARTITION: DeviceNumber = (8, 1);
 /// The file system of a partition, with these files below the root of the machine.
 fn tracker(file_system: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, FileTracker) {
     let (root, roots) = SysPaths::with_files(files);
+    let text = format!("30 1 8:1 / /mnt rw - {file_system} /dev/sda1 rw");
+    std::fs::write(root.path().join("mountinfo"), text).unwrap();
+    let mounts = crate::drive::mounts::mounts_of(&roots, &root.path().join("mountinfo"));
     let volume = Volume {
-        device_id: PARTITION,
+        mount: mounts.unwrap().remove(0),
         device_name: "sda1".to_owned(),
-        mount_point: root.path().join("mnt"),
-        file_system: file_system.to_owned(),
     };
     let mut tracker = FileTracker::new(&roots, Volumes::of_one(volume, DRIVE));
     tracker.page_bytes = 4096;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::request::{RequestOperation, TracedRequest};
+use crate::trace::requests::{RequestOperation, TracedRequest};
 
 /// Number of columns kept, the newest.
 pub const MAX_COLUMNS: usize = 240;

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::charts::{HeatmapColumn, RequestCharts, ScatterPoint};
-use super::request::{RequestActor, RequestOperation, TracedRequest};
-use super::summary::{OperationCounts, OperationLatency, PerThreadStats, RequestSummary};
 use crate::files::safe_text::SafeText;
-use crate::trace::events::event::DeviceNumber;
+use crate::trace::requests::{
+    DeviceNumber, OperationCounts, OperationLatency, PerThreadStats, RequestActor,
+    RequestOperation, RequestSummary, TracedRequest,
+};
 
 /// Maximum number of listed requests.
 const MAX_LISTED_REQUESTS: usize = 1000;
@@ -75,7 +76,7 @@ pub struct RequestsView {
     /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
     /// Columns of the latency heat map, the oldest first: the start of each, and its counts by row
-    /// (see [`row_start_ns`](super::row_start_ns)).
+    /// (see [`row_start_ns`](super::charts::row_start_ns)).
     pub heatmap: Vec<(u64, HeatmapColumn)>,
     /// Sampled points of offset against time.
     pub scatter: Vec<ScatterPoint>,
@@ -171,7 +172,7 @@ fn seek_distances<'a>(requests: impl Iterator<Item = &'a TracedRequest>) -> Vec<
 mod tests {
     use super::*;
     use crate::trace::events::event::RwbsFlags;
-    use crate::trace::requests::request::RequestTimestamps;
+    use crate::trace::requests::RequestTimestamps;
 
     fn request(index: u64) -> TracedRequest {
         TracedRequest {
