@@ -1,6 +1,7 @@
 //! Reads the kernel's interfaces: `/proc`, `/sys` and taskstats in, raw counters with a monotonic
 //! time out. Independent of rates and screens.
 
+mod availability;
 pub mod btrfs;
 mod collector;
 pub mod control_groups;

@@ -13,6 +13,7 @@ use crate::drive::BlockDevice;
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::system::temperature::Temperatures;
 
+pub use super::availability::Availability;
 pub use super::control_groups::DeviceIo;
 pub use super::control_groups::io_files::IoLimit;
 pub use super::control_groups::unit::{Unit, UnitKind};
@@ -455,29 +456,6 @@ impl ProcessIo {
     pub fn saturating_add(&self, other: &Self) -> Self {
         self.combine(other, |own, other| Some(own.saturating_add(other)))
             .unwrap_or_default()
-    }
-}
-
-/// A value, or why it is missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Availability<T> {
-    /// It was read.
-    Available(T),
-    /// The kernel denies it to this user.
-    NotPermitted,
-    /// It does not exist: a kernel without it, or the process has ended.
-    #[default]
-    Absent,
-}
-
-impl<T: Copy> Availability<T> {
-    /// The value, where it was read.
-    #[must_use]
-    pub fn value(&self) -> Option<T> {
-        match self {
-            Self::Available(value) => Some(*value),
-            Self::NotPermitted | Self::Absent => None,
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use self::unit::Unit;
 use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, IoAccounting};
 use crate::probe::system::host::parse_pressure;
-use crate::probe::text::read_file;
+use crate::probe::text::{read_file, split_fields};
 use crate::roots::SysPaths;
 
 pub use self::io_files::DeviceIo;
@@ -86,11 +86,8 @@ impl IoHierarchies {
     fn counting(&self) -> Option<&(Hierarchy, HierarchyMount)> {
         self.mounts.iter().find(|(hierarchy, mount)| {
             let controllers = read_file(&mount.directory.join("cgroup.controllers"));
-            let has_io = controllers.is_some_and(|text| {
-                text.trim_ascii()
-                    .split(|byte| *byte == b' ')
-                    .any(|it| it == b"io")
-            });
+            let has_io = controllers
+                .is_some_and(|text| split_fields(text.trim_ascii()).any(|it| it == b"io"));
             *hierarchy == BLKIO || has_io
         })
     }

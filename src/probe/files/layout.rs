@@ -39,11 +39,11 @@ pub fn read_layout(
 ) -> Option<FileLayout> {
     let descriptors = fs::read_dir(roots.proc.join(format!("{pid}/fd"))).ok()?;
     let is_it = |link: &std::path::Path| fs::read_link(link).is_ok_and(|it| it.as_os_str() == path);
-    let descriptor = descriptors
+    let mut links = descriptors
         .flatten()
         .take(MAX_DESCRIPTORS)
-        .map(|entry| entry.path())
-        .find(|link| is_it(link))?;
+        .map(|entry| entry.path());
+    let descriptor = links.find(|link| is_it(link))?;
     // The link leads to the file itself, whatever has been mounted or renamed since.
     let metadata = fs::metadata(&descriptor).ok()?;
     let device_number = split_device_number(metadata.dev());

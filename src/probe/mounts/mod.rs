@@ -170,13 +170,9 @@ fn plain_sample(line: &MountinfoLine<'_>, file_systems: &[MountedFileSystem]) ->
     }
 }
 
-/// Files with the statistics of several mounts, each read once if it is needed.
+/// Files with the statistics of several mounts, by type of the file system, each read once if it is needed.
 #[derive(Debug, Default)]
-struct Statistics {
-    nfs: Option<Vec<CountedFileSystem>>,
-    cifs: Option<Vec<CountedFileSystem>>,
-    zfs: Option<Vec<CountedFileSystem>>,
-}
+struct Statistics(HashMap<Vec<u8>, Vec<CountedFileSystem>>);
 
 impl Statistics {
     fn add_counters(
@@ -184,26 +180,10 @@ impl Statistics {
         sample: &mut MountSample,
         roots: &SysPaths,
     ) -> Result<(), NoMountCounters> {
-        let read = |name: &str| read_file(&roots.proc.join(name)).unwrap_or_default();
-        let (listed, name) = match sample.file_system.as_slice() {
-            b"nfs" | b"nfs4" => {
-                let parsed = || parse_mountstats(&read("self/mountstats"));
-                (
-                    self.nfs.get_or_insert_with(parsed),
-                    sample.mount_point.clone(),
-                )
-            }
-            b"cifs" | b"smb3" => {
-                let parsed = || parse_cifs_stats(&read("fs/cifs/Stats"));
-                (
-                    self.cifs.get_or_insert_with(parsed),
-                    share_name(&sample.source),
-                )
-            }
-            b"zfs" => {
-                let read = || read_datasets(roots);
-                (self.zfs.get_or_insert_with(read), sample.source.clone())
-            }
+        let name = match sample.file_system.as_slice() {
+            b"nfs" | b"nfs4" => sample.mount_point.clone(),
+            b"cifs" | b"smb3" => share_name(&sample.source),
+            b"zfs" => sample.source.clone(),
             kind if kind.starts_with(b"fuse") => {
                 sample.waiting = waiting_requests(roots, sample.device_id);
                 return match sample.waiting {
@@ -216,6 +196,15 @@ impl Statistics {
             _ if sample.device.is_some() => return Err(NoMountCounters::BlockDevice),
             _ => return Err(NoMountCounters::FileSystem),
         };
+        let kind = sample.file_system.clone();
+        let listed = self.0.entry(kind).or_insert_with_key(|kind| {
+            let read = |name: &str| read_file(&roots.proc.join(name)).unwrap_or_default();
+            match kind.as_slice() {
+                b"zfs" => read_datasets(roots),
+                kind if kind.starts_with(b"nfs") => parse_mountstats(&read("self/mountstats")),
+                _ => parse_cifs_stats(&read("fs/cifs/Stats")),
+            }
+        });
         let counted = listed.iter().find(|it| it.name == name);
         let counted = counted.ok_or(NoMountCounters::Unreadable)?;
         sample.version.clone_from(&counted.version);
@@ -273,14 +262,9 @@ impl MountWatch {
             return false;
         };
         let mut watched = [PollFd::new(list, PollFlags::PRI)];
-        let at_once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        poll(&mut watched, Some(&at_once)).is_ok()
-            && watched[0]
-                .revents()
-                .intersects(PollFlags::PRI | PollFlags::ERR)
+        let marks = PollFlags::PRI | PollFlags::ERR;
+        poll(&mut watched, Some(&Timespec::default())).is_ok()
+            && watched[0].revents().intersects(marks)
     }
 }
 

@@ -26,8 +26,7 @@ pub(super) fn operations(roots: &SysPaths, disks: &[DiskCounters]) -> Vec<Operat
 }
 
 /// `sync_action`; `None` while nothing runs.
-#[must_use]
-pub fn parse_action(word: &str) -> Option<OperationKind> {
+fn parse_action(word: &str) -> Option<OperationKind> {
     Some(match word {
         "resync" => OperationKind::Resync,
         "recover" => OperationKind::Rebuild,

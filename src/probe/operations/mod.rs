@@ -8,12 +8,13 @@ mod discard;
 pub mod md;
 pub mod operation;
 pub mod pvmove;
+mod sources;
 pub mod zfs;
 
 use std::time::Duration;
 
-pub(super) use self::operation::OperationSources;
 pub use self::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+pub(super) use self::sources::OperationSources;
 
 /// Reads the operations of each sample.
 #[derive(Debug, Default)]

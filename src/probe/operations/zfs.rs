@@ -7,9 +7,8 @@ use std::fs;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use super::operation::{
-    OperationKind, OperationProgress, OperationSample, OperationSources, WorkUnit,
-};
+use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use super::sources::OperationSources;
 use crate::drive::stores;
 use crate::roots::SysPaths;
 

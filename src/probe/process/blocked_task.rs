@@ -98,17 +98,17 @@ impl BlockedDetails {
         // Without a context switch since the scan, what was read before is that of the same sleep.
         let switches = switches_of(&roots.proc.join(format!("{pid}/task/{tid}")));
         let is_same_sleep = switches.is_some() && switches == task.switches;
+        let process = roots.proc.join(pid.to_string());
         let mut details = Self {
             pid,
             tid,
             stack: kernel_stack(roots, pid, tid),
             used_mount_id: used_mount_id.filter(|_| is_same_sleep),
             sleep: sleep.filter(|_| is_same_sleep),
+            named_paths: named_paths(&process),
             switches: switches.filter(|_| is_same_sleep),
             ..Self::default()
         };
-        let process = roots.proc.join(pid.to_string());
-        details.named_paths = named_paths(&process);
         details.working_directory = std::fs::read_link(process.join("cwd")).ok();
         details.add_open_files(&process, mounts);
         details

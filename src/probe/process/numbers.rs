@@ -27,11 +27,11 @@ impl AssignedPids {
     }
 }
 
-/// Whether an id is that of a process that exists: threads have ids too, and directories that are not
-/// listed.
+/// Whether an id may be that of a process: threads have ids too, and directories that are not listed.
 pub(super) fn is_process(roots: &SysPaths, pid: u32) -> bool {
     let status = read_file(&roots.proc.join(format!("{pid}/status")));
-    status.and_then(|text| parse_thread_group(&text)) == Some(pid)
+    let group = status.and_then(|text| parse_thread_group(&text));
+    group.is_none_or(|group| group == pid)
 }
 
 /// The process id that was assigned last, from `/proc/loadavg`.

@@ -1,11 +1,9 @@
-//! Error counters, link speeds and RAID activity of block devices, from sysfs, without root.
+//! Error counters and link speeds of block devices, from sysfs, without root.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::drive::identity::sysfs::directory_entries;
-use crate::probe::operations::OperationKind;
-use crate::probe::operations::md::parse_action;
 use crate::probe::text::{parse_number, read_word};
 use crate::roots::SysPaths;
 
@@ -18,8 +16,6 @@ pub struct DeviceHealth {
     pub command_errors: Option<u64>,
     /// Speed of its link and the highest that both ends support; `None` where it is not reported.
     pub link: Option<LinkSpeed>,
-    /// What a software RAID does besides I/O; `None` for other devices, and while it is idle.
-    pub raid_action: Option<OperationKind>,
 }
 
 /// Throughput of a link in bytes per second, protocol overhead included.
@@ -35,19 +31,12 @@ pub struct LinkSpeed {
 #[must_use]
 pub fn read_device_health(roots: &SysPaths) -> Vec<DeviceHealth> {
     let block = roots.sys.join("block");
-    directory_entries(&block)
-        .into_iter()
-        .map(|name| {
-            let place = block.join(&name);
-            DeviceHealth {
-                command_errors: counter(&place, "ioerr_cnt"),
-                link: read_link(&place),
-                raid_action: read_word(&place.join("md/sync_action"))
-                    .and_then(|word| parse_action(&word)),
-                name,
-            }
-        })
-        .collect()
+    let health = |name: String| DeviceHealth {
+        command_errors: command_errors(&block.join(&name)),
+        link: read_link(&block.join(&name)),
+        name,
+    };
+    directory_entries(&block).into_iter().map(health).collect()
 }
 
 /// The commands that failed since each drive was found, in the order of their names; drives that do
@@ -57,13 +46,13 @@ pub fn read_command_errors(roots: &SysPaths) -> Vec<(String, u64)> {
     let block = roots.sys.join("block");
     let names = directory_entries(&block).into_iter();
     names
-        .filter_map(|name| counter(&block.join(&name), "ioerr_cnt").map(|count| (name, count)))
+        .filter_map(|name| command_errors(&block.join(&name)).map(|count| (name, count)))
         .collect()
 }
 
-/// A counter of a SCSI device, hexadecimal with `0x`.
-fn counter(place: &Path, file: &str) -> Option<u64> {
-    let text = read_word(&place.join("device").join(file))?;
+/// The counter of a SCSI device, hexadecimal with `0x`.
+fn command_errors(place: &Path) -> Option<u64> {
+    let text = read_word(&place.join("device/ioerr_cnt"))?;
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => parse_number(text.as_bytes()),
@@ -74,25 +63,27 @@ fn counter(place: &Path, file: &str) -> Option<u64> {
 /// SATA drive.
 fn read_link(place: &Path) -> Option<LinkSpeed> {
     let device = fs::canonicalize(place.join("device")).ok()?;
-    let above: Vec<PathBuf> = device.ancestors().map(Path::to_owned).collect();
-    if device
-        .iter()
-        .any(|step| step.to_string_lossy().starts_with("ata"))
-    {
-        return above.iter().find_map(|place| sata_speed(place));
+    let is_below = |start: &str| {
+        device
+            .iter()
+            .any(|it| it.to_string_lossy().starts_with(start))
+    };
+    if is_below("ata") {
+        device.ancestors().find_map(sata_speed)
+    } else if is_below("nvme") {
+        device.ancestors().find_map(pcie_speed)
+    } else {
+        None
     }
-    let is_nvme = device.iter().any(|step| step == "nvme");
-    is_nvme.then(|| above.iter().find_map(|place| pcie_speed(place)))?
 }
 
 /// `current_link_*` and `max_link_*` of a PCI device (kernel
 /// Documentation/ABI/testing/sysfs-bus-pci): gigatransfers per second and lanes.
 fn pcie_speed(place: &Path) -> Option<LinkSpeed> {
+    let word = |name: String| read_word(&place.join(name));
     let bytes_per_s = |prefix: &str| {
-        let speed = read_word(&place.join(format!("{prefix}_link_speed")))?;
-        let width: f64 = read_word(&place.join(format!("{prefix}_link_width")))?
-            .parse()
-            .ok()?;
+        let speed = word(format!("{prefix}_link_speed"))?;
+        let width: f64 = word(format!("{prefix}_link_width"))?.parse().ok()?;
         let rate: f64 = speed.split(' ').next()?.parse().ok()?;
         // 8b/10b up to 5 GT/s, 128b/130b above (PCI Express Base Specification).
         let code = if rate <= 5.0 { 0.8 } else { 128.0 / 130.0 };
@@ -135,11 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn errors_link_and_raid_action_are_read() {
+    fn errors_and_link_are_read() {
         let root = tempfile::tempdir().unwrap();
         let at = root.path();
-        write(at, "sys/block/md0/md/sync_action", "check\n");
-        write(at, "sys/block/md1/md/sync_action", "idle\n");
+        write(at, "sys/block/md0/size", "8\n");
         write(at, "sys/block/sda/device/ioerr_cnt", "0x1f\n");
         write(at, "sys/devices/pci0/nvme/nvme0/nvme0n1/x", "");
         for (file, content) in [
@@ -158,13 +148,11 @@ mod tests {
         .unwrap();
         let found = read_device_health(&SysPaths::under_root(at));
         let names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
-        assert_eq!(names, ["md0", "md1", "nvme0n1", "sda"]);
-        assert_eq!(found[0].raid_action, Some(OperationKind::Check));
-        assert_eq!(found[1].raid_action, None);
-        let link = found[2].link.unwrap();
+        assert_eq!(names, ["md0", "nvme0n1", "sda"]);
+        let link = found[1].link.unwrap();
         assert!((link.current - 1e9).abs() < 1.0, "{link:?}");
         assert!(link.supported > 3.9e9, "{link:?}");
-        assert_eq!(found[3].command_errors, Some(31));
+        assert_eq!(found[2].command_errors, Some(31));
         let counted = read_command_errors(&SysPaths::under_root(at));
         assert_eq!(counted, [("sda".to_owned(), 31)]);
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek};
 use rustix::io::Errno;
 
-use crate::probe::sample::Availability;
+use crate::probe::availability::Availability;
 use crate::probe::text::nonempty_lines;
 use crate::roots::SysPaths;
 

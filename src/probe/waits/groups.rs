@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::mountinfo::{Hierarchy, read_mount_table};
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{named_numbers, nonempty_lines, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// Depth of groups, and number of limited ones, that are looked at.
@@ -81,27 +81,20 @@ fn read_limits(directory: &Path) -> LimitedGroup {
     let number = |name: &str| parse_number(read(name)?.trim_ascii());
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
     let events = read("memory.events").unwrap_or_default();
-    let hits = keyed(&events, b"max").or_else(|| number("memory.failcnt"));
+    let [hits] = named_numbers(&events, ["max"]);
     let statistics = read("cpu.stat").unwrap_or_default();
+    let [periods, throttled_periods] = named_numbers(&statistics, ["nr_periods", "nr_throttled"]);
     LimitedGroup {
         memory_bytes: limit.filter(|bytes| *bytes < NO_LIMIT),
-        memory_hits: hits.unwrap_or(0),
+        memory_hits: hits.or_else(|| number("memory.failcnt")).unwrap_or(0),
         processors: quota(&read("cpu.max").unwrap_or_default()).or_else(|| {
             let period = number("cpu.cfs_period_us").filter(|period| *period > 0)?;
             Some(number("cpu.cfs_quota_us")? as f64 / period as f64)
         }),
-        periods: keyed(&statistics, b"nr_periods").unwrap_or(0),
-        throttled_periods: keyed(&statistics, b"nr_throttled").unwrap_or(0),
+        periods: periods.unwrap_or(0),
+        throttled_periods: throttled_periods.unwrap_or(0),
         ..LimitedGroup::default()
     }
-}
-
-/// The value behind a key in lines of keys and values.
-fn keyed(text: &[u8], key: &[u8]) -> Option<u64> {
-    nonempty_lines(text).find_map(|line| {
-        let mut fields = split_fields(line);
-        (fields.next()? == key).then(|| parse_number(fields.next()?))?
-    })
 }
 
 /// The quota in `cpu.max`: `QUOTA PERIOD`, or `max PERIOD` without one.

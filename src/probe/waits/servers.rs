@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::probe::process::stat::parse_stat;
-use crate::probe::text::{list_numbers_at, nonempty_lines, parse_number, read_file, read_start};
+use crate::probe::text::{field, list_numbers_at, parse_number, read_file, read_start};
 use crate::roots::SysPaths;
 
 /// Descriptors of a process, and bytes of its command line, that are looked at.
@@ -44,14 +44,13 @@ fn server(roots: &SysPaths, pid: u32) -> Option<FuseServer> {
     let stat = parse_stat(&stat)?;
     let info = read_file(&place.join("fdinfo").join(descriptor.file_name()));
     let info = info.unwrap_or_default();
-    let line = nonempty_lines(&info).find_map(|line| line.strip_prefix(b"fuse_connection:"));
     Some(FuseServer {
         pid,
         start_ticks: stat.start_ticks,
         name: stat.name.to_vec(),
         arguments: read_start(&place.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default(),
         is_stopped: matches!(stat.state, 'T' | 't'),
-        connection: line.and_then(|number| parse_number(number.trim_ascii())),
+        connection: field(&info, "fuse_connection:").and_then(parse_number),
     })
 }
 
