@@ -1,7 +1,7 @@
 //! Shortage of memory, in control groups of the tests' own.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::situation::Held;
@@ -80,10 +80,36 @@ pub(in super::super) fn group_smaller_than_its_file(draw: &mut Draw) -> Option<S
 }
 
 /// A limit of dirty memory for one device alone, so that no other writer is throttled
-/// (Documentation/ABI/testing/sysfs-class-bdi).
-pub(super) fn limit_dirty_memory(device: &str, bytes: u64) -> bool {
-    let number = fs::read_to_string(format!("/sys/class/block/{device}/dev")).unwrap();
-    let place = Path::new("/sys/class/bdi").join(number.trim());
-    let set = |name: &str, value: String| fs::write(place.join(name), value).is_ok();
-    set("max_bytes", bytes.to_string()) && set("strict_limit", "1".to_owned())
+/// (Documentation/ABI/testing/sysfs-class-bdi). Removed when this is dropped: loop devices keep it.
+pub(super) struct DirtyLimit(PathBuf);
+
+impl DirtyLimit {
+    pub fn of(device: &str, bytes: u64) -> Option<Self> {
+        let number = fs::read_to_string(format!("/sys/class/block/{device}/dev")).unwrap();
+        let limit = Self(Path::new("/sys/class/bdi").join(number.trim()));
+        if limit.set("max_bytes", bytes) && limit.set("strict_limit", 1) {
+            return Some(limit);
+        }
+        skip(Requirement::Kernel, "no strict limit of dirty memory (6.2)");
+        None
+    }
+
+    /// Removes one that an earlier user of the loop device has left.
+    pub fn remove(device: &str) {
+        let number = fs::read_to_string(format!("/sys/class/block/{device}/dev")).unwrap();
+        drop(Self(Path::new("/sys/class/bdi").join(number.trim())));
+    }
+
+    fn set(&self, setting: &str, value: u64) -> bool {
+        fs::write(self.0.join(setting), value.to_string()).is_ok()
+    }
+}
+
+impl Held for DirtyLimit {}
+
+impl Drop for DirtyLimit {
+    fn drop(&mut self) {
+        self.set("strict_limit", 0);
+        self.set("max_ratio", 100);
+    }
 }

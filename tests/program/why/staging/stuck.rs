@@ -10,6 +10,7 @@ use super::super::situation::Held;
 use super::{Draw, Load, MIB, Requirement, Staged, direct_reader};
 use crate::file_system::LoopFileSystem;
 use crate::loop_device::LoopDevice;
+use crate::process::wait_until;
 use crate::slow_disk::SlowDisk;
 
 /// What the server's process says before the place of its mount.
@@ -101,12 +102,13 @@ pub(in super::super) fn stopped_fuse_server(draw: &mut Draw) -> Option<Staged> {
     let file = server.file();
     let block = draw.number("pages", 1, 16) * 4;
     let reader = format!("exec dd if={} of=/dev/null bs={block}k", file.display());
-    // It has the file open when the server stops.
+    // It has the file open when the server stops, and reads later.
     let load = Load::shell([format!(
         "exec 9<{}; sleep 0.5 9<&-; {reader}",
         file.display()
     )]);
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    let opened = format!("/proc/{}/fd/9", load.pids()[0]);
+    wait_until("it is open", || Path::new(&opened).exists());
     let pid = server.stop();
     let directory = server.directory.display().to_string();
     let staged = Staged::new(load).waits(&[0]).on(directory);

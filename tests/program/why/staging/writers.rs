@@ -3,14 +3,13 @@
 use std::fs;
 
 use super::limits::SlowWrites;
-use super::memory::limit_dirty_memory;
+use super::memory::DirtyLimit;
 use super::{
     Draw, Load, MIB, Requirement, Staged, direct_reader, fio, slow_device, slow_file_system,
     write_file,
 };
 use crate::file_system::LoopFileSystem;
 use crate::process::wait_until;
-use crate::requirement::skip;
 
 /// Writers to a device whose flushes take that long.
 fn dsync_writers(draw: &mut Draw, writers: u64, flush_us: (u64, u64)) -> Option<Staged> {
@@ -67,27 +66,20 @@ pub(in super::super) fn random_buffered_writer(draw: &mut Draw) -> Option<Staged
     let (slow, file_system) = slow_file_system(&[])?;
     let file = write_file(file_system.file_path("table"), 32 * MIB);
     super::drop_cache(file.as_ref());
-    if !limit_dirty_memory(
-        file_system.device_name(),
-        draw.number("dirty_mib", 4, 12) * MIB,
-    ) {
-        skip(Requirement::Kernel, "no strict limit of dirty memory (6.2)");
-        return None;
-    }
+    let dirty = draw.number("dirty_mib", 4, 12) * MIB;
+    let dirty = DirtyLimit::of(file_system.device_name(), dirty)?;
     slow.serve_serially(draw.micros("service", 3_000, 8_000));
     let job = "--rw=randwrite --bs=4k --ioengine=psync --overwrite=1 --size=32M";
     let load = Load::shell([fio("writer", &file, job)?]);
     let staged = Staged::new(load).names(&[0]).on(file_system.device_name());
-    Some(staged.holding(file_system).holding(slow))
+    let staged = staged.holding(dirty).holding(file_system);
+    Some(staged.holding(slow))
 }
 
 pub(in super::super) fn writer_faster_than_its_device(draw: &mut Draw) -> Option<Staged> {
     let file_system = LoopFileSystem::new("ext4", Requirement::Ext4)?;
     let device = file_system.device().name().to_owned();
-    if !limit_dirty_memory(&device, draw.number("dirty_mib", 8, 24) * MIB) {
-        skip(Requirement::Kernel, "no strict limit of dirty memory (6.2)");
-        return None;
-    }
+    let dirty = DirtyLimit::of(&device, draw.number("dirty_mib", 8, 24) * MIB)?;
     let slow = SlowWrites::limit(&device, draw.number("mb_per_s", 2, 8) * 1_000_000)?;
     let file = file_system.file_path("file");
     let load = Load::shell([format!(
@@ -98,23 +90,20 @@ pub(in super::super) fn writer_faster_than_its_device(draw: &mut Draw) -> Option
         fs::metadata(&file).is_ok_and(|it| it.len() > 8 * MIB)
     });
     let staged = Staged::new(load).waits(&[0]).on(device);
-    Some(staged.holding(slow).holding(file_system))
+    let staged = staged.holding(slow).holding(dirty);
+    Some(staged.holding(file_system))
 }
 
 /// 200 MB to a device of 7 MB/s: it takes half a minute, and makes progress.
 pub(in super::super) fn slow_sync(draw: &mut Draw) -> Option<Staged> {
-    let file_system = LoopFileSystem::new("ext4", Requirement::Ext4)?;
-    let device = file_system.device_name().to_owned();
-    let slow = SlowWrites::limit(&device, draw.number("kb_per_s", 5_000, 9_000) * 1000)?;
-    let file = file_system.file_path("file");
+    // Of a smaller one, ext4 writes back early.
+    let file_system = LoopFileSystem::ext4(1200 * MIB)?;
+    DirtyLimit::remove(file_system.device_name());
+    let rate = draw.number("kb_per_s", 5_000, 9_000) * 1000;
+    let slow = SlowWrites::limit(file_system.device_name(), rate)?;
     let size = draw.number("mib", 170, 230);
-    let file_name = file.display();
-    let load = Load::shell([format!(
-        "dd if=/dev/zero of={file_name} bs=1M count={size}; exec sync -f {file_name}"
-    )]);
-    wait_until("it is written to memory", || {
-        fs::metadata(&file).is_ok_and(|it| it.len() >= size * MIB)
-    });
+    let file = write_file(file_system.file_path("file"), size * MIB);
+    let load = Load::shell([format!("exec sync -f {file}")]);
     let staged = Staged::new(load).waits(&[0]).says("MB/s");
     Some(staged.holding(slow).holding(file_system))
 }
