@@ -12,6 +12,8 @@ pub struct RequestEvidence {
     pub device: SafeText,
     /// Requests that were traced.
     pub requests: u64,
+    /// Time of all requests together, in nanoseconds.
+    time: u64,
     /// Begin and end of each request, by the process that caused it, in order of the ends.
     by_process: BTreeMap<u32, Vec<(u64, u64)>>,
 }
@@ -26,15 +28,17 @@ impl RequestEvidence {
     ) -> Self {
         let mut by_process: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         let mut known: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut time = 0;
         for request in requests {
+            let times = request.timestamps;
+            let span = (times.first_timestamp(), times.completed);
+            time += time_of(&[span]);
             // Whoever dirtied the pages is meant, not the thread that writes them back.
             let Some(RequestActor { pid: tid, .. }) = request.dirtied_by.or(request.submitter)
             else {
                 continue;
             };
             let pid = *known.entry(tid).or_insert_with(|| process_of(tid));
-            let times = request.timestamps;
-            let span = (times.first_timestamp(), times.completed);
             by_process.entry(pid).or_default().push(span);
         }
         for spans in by_process.values_mut() {
@@ -43,15 +47,17 @@ impl RequestEvidence {
         Self {
             device,
             requests: requests.len() as u64,
+            time,
             by_process,
         }
     }
 
-    /// The share of a process in the requests.
+    /// The share of a process in the time that requests were in the device, and so in its queue: a few
+    /// large ones keep others waiting longer than many small ones.
     #[must_use]
     pub fn share_of(&self, pid: u32) -> Option<f64> {
         let own = self.by_process.get(&pid)?;
-        (self.requests > 0).then(|| own.len() as f64 / self.requests as f64)
+        (self.time > 0).then(|| time_of(own) as f64 / self.time as f64)
     }
 
     /// The share of the culprit in the requests of others that completed while the victim's waited.
@@ -69,4 +75,10 @@ impl RequestEvidence {
         let ahead = served_meanwhile(self.by_process.get(&culprit)?);
         (of > 0).then(|| ahead as f64 / of as f64)
     }
+}
+
+/// Time of requests together, in nanoseconds.
+fn time_of(spans: &[(u64, u64)]) -> u64 {
+    let times = spans.iter().map(|(begin, end)| end.saturating_sub(*begin));
+    times.sum()
 }
