@@ -11,6 +11,8 @@ use super::process::blocked_task::{
 use super::process::task_scan::{BlockedTask, TaskScan, TaskScanner};
 use super::system::device_health::{DeviceHealth, read_device_health};
 use super::system::kernel_log::{KernelLog, NewErrors};
+use super::waits::groups::{LimitedGroup, limited_groups};
+use super::waits::locks::{LockWait, lock_waits};
 use crate::drive::mounts::{MountEntry, mounts};
 use crate::roots::SysPaths;
 
@@ -27,6 +29,10 @@ pub struct FactsSample {
     pub kernel_errors: NewErrors,
     /// All mounts of this namespace.
     pub mounts: Vec<MountEntry>,
+    /// Control groups with a limit of memory or of processor time.
+    pub groups: Vec<LimitedGroup>,
+    /// Processes that wait for the locks of files.
+    pub locks: Vec<LockWait>,
 }
 
 /// Reads facts; keeps the kernel log open in between.
@@ -62,6 +68,8 @@ impl FactsReader {
             fuse: read_connections(&self.roots),
             kernel_errors: self.kernel_log.new_errors(),
             mounts,
+            groups: limited_groups(&self.roots),
+            locks: lock_waits(&self.roots),
         }
     }
 
@@ -107,6 +115,8 @@ impl FactsReader {
             sleep: sleep.filter(|_| is_same_sleep),
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
             device_paths: open_device_paths(&self.roots, pid),
+            switches: switches.filter(|_| is_same_sleep),
+            asleep_since: None,
         }
     }
 }
@@ -129,4 +139,8 @@ pub struct BlockedDetails {
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open.
     pub device_paths: Vec<String>,
+    /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
+    pub switches: Option<u64>,
+    /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.
+    pub asleep_since: Option<Duration>,
 }

@@ -16,6 +16,7 @@ pub mod process;
 pub mod sample;
 pub mod system;
 pub(crate) mod text;
+pub mod waits;
 
 pub use self::collector::{SampleCollector, Wanted, boot_time};
 pub use self::sample::SystemSample;

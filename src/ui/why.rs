@@ -13,7 +13,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
@@ -27,7 +26,7 @@ use crate::tui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::ui::live::timeline;
 use crate::units;
 use crate::why::{Cause, Diagnosis, Severity};
-use crate::why::{Entry, EntryKind, cause_entries, evidence_entries, remainder_entries};
+use crate::why::{Entry, cause_entries, evidence_entries, remainder_entries};
 
 /// Columns before the values of an entry.
 const INDENT: u16 = 15;
@@ -111,7 +110,7 @@ fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<
         false => evidence_entries(&diagnosis.machine),
     };
     if let Some(cause) = cause {
-        entries.extend(cause_entries(cause, diagnosis.traced_requests));
+        entries.extend(cause_entries(cause, diagnosis));
     }
     entries.extend(remainder_entries(diagnosis));
     lines.extend(entry_lines(&entries, width, theme));
@@ -128,7 +127,7 @@ fn cause_row(cause: &Cause, is_selected: bool, width: u16, theme: Theme) -> Line
     let why = cause
         .consequence_of
         .map_or_else(String::new, |other| format!("(because of {}) ", other));
-    let text = format!("{why}{}", cause.headline);
+    let text = format!("{why}{}", cause.headline());
     let room = width.saturating_sub(CODE_WIDTH as u16 + 3);
     Line::from(vec![
         Span::styled(
@@ -143,13 +142,10 @@ fn cause_row(cause: &Cause, is_selected: bool, width: u16, theme: Theme) -> Line
 fn entry_lines(entries: &[Entry], width: u16, theme: Theme) -> Vec<Line<'static>> {
     let room = width.saturating_sub(INDENT);
     let mut lines = Vec::new();
-    let mut last = None;
+    let mut last = "";
     for entry in entries {
-        let mut title = match last == Some(entry.kind) {
-            true => "",
-            false => entry.kind.title(),
-        };
-        last = Some(entry.kind);
+        let mut title = if last == entry.title { "" } else { entry.title };
+        last = entry.title;
         for mut line in value_lines(entry, room, theme) {
             let blank = usize::from(INDENT) - 2;
             let before = format!("  {title:<blank$}");
@@ -164,28 +160,22 @@ fn entry_lines(entries: &[Entry], width: u16, theme: Theme) -> Vec<Line<'static>
 
 /// The lines of one entry, of a command with what it does above.
 fn value_lines(entry: &Entry, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let style = entry_style(entry.kind, theme);
-    let styled = |text: String| Line::from(Span::styled(text, style));
-    let Some(remedy) = entry.remedy() else {
-        let lines = entry.lines(usize::from(width)).into_iter();
-        return lines.map(styled).collect();
-    };
-    let sentence = wrap_text(&remedy.sentence(), width).into_iter();
-    let mut lines: Vec<Line> = sentence.map(styled).collect();
+    let style = theme.role_style(if entry.is_remainder {
+        StyleRole::Faint
+    } else {
+        StyleRole::Plain
+    });
+    let lines = entry.lines(usize::from(width)).into_iter();
+    let mut lines: Vec<Line> = lines
+        .map(|it| Line::from(Span::styled(it, style)))
+        .collect();
     let command_style = theme.role_style(StyleRole::Title);
     lines.extend(
-        remedy.command.iter().flat_map(|command| {
+        entry.command.iter().flat_map(|command| {
             command_lines(command, "diskscope why", width, command_style, theme)
         }),
     );
     lines
-}
-
-fn entry_style(kind: EntryKind, theme: Theme) -> Style {
-    theme.role_style(match kind {
-        EntryKind::RuledOut | EntryKind::NotExamined => StyleRole::Faint,
-        _ => StyleRole::Plain,
-    })
 }
 
 /// Draws the line about a problem at the top of the Live screen.
@@ -195,7 +185,7 @@ pub(super) fn draw_problem_line(cause: &Cause, theme: Theme, area: Rect, buf: &m
         Span::styled(" why ", theme.role_style(StyleRole::Faint)),
     ]);
     let room = area.width.saturating_sub(hint.width() as u16 + 4);
-    let text = cut_end(&cause.headline, room, theme);
+    let text = cut_end(cause.headline(), room, theme);
     let style = theme.role_style(severity_role(cause.severity));
     Line::from(Span::styled(format!(" ! {text}"), style)).render(area, buf);
     hint.right_aligned().render(area, buf);

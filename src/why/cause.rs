@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::evidence::{Evidence, Metric};
 use crate::files::safe_text::SafeText;
@@ -46,8 +46,7 @@ pub enum NotExamined {
 
 impl NotExamined {
     /// The reason in a few words.
-    #[must_use]
-    pub fn reason(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             Self::NotPermitted => "not permitted: root",
             Self::NotReported(what) => what,
@@ -55,6 +54,30 @@ impl NotExamined {
             Self::WindowTooShort => "needs --duration 10s or more",
         }
     }
+}
+
+impl Serialize for NotExamined {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
+
+/// A cause that was ruled out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuledOut {
+    /// Its code.
+    pub code: &'static str,
+    /// The values that rule it out.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A cause that could not be examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Unexamined {
+    /// Its code.
+    pub code: &'static str,
+    /// Why.
+    pub reason: NotExamined,
 }
 
 /// A process that causes or suffers.
@@ -98,7 +121,6 @@ pub struct Remedy {
 
 impl Remedy {
     /// A measure without a command.
-    #[must_use]
     pub fn advice(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -107,7 +129,6 @@ impl Remedy {
     }
 
     /// A command and what it does.
-    #[must_use]
     pub fn command(command: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -117,7 +138,6 @@ impl Remedy {
     }
 
     /// The command and what it does, or else the advice: a name may not be fit for a command.
-    #[must_use]
     pub fn command_or(
         command: Option<String>,
         text: impl Into<String>,
@@ -131,7 +151,6 @@ impl Remedy {
 
     /// The sentence before the command. It is no comment behind it: a shell may take the words of a
     /// comment as arguments (zshoptions(1), `INTERACTIVE_COMMENTS`).
-    #[must_use]
     pub fn sentence(&self) -> String {
         match &self.command {
             Some(_) => format!("{}:", self.text),
@@ -155,9 +174,6 @@ pub struct Cause {
     pub certainty: Certainty,
     /// Who waits on what because of whom, with a full stop.
     pub sentence: String,
-    /// The same in a few words for one line, without a full stop: who waits comes first.
-    #[serde(skip)]
-    pub headline: String,
     /// The proof.
     pub evidence: Vec<Evidence>,
     /// Who causes it, the largest share first.
@@ -182,7 +198,6 @@ pub struct Cause {
 
 impl Cause {
     /// A cause without sentence, device, parties and remedies, seen for the first time at `since`.
-    #[must_use]
     pub fn new(code: &'static str, severity: Severity, since: &SafeText) -> Self {
         Self {
             code,
@@ -193,21 +208,24 @@ impl Cause {
     }
 
     /// The cause, as one that is proven.
-    #[must_use]
     pub fn confirmed(mut self) -> Self {
         self.certainty = Certainty::Confirmed;
         self
     }
 
     /// The cause, as one of this device.
-    #[must_use]
     pub fn on(mut self, device: &SafeText) -> Self {
         self.device = Some(device.clone());
         self
     }
 
+    /// The sentence up to its first semicolon, for one line: who waits comes first.
+    pub fn headline(&self) -> &str {
+        let first = self.sentence.split(';').next().unwrap_or_default();
+        first.trim_end_matches('.')
+    }
+
     /// What distinguishes it from others.
-    #[must_use]
     pub fn key(&self) -> CauseKey {
         (self.code, self.device.clone())
     }
@@ -228,37 +246,67 @@ impl Cause {
 }
 
 /// What was found in a window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// End of the window, RFC 3339.
     pub time: SafeText,
     /// Length of the window.
+    #[serde(skip)]
     pub window: Duration,
+    /// Values of the machine, which prove that nothing is wrong where nothing is.
+    #[serde(rename = "evidence")]
+    pub machine: Vec<Evidence>,
     /// The causes; the first is the conclusion.
     pub causes: Vec<Cause>,
-    /// Causes that were ruled out, with the values that rule them out.
-    pub ruled_out: Vec<(&'static str, Vec<Evidence>)>,
-    /// Causes that could not be examined, and why.
-    pub not_examined: Vec<(&'static str, NotExamined)>,
-    /// Values of the machine, which prove that nothing is wrong where nothing is.
-    pub machine: Vec<Evidence>,
+    /// Causes that were ruled out.
+    pub ruled_out: Vec<RuledOut>,
+    /// Causes that could not be examined.
+    pub not_examined: Vec<Unexamined>,
     /// What the busiest device does, in words; `None` where all are idle.
+    #[serde(skip)]
     pub busiest: Option<String>,
     /// Requests that were traced as proof; `None` where no device was traced.
+    #[serde(skip)]
     pub traced_requests: Option<u64>,
+    /// Whether a device had requests enough to be traced.
+    #[serde(skip)]
+    pub had_queue: bool,
+}
+
+/// What `why --json` prints.
+#[derive(Debug, Serialize)]
+pub struct DiagnosisDocument<'d> {
+    schema: &'static str,
+    version: u32,
+    window_ns: u64,
+    problem: bool,
+    sentence: String,
+    #[serde(flatten)]
+    diagnosis: &'d Diagnosis,
+}
+
+impl<'d> DiagnosisDocument<'d> {
+    /// The document of a diagnosis.
+    pub fn new(diagnosis: &'d Diagnosis) -> Self {
+        Self {
+            schema: "diskscope-diagnosis",
+            version: 1,
+            window_ns: u64::try_from(diagnosis.window.as_nanos()).unwrap_or(u64::MAX),
+            problem: diagnosis.is_problem(),
+            sentence: diagnosis.conclusion(),
+            diagnosis,
+        }
+    }
 }
 
 impl Diagnosis {
     /// Whether something is wrong: a note alone is no problem.
-    #[must_use]
     pub fn is_problem(&self) -> bool {
-        self.causes
-            .iter()
-            .any(|cause| cause.severity >= Severity::Warning)
+        let mut causes = self.causes.iter();
+        causes.any(|cause| cause.severity >= Severity::Warning)
     }
 
     /// Whether a problem was found, in two words.
-    #[must_use]
     pub fn verdict(&self) -> &'static str {
         if self.is_problem() {
             "problem found"
@@ -268,11 +316,10 @@ impl Diagnosis {
     }
 
     /// The first cause in one sentence, or that nothing is wrong.
-    #[must_use]
     pub fn conclusion(&self) -> String {
         let nothing = self.nothing_wrong();
         match (self.causes.first(), &self.busiest) {
-            (Some(cause), _) if cause.severity >= Severity::Warning => cause.sentence.clone(),
+            (Some(cause), _) if self.is_problem() => cause.sentence.clone(),
             (Some(cause), _) => format!("{nothing}: {}", cause.sentence),
             (None, Some(busiest)) => format!("{nothing}: {busiest}."),
             (None, None) => format!("{nothing}."),
@@ -281,7 +328,7 @@ impl Diagnosis {
 
     /// That nothing is wrong, as far as it could be seen.
     fn nothing_wrong(&self) -> &'static str {
-        let lacks = |lack| self.not_examined.iter().any(|(_, reason)| *reason == lack);
+        let lacks = |lack| self.not_examined.iter().any(|it| it.reason == lack);
         if lacks(NotExamined::NotRecorded) {
             "What was recorded shows nothing wrong with I/O"
         } else if lacks(NotExamined::NotPermitted) {
@@ -294,9 +341,8 @@ impl Diagnosis {
     /// Removes the measures for one process, where another one may have its number.
     pub fn remove_process_remedies(&mut self) {
         for cause in &mut self.causes {
-            cause
-                .remedies
-                .retain(|remedy| remedy.reach != RemedyReach::Process);
+            let remedies = &mut cause.remedies;
+            remedies.retain(|remedy| remedy.reach != RemedyReach::Process);
         }
     }
 

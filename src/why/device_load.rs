@@ -4,7 +4,7 @@
 
 use super::analysis::{Analysis, DeviceSummary, IntervalLoad};
 use super::blame::SUFFERING;
-use super::cause::Cause;
+use super::cause::{Cause, Severity};
 use super::evidence::{Evidence, IOPS, LIGHT_LATENCY, QUEUE, READ_AWAIT, UTILIZATION, WRITE_AWAIT};
 use crate::units;
 
@@ -27,15 +27,20 @@ const RISEN_LATENCY: f64 = 3.0;
 /// Latency in nanoseconds that nobody notices.
 const UNNOTICED_LATENCY: f64 = 10e6;
 
-/// Whether there are more requests than the device serves, all the time or in bursts that delay others
-/// noticeably.
+/// Whether there are more requests than the device serves, all the time or in bursts that are long and
+/// slow enough to delay others noticeably.
 pub fn is_overloaded(device: &DeviceSummary) -> bool {
-    is_saturated(device) || has_bursts(device)
-}
-
-/// Whether most intervals show more requests than the device serves.
-pub fn is_saturated(device: &DeviceSummary) -> bool {
-    saturated_time(device) >= SATURATED_TIME
+    let bursts = device
+        .intervals
+        .iter()
+        .filter(|load| is_saturated_in(device, load));
+    let (mut requests, mut time) = (0.0, 0.0);
+    for load in bursts {
+        requests += load.requests;
+        time += load.requests * load.latency.unwrap_or(0.0);
+    }
+    let saturated = saturated_time(device);
+    saturated >= SATURATED_TIME || saturated >= MIN_BURSTS && time >= requests * BURST_LATENCY
 }
 
 /// Fraction of the intervals in which the device has more requests than it serves.
@@ -43,22 +48,9 @@ pub fn saturated_time(device: &DeviceSummary) -> f64 {
     device.fraction_of_intervals(|load| is_saturated_in(device, load))
 }
 
-/// Whether there are bursts of more requests than the device serves, long and slow enough to delay
-/// others noticeably.
-fn has_bursts(device: &DeviceSummary) -> bool {
-    let intervals = device.intervals.iter();
-    let bursts = intervals.filter(|load| is_saturated_in(device, load));
-    let (mut requests, mut time) = (0.0, 0.0);
-    for load in bursts {
-        requests += load.completed();
-        time += load.completed() * load.latency().unwrap_or(0.0);
-    }
-    saturated_time(device) >= MIN_BURSTS && time >= requests * BURST_LATENCY
-}
-
 /// Whether a device has more requests in an interval than it serves.
 fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
-    let latency = load.latency().unwrap_or(0.0);
+    let latency = load.latency.unwrap_or(0.0);
     if device.serial {
         // One request waits for the other: the latency has risen by that.
         load.busy >= SERIAL_BUSY && load.queue >= SERIAL_QUEUE && latency >= UNNOTICED_LATENCY
@@ -69,7 +61,7 @@ fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
 
 /// Whether a latency in nanoseconds is far above that under light load.
 pub fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
-    latency >= (device.light_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
+    latency >= (device.expected_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
 }
 
 /// What shows how much a device is loaded.
@@ -80,14 +72,20 @@ pub fn prove_load(cause: &mut Cause, device: &DeviceSummary) {
     } else {
         cause.prove(name, WRITE_AWAIT, device.write_await);
     }
-    cause.prove(name, LIGHT_LATENCY, device.measured_light_latency);
+    cause.prove(name, LIGHT_LATENCY, device.light_latency);
     cause.prove(name, QUEUE, device.queue);
-    cause.prove(
-        name,
-        UTILIZATION,
-        Some(device.busy).filter(|_| device.serial),
-    );
+    let busy = Some(device.busy).filter(|_| device.serial);
+    cause.prove(name, UTILIZATION, busy);
     cause.prove(name, IOPS, device.iops);
+}
+
+/// How serious it is to wait for a device: critical from this latency in nanoseconds.
+pub fn severity(device: &DeviceSummary, critical: f64) -> Severity {
+    if device.latency() >= critical {
+        Severity::Critical
+    } else {
+        Severity::Warning
+    }
 }
 
 /// ` 41 ms per write`: of the requests that take longer.
@@ -102,10 +100,14 @@ pub fn latency_text(device: &DeviceSummary) -> String {
     })
 }
 
-/// The queue of the device with the most requests in flight, which rules out that one is loaded.
-pub fn busiest_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+/// The device with the most requests in flight.
+pub fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
-    let busiest = devices.max_by(|a, b| a.queue.total_cmp(&b.queue));
-    let queue = busiest.map(|device| Evidence::of(&device.name, QUEUE, device.queue));
+    devices.max_by(|a, b| a.queue.total_cmp(&b.queue))
+}
+
+/// Its queue, which rules out that one is loaded.
+pub fn busiest_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let queue = busiest(analysis).map(|device| Evidence::of(&device.name, QUEUE, device.queue));
     queue.into_iter().collect()
 }

@@ -33,7 +33,6 @@ pub enum Unit {
 
 impl Unit {
     /// A value with its unit, for people.
-    #[must_use]
     pub fn text(self, value: f64) -> String {
         match self {
             Self::Nanoseconds => units::format_latency(value),
@@ -57,80 +56,96 @@ pub struct Metric(
     pub &'static str,
 );
 
-/// Nanoseconds: name in the document, what stands before the value in a text, source.
-#[must_use]
-pub const fn ns(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::Nanoseconds, source)
-}
-
-/// Bytes, likewise.
-#[must_use]
-pub const fn bytes(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::Bytes, source)
-}
-
-/// Bytes per second, likewise.
-#[must_use]
-pub const fn rate(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::BytesPerSecond, source)
-}
-
-/// Events per second, likewise.
-#[must_use]
-pub const fn per_second(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::PerSecond, source)
-}
-
-/// A fraction, 0 to 1, likewise.
-#[must_use]
-pub const fn fraction(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::Fraction, source)
-}
-
-/// A number of things, likewise.
-#[must_use]
-pub const fn count(name: &'static str, label: &'static str, source: &'static str) -> Metric {
-    Metric(name, label, Unit::Count, source)
-}
-
 /// Source of the counters of devices.
-pub(super) const DISKSTATS: &str = "/proc/diskstats";
+const DISKSTATS: &str = "/proc/diskstats";
 
-/// Mean latency of reads.
-pub const READ_AWAIT: Metric = ns("r_await", "r_await", DISKSTATS);
-/// Mean latency of writes.
-pub const WRITE_AWAIT: Metric = ns("w_await", "w_await", DISKSTATS);
-/// Lowest mean latency in an interval with at most one request in flight.
-pub const LIGHT_LATENCY: Metric = ns("light_load_latency", "latency under light load", DISKSTATS);
-/// Requests in flight, mean.
-pub const QUEUE: Metric = count("aqu-sz", "aqu-sz", DISKSTATS);
-/// Fraction of the time with a request in flight.
-pub const UTILIZATION: Metric = fraction("util", "%util", DISKSTATS);
-/// Reads and writes completed per second.
-pub const IOPS: Metric = per_second("iops", "IOPS", DISKSTATS);
-/// Bytes read and written per second.
-pub const THROUGHPUT: Metric = rate("throughput", "throughput", DISKSTATS);
-/// Spread of the throughput over the intervals, relative to its mean.
-pub const RATE_SPREAD: Metric =
-    fraction("throughput_spread", "spread of the throughput", DISKSTATS);
-/// Fraction of the time in which the task was blocked.
-pub const BLOCKED: Metric = fraction("blocked", "blocked", "/proc/PID/stat");
-/// Longest time without a context switch.
-pub const BLOCKED_FOR: Metric = ns("blocked_for", "longest sleep", "/proc/PID/status");
-/// Tasks that wait in the same way.
-pub const WAITING_TASKS: Metric = count("waiting_tasks", "waiting tasks", "/proc/PID/wchan");
-/// Share of the traffic of the device.
-pub const TRAFFIC_SHARE: Metric = fraction("traffic_share", "share of the traffic", "/proc/PID/io");
-/// Fraction of time in which at least one task waited for I/O.
-pub const IO_PRESSURE: Metric = fraction("io_pressure_some", "PSI io some", "/proc/pressure/io");
-/// Fraction of time in which at least one task waited for memory.
-pub const MEMORY_PRESSURE: Metric = fraction(
-    "memory_pressure_some",
-    "PSI memory some",
-    "/proc/pressure/memory",
-);
-/// Fraction of processor time that was used.
-pub const CPU_BUSY: Metric = fraction("cpu_busy", "CPU", "/proc/stat");
+/// Defines the metrics: constant, name in the document, what stands before the value, unit, source.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $constant:ident $name:literal $label:literal $unit:ident $source:expr;)*) => {
+        $($(#[$doc])* pub const $constant: Metric = Metric($name, $label, Unit::$unit, $source);)*
+        /// All of them.
+        #[cfg(test)]
+        pub(super) const ALL: &[Metric] = &[$($constant),*];
+    };
+}
+
+metrics! {
+    READ_AWAIT "r_await" "r_await" Nanoseconds DISKSTATS;
+    WRITE_AWAIT "w_await" "w_await" Nanoseconds DISKSTATS;
+    FLUSH_AWAIT "f_await" "f_await" Nanoseconds DISKSTATS;
+    /// Lowest mean latency in an interval with at most one request in flight.
+    LIGHT_LATENCY "light_load_latency" "latency under light load" Nanoseconds DISKSTATS;
+    QUEUE "aqu-sz" "aqu-sz" Count DISKSTATS;
+    UTILIZATION "util" "%util" Fraction DISKSTATS;
+    IOPS "iops" "IOPS" PerSecond DISKSTATS;
+    THROUGHPUT "throughput" "throughput" BytesPerSecond DISKSTATS;
+    READ_SIZE "rareq-sz" "rareq-sz" Bytes DISKSTATS;
+    WRITE_SIZE "wareq-sz" "wareq-sz" Bytes DISKSTATS;
+    FLUSHES "flushes" "flushes" PerSecond DISKSTATS;
+    /// Standard deviation of the throughput over the intervals, relative to its mean.
+    RATE_SPREAD "throughput_spread" "spread of the throughput" Fraction DISKSTATS;
+    /// Fraction of the time in which the device had more requests than it serves.
+    SATURATED "saturated" "saturated" Fraction DISKSTATS;
+    /// Share of the discards in the time that all requests take together.
+    DISCARD_SHARE "discard_share" "share of the discards" Fraction DISKSTATS;
+    /// Requests in flight of which none completes.
+    STUCK_REQUESTS "requests_stuck" "requests that do not complete" Count DISKSTATS;
+    /// Fraction of the time in which the task was blocked.
+    BLOCKED "blocked" "blocked" Fraction "/proc/PID/stat";
+    /// Longest time without a context switch.
+    BLOCKED_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/status";
+    /// The same, where the kernel tells when the task was on a processor last.
+    ASLEEP_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/sched";
+    /// Tasks that wait in the same way.
+    WAITING_TASKS "waiting_tasks" "waiting tasks" Count "/proc/PID/wchan";
+    TRAFFIC_SHARE "traffic_share" "share of the traffic" Fraction "/proc/PID/io";
+    /// Share of the requests that completed while a request of the victim waited.
+    REQUESTS_AHEAD "requests_ahead" "share of the requests ahead" Fraction "block requests (trace)";
+    IO_PRESSURE "io_pressure_some" "PSI io some" Fraction "/proc/pressure/io";
+    MEMORY_PRESSURE "memory_pressure_some" "PSI memory some" Fraction "/proc/pressure/memory";
+    CPU_PRESSURE "cpu_pressure_some" "PSI cpu some" Fraction "/proc/pressure/cpu";
+    CPU_BUSY "cpu_busy" "CPU" Fraction "/proc/stat";
+    SWAP_IN "swap_in" "swap-in" BytesPerSecond "/proc/vmstat";
+    SWAP_OUT "swap_out" "swap-out" BytesPerSecond "/proc/vmstat";
+    /// Bytes of files that were read again shortly after they had been dropped.
+    REFAULTS "refaults" "refaults of files" BytesPerSecond "/proc/vmstat";
+    DIRTY "dirty" "dirty and writeback" Bytes "/proc/meminfo";
+    DIRTY_LIMIT "dirty_limit" "throttled from" Bytes "/proc/vmstat";
+    /// Use of an I/O limit of a control group, 1 at the limit.
+    LIMIT_USAGE "limit_usage" "use of the limit" Fraction "io.stat";
+    LIMIT_BYTES "limit_bytes" "limit" BytesPerSecond "io.max";
+    LIMIT_IOPS "limit_iops" "limit" PerSecond "io.max";
+    LIMIT_USAGE_V1 "limit_usage" "use of the limit" Fraction "blkio.throttle.*";
+    LIMIT_BYTES_V1 "limit_bytes" "limit" BytesPerSecond "blkio.throttle.*";
+    /// Fraction of time in which at least one task of the group waited for I/O.
+    GROUP_PRESSURE "io_pressure_some" "PSI io some" Fraction "io.pressure";
+    MEMORY_LIMIT "memory_limit" "memory limit" Bytes "memory.max";
+    MEMORY_LIMIT_V1 "memory_limit" "memory limit" Bytes "memory.limit_in_bytes";
+    /// How often an allocation reached the memory limit of a group.
+    LIMIT_HITS "memory_limit_reached" "memory limit reached" PerSecond "memory.events";
+    LIMIT_HITS_V1 "memory_limit_reached" "memory limit reached" PerSecond "memory.failcnt";
+    /// Quota of processor time of a group in processors, and the fraction of its periods in which it was
+    /// stopped.
+    QUOTA "cpu_quota" "quota in processors" Count "cpu.max";
+    QUOTA_V1 "cpu_quota" "quota in processors" Count "cpu.cfs_quota_us";
+    THROTTLED "cpu_throttled" "stopped by the quota" Fraction "cpu.stat";
+    /// Tasks that wait for the locks of files, and for completions of io_uring.
+    FILE_LOCKS "file_lock_waiters" "waiting for file locks" Count "/proc/locks";
+    URING_WAITERS "io_uring_waiters" "waiting in io_uring" Count "/proc/PID/wchan";
+    LOGGED_ERRORS "logged_errors" "errors in the kernel log" Count "/dev/kmsg";
+    COMMAND_ERRORS "command_errors" "failed commands" Count "/sys/block/*/device/ioerr_cnt";
+    /// Throughput of the link of a drive as negotiated, and what the drive supports.
+    LINK "link" "link" BytesPerSecond "/sys/block/*/device";
+    LINK_SUPPORTED "link_supported" "supported" BytesPerSecond "/sys/block/*/device";
+    /// Bytes available to users without root's rights.
+    AVAILABLE "available" "available" Bytes "statvfs";
+    /// Fraction of the space or of the inodes in use.
+    USED "used" "used" Fraction "statvfs";
+    FUSE_WAITING "fuse_waiting" "requests to FUSE servers waiting" Count "/sys/fs/fuse/connections";
+    /// Extents of a file that do not continue each other on the device, and their mean size.
+    PIECES "pieces" "pieces" Count "FIEMAP";
+    PIECE_SIZE "piece_size" "mean size of a piece" Bytes "FIEMAP";
+}
 
 /// A measured value, as the document has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,7 +166,6 @@ pub struct Evidence {
 
 impl Evidence {
     /// A value of the machine.
-    #[must_use]
     pub fn of_machine(metric: Metric, value: f64) -> Self {
         let Metric(name, label, unit, source) = metric;
         Self {
@@ -165,7 +179,6 @@ impl Evidence {
     }
 
     /// A value of a device, a process or a control group.
-    #[must_use]
     pub fn of(subject: &SafeText, metric: Metric, value: f64) -> Self {
         Self {
             subject: Some(subject.clone()),
@@ -174,15 +187,11 @@ impl Evidence {
     }
 
     /// `sda: w_await 41.0 ms`.
-    #[must_use]
     pub fn text(&self) -> String {
-        let value = self.unit.text(self.value);
+        let value = format!("{} {}", self.label, self.unit.text(self.value));
         match &self.subject {
-            Some(subject) => {
-                let subject = subject.clone().cut(SUBJECT_CHARACTERS);
-                format!("{subject}: {} {value}", self.label)
-            }
-            None => format!("{} {value}", self.label),
+            Some(subject) => format!("{}: {value}", subject.clone().cut(SUBJECT_CHARACTERS)),
+            None => value,
         }
     }
 }

@@ -10,7 +10,7 @@ const INTERPRETERS: [&str; 7] = ["python", "perl", "ruby", "bash", "sh", "dash",
 
 /// `cp (nightly-backup.service)`; several as `cp and 2 others`. `total` is their number where not all
 /// are listed.
-pub(super) fn names(parties: &[Party], total: usize) -> Option<String> {
+pub fn names(parties: &[Party], total: usize) -> Option<String> {
     let first = name(parties.first()?);
     Some(match total.max(parties.len()) {
         1 => first,
@@ -20,7 +20,7 @@ pub(super) fn names(parties: &[Party], total: usize) -> Option<String> {
 }
 
 /// The program, and its unit where it has one.
-pub(super) fn name(party: &Party) -> String {
+pub fn name(party: &Party) -> String {
     let program = program(&party.command);
     match &party.unit {
         Some(unit) => format!("{program} ({unit})"),
@@ -30,7 +30,7 @@ pub(super) fn name(party: &Party) -> String {
 
 /// Name of the program, or of the script that it runs, without directories. A long one is cut: its user
 /// can choose it so that a line that is broken within it begins like one of this program.
-pub(super) fn program(command: &str) -> String {
+pub fn program(command: &str) -> String {
     let shown = from_program(command);
     // Programs that set their title end its first word in a colon.
     let first = shown.split(' ').next().unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn program(command: &str) -> String {
 }
 
 /// `cp --sparse=always /srv/img (pid 4711, nightly-backup.service)`.
-pub(super) fn line(party: &Party) -> String {
+pub fn line(party: &Party) -> String {
     let command = SafeText::from(from_program(&party.command)).cut(COMMAND_CHARACTERS);
     match &party.unit {
         Some(unit) => format!("{command} (pid {}, {unit})", party.pid),
@@ -76,49 +76,18 @@ fn without_directory(command: &str) -> &str {
 }
 
 /// Who waits first, or this.
-pub(super) fn victim(cause: &Cause, otherwise: &str) -> String {
+pub fn victim(cause: &Cause, otherwise: &str) -> String {
     let first = cause.victims.first();
     first.map_or_else(|| otherwise.to_owned(), name)
 }
 
-/// The memory that is too small: that of the control group in which all suffer, or else of the machine.
-pub(super) fn memory_of(victims: &[Party]) -> String {
-    let unit = victims.first().and_then(|party| party.unit.as_ref());
-    match unit.filter(|unit| {
-        victims
-            .iter()
-            .all(|party| party.unit.as_ref() == Some(unit))
-    }) {
-        Some(unit) => format!("the memory of the machine, or the limit of {unit},"),
-        None => "the memory".to_owned(),
-    }
-}
-
-/// `cp waits`, for a headline.
-pub(super) fn who_waits(cause: &Cause) -> String {
-    match cause.victims.first() {
-        Some(victim) => format!("{} waits", program(&victim.command)),
-        None => "processes wait".to_owned(),
-    }
-}
-
 /// `cp of nightly-backup.service`, or with its process id.
-pub(super) fn culprit(party: &Party) -> String {
+pub fn culprit(party: &Party) -> String {
     let program = program(&party.command);
     match &party.unit {
         Some(unit) => format!("{program} of {unit}"),
         None => format!("{program} (pid {})", party.pid),
     }
-}
-
-/// ` by cp (nightly-backup.service)`, for a headline, unless everybody waits for everybody.
-pub(super) fn by_whom(cause: &Cause) -> String {
-    let is_victim = |party: &&Party| cause.victims.iter().any(|victim| victim.pid == party.pid);
-    let culprit = cause.culprits.first().filter(|party| !is_victim(party));
-    culprit.map_or_else(String::new, |party| match &party.unit {
-        Some(unit) => format!(" by {} ({unit})", program(&party.command)),
-        None => format!(" by {} (pid {})", program(&party.command), party.pid),
-    })
 }
 
 #[cfg(test)]

@@ -2,38 +2,45 @@
 
 use std::time::Duration;
 
-use super::analysis::Analysis;
-use super::cause::{Cause, Diagnosis, Severity};
-use super::device_load::busiest_evidence;
+use super::analysis::{Analysis, DeviceSummary};
+use super::cause::{Cause, Diagnosis, RuledOut, Severity, Unexamined};
+use super::device_load::{busiest, busiest_evidence};
 use super::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE};
 use super::rule::Examination;
 use super::rules::RULES;
 use super::window::EvidenceWindow;
 use crate::probe::process::numbers::ProcessNumbers;
-use crate::snapshot::view::HostView;
 use crate::stats::sorting::SortList as _;
 use crate::units;
 
+/// Requests in flight from which a device is worth to be traced.
+const MIN_QUEUE: f64 = 0.5;
 /// Code of the notes about what limits work.
 const AT_LIMIT: &str = "at-limit";
 
 /// Examines a window; `None` if it has no snapshot with rates.
-#[must_use]
 pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
     let analysis = Analysis::new(window)?;
+    let busiest = busiest(&analysis);
     let mut diagnosis = Diagnosis {
-        time: analysis.last().time.clone(),
+        time: analysis.last.time.clone(),
         window: Duration::from_secs_f64(analysis.seconds),
         machine: machine_evidence(&analysis),
-        busiest: busiest_text(&analysis),
+        busiest: busiest.map(busiest_text),
+        had_queue: busiest.is_some_and(|device| device.queue >= MIN_QUEUE),
         traced_requests: window.requests.as_ref().map(|requests| requests.requests),
         ..Diagnosis::default()
     };
     for rule in &RULES {
+        let code = rule.code;
         match (rule.examine)(&analysis) {
             Examination::Found(causes) => diagnosis.causes.extend(causes),
-            Examination::RuledOut(evidence) => diagnosis.ruled_out.push((rule.code, evidence)),
-            Examination::NotExamined(reason) => diagnosis.not_examined.push((rule.code, reason)),
+            Examination::RuledOut(evidence) => {
+                diagnosis.ruled_out.push(RuledOut { code, evidence });
+            }
+            Examination::NotExamined(reason) => {
+                diagnosis.not_examined.push(Unexamined { code, reason });
+            }
         }
     }
     if window.process_numbers == ProcessNumbers::Other {
@@ -45,7 +52,8 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
     if was_found && !is_found(&diagnosis.causes) {
         // What limits the work is said by another cause: each code is in one of the three lists.
         let evidence = busiest_evidence(&analysis);
-        diagnosis.ruled_out.push((AT_LIMIT, evidence));
+        let code = AT_LIMIT;
+        diagnosis.ruled_out.push(RuledOut { code, evidence });
     }
     mark_consequences(&analysis, &mut diagnosis.causes);
     sort(&mut diagnosis.causes);
@@ -54,50 +62,47 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
 
 /// Drops the notes about what limits a process or a device of which another cause tells.
 fn drop_explained(causes: &mut Vec<Cause>) {
-    let told: Vec<Cause> = causes
-        .iter()
-        .filter(|it| it.code != AT_LIMIT)
-        .cloned()
-        .collect();
-    let parties = |cause: &Cause| {
-        let all = cause.victims.iter().chain(&cause.culprits);
-        all.map(|party| party.pid).collect::<Vec<u32>>()
+    let (notes, mut told): (Vec<Cause>, Vec<Cause>) = std::mem::take(causes)
+        .into_iter()
+        .partition(|it| it.code == AT_LIMIT);
+    let pids = |cause: &Cause| {
+        let parties = cause.victims.iter().chain(&cause.culprits);
+        parties.map(|party| party.pid).collect::<Vec<u32>>()
     };
-    let known: Vec<u32> = told.iter().flat_map(parties).collect();
-    causes.retain(|cause| {
-        let is_of_told_device = told.iter().any(|other| {
-            other.severity >= Severity::Warning
-                && other.device.is_some()
-                && other.device == cause.device
-        });
-        let is_known = parties(cause).iter().any(|pid| known.contains(pid));
-        cause.code != AT_LIMIT || !is_known && !is_of_told_device
-    });
+    let is_told = |note: &Cause, other: &Cause| {
+        let same_device = other.device.is_some() && other.device == note.device;
+        let known = pids(other);
+        same_device && other.severity >= Severity::Warning
+            || pids(note).iter().any(|pid| known.contains(pid))
+    };
+    let untold = notes
+        .into_iter()
+        .filter(|note| !told.iter().any(|other| is_told(note, other)));
+    let untold: Vec<Cause> = untold.collect();
+    told.extend(untold);
+    *causes = told;
 }
 
-/// The device with the most requests in flight, in words.
-fn busiest_text(analysis: &Analysis<'_>) -> Option<String> {
-    let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
-    let busiest = devices.max_by(|a, b| a.queue.total_cmp(&b.queue))?;
-    Some(format!(
-        "nobody waits long for it, and the busiest device, {}, moves {}",
-        busiest.name,
-        units::format_throughput(busiest.throughput)
-    ))
+/// What the device with the most requests in flight does, in words.
+fn busiest_text(device: &DeviceSummary) -> String {
+    let rate = units::format_throughput(device.throughput);
+    let name = &device.name;
+    format!("nobody waits long for it, and the busiest device, {name}, moves {rate}")
 }
 
 fn machine_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
-    let evidence = |metric, value: fn(&HostView) -> Option<f64>| {
-        Some(Evidence::of_machine(metric, analysis.mean(value)?))
-    };
-    [
-        evidence(IO_PRESSURE, |host| host.pressure_some),
-        evidence(CPU_BUSY, |host| host.cpu_busy),
-        evidence(MEMORY_PRESSURE, |host| host.memory_pressure_some),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let values = [
+        (IO_PRESSURE, analysis.mean(|host| host.pressure_some)),
+        (CPU_BUSY, analysis.mean(|host| host.cpu_busy)),
+        (
+            MEMORY_PRESSURE,
+            analysis.mean(|host| host.memory_pressure_some),
+        ),
+    ];
+    let known = values.into_iter();
+    known
+        .filter_map(|(metric, value)| Some(Evidence::of_machine(metric, value?)))
+        .collect()
 }
 
 /// Position of the rule of a cause.

@@ -26,14 +26,12 @@ fn same_process(process: ProcessInstance) -> String {
 /// The path, if a command can name it: it is absolute, and what the kernel has. One with control
 /// characters is shown with backslashes, and a command would name another file; so does a recording
 /// that has the sign for what is no character.
-#[must_use]
 pub fn exact_path(path: &SafeText) -> Option<&str> {
     let is_exact = |path: &&str| path.starts_with('/') && !path.contains('\u{fffd}');
     path.original().filter(is_exact)
 }
 
 /// The I/O class idle: has an effect with the schedulers bfq and, since Linux 5.14, mq-deadline only.
-#[must_use]
 pub fn idle_class(process: ProcessInstance, scheduler: &SafeText) -> Remedy {
     // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
     // stops at a thread that has ended.
@@ -51,7 +49,6 @@ pub fn idle_class(process: ProcessInstance, scheduler: &SafeText) -> Remedy {
 }
 
 /// SIGSTOP, and SIGCONT later.
-#[must_use]
 pub fn pause(process: ProcessInstance) -> Remedy {
     let pid = process.pid;
     Remedy {
@@ -61,9 +58,18 @@ pub fn pause(process: ProcessInstance) -> Remedy {
     }
 }
 
+/// SIGCONT for a process that is stopped.
+pub fn continue_process(process: ProcessInstance) -> Remedy {
+    let pid = process.pid;
+    Remedy {
+        text: "continues it, after a look at who has stopped it".to_owned(),
+        command: Some(format!("{} && kill -CONT {pid}", same_process(process))),
+        reach: RemedyReach::Process,
+    }
+}
+
 /// Limits of bytes read and written per second of a unit of the system's manager, version 2 of control
 /// groups, until the next boot.
-#[must_use]
 pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) -> Remedy {
     let command = || {
         let node = roots::device_node(device)?;
@@ -89,7 +95,6 @@ pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) 
 }
 
 /// The messages of the kernel.
-#[must_use]
 pub fn kernel_log() -> Remedy {
     Remedy::command(
         "dmesg --ctime | tail -50 | cat -v",
@@ -98,7 +103,6 @@ pub fn kernel_log() -> Remedy {
 }
 
 /// Who uses the memory.
-#[must_use]
 pub fn memory_users() -> Remedy {
     Remedy::command(
         "ps -eo pid,rss,comm --sort=-rss | head | cat -v",
@@ -107,7 +111,6 @@ pub fn memory_users() -> Remedy {
 }
 
 /// The single requests of a device.
-#[must_use]
 pub fn trace_requests(device: &SafeText) -> Remedy {
     Remedy::command_or(
         roots::device_name(device)
@@ -118,7 +121,6 @@ pub fn trace_requests(device: &SafeText) -> Remedy {
 }
 
 /// The health and the error log of a drive.
-#[must_use]
 pub fn drive_health(device: &SafeText) -> Remedy {
     Remedy::command_or(
         roots::device_node(device).and_then(|node| shell::command_line(["smartctl", "-a", &node])),
@@ -128,18 +130,14 @@ pub fn drive_health(device: &SafeText) -> Remedy {
 }
 
 /// The health of a device, where it is a drive that may report it.
-pub(super) fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
+pub fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
     let device = analysis.device(name)?;
     let may_report = device.kind == Some(DriveKind::Disk) && !device.is_virtual;
     may_report.then(|| drive_health(name))
 }
 
 /// What helps against a process that takes most of a device.
-pub(super) fn against(
-    culprit: &Party,
-    device: &DeviceSummary,
-    analysis: &Analysis<'_>,
-) -> Vec<Remedy> {
+pub fn against(culprit: &Party, device: &DeviceSummary, analysis: &Analysis<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     // Writeback is done by kernel threads, and only bfq knows for whom: the class has an effect on
     // reads and direct writes.
@@ -160,9 +158,9 @@ pub(super) fn against(
 }
 
 /// A pause of a process, unless others would hang with it, or that is not known.
-pub(super) fn pause_of(pid: u32, analysis: &Analysis<'_>) -> Option<Remedy> {
+pub fn pause_of(pid: u32, analysis: &Analysis<'_>) -> Option<Remedy> {
     let process = analysis.process(pid)?.instance();
-    let is_harmless = analysis.window.stoppable.contains(&pid);
+    let is_harmless = analysis.window.looks.stoppable.contains(&pid);
     is_harmless.then(|| pause(process))
 }
 

@@ -20,7 +20,6 @@ pub struct RequestEvidence {
 
 impl RequestEvidence {
     /// Sums requests up; `process_of` names the process of a thread.
-    #[must_use]
     pub fn new(
         device: SafeText,
         requests: &[TracedRequest],
@@ -54,14 +53,12 @@ impl RequestEvidence {
 
     /// The share of a process in the time that requests were in the device, and so in its queue: a few
     /// large ones keep others waiting longer than many small ones.
-    #[must_use]
     pub fn share_of(&self, pid: u32) -> Option<f64> {
         let own = self.by_process.get(&pid)?;
         (self.time > 0).then(|| time_of(own) as f64 / self.time as f64)
     }
 
     /// The share of the culprit in the requests of others that completed while the victim's waited.
-    #[must_use]
     pub fn share_ahead(&self, victim: u32, culprit: u32) -> Option<f64> {
         let waiting = self.by_process.get(&victim)?;
         let served_meanwhile = |spans: &[(u64, u64)]| -> usize {

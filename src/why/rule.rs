@@ -3,6 +3,7 @@
 use super::analysis::Analysis;
 use super::cause::{Cause, NotExamined};
 use super::evidence::Evidence;
+use crate::files::safe_text::SafeText;
 
 /// Examines a window for one cause. Each file in `rules` has one, and `rules::RULES` lists them.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +46,11 @@ impl Examination {
     ) -> Self {
         let devices: Vec<_> = causes.iter().filter_map(|it| it.device.clone()).collect();
         causes.retain(|cause| {
-            let Some(upper) = &cause.device else {
-                return true;
+            let is_above = |upper: &SafeText| {
+                let mut lower = devices.iter().filter(|it| *it != upper);
+                lower.any(|lower| analysis.lies_on(upper, lower))
             };
-            let mut others = devices.iter().filter(|lower| *lower != upper);
-            !others.any(|lower| analysis.lies_on(upper, lower))
+            !cause.device.as_ref().is_some_and(is_above)
         });
         Self::of(causes, ruled_out)
     }

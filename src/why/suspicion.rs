@@ -13,7 +13,6 @@ const QUEUE: f64 = 1.2;
 const LATENCY: f64 = 10e6;
 
 /// Whether somebody may wait for I/O in this snapshot; `before` is the previous one.
-#[must_use]
 pub fn is_suspicious(snapshot: &Snapshot, before: Option<&Snapshot>) -> bool {
     let host = &snapshot.host;
     let presses = |value: Option<f64>, least: f64| value.is_some_and(|value| value >= least);

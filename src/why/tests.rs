@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::window::LoadLooks;
 use super::*;
 use crate::drive::identity::list_block_devices;
 use crate::drive::mounts::MountEntry;
@@ -39,7 +40,7 @@ struct Scene {
     drives: Vec<BlockDevice>,
     blocked: Vec<BlockedTask>,
     facts: FactsSample,
-    read_files: Vec<FileLayout>,
+    read_file: Option<FileLayout>,
 }
 
 impl Scene {
@@ -68,7 +69,7 @@ impl Scene {
                 kernel_errors: NewErrors::Read(Vec::new()),
                 ..FactsSample::default()
             },
-            read_files: Vec::new(),
+            read_file: None,
         }
     }
 
@@ -128,8 +129,11 @@ impl Scene {
             snapshots: (0..LENGTH).map(|it| Arc::new(self.snapshot(it))).collect(),
             scans: (0..=LENGTH).map(scan).collect(),
             facts: Some((FactsSample::default(), self.facts.clone())),
-            read_files: self.read_files.clone(),
-            stoppable: self.processes.iter().map(|it| it.pid).collect(),
+            looks: LoadLooks {
+                read_file: self.read_file.clone(),
+                stoppable: self.processes.iter().map(|it| it.pid).collect(),
+                ..LoadLooks::default()
+            },
             process_numbers: ProcessNumbers::Own,
             ..EvidenceWindow::default()
         }
@@ -140,8 +144,8 @@ impl Scene {
         let diagnosis = diagnose(&self.window()).unwrap();
         for rule in &rules::RULES {
             let found = diagnosis.causes.iter().map(|it| it.code);
-            let ruled_out = diagnosis.ruled_out.iter().map(|(code, _)| *code);
-            let not_examined = diagnosis.not_examined.iter().map(|(code, _)| *code);
+            let ruled_out = diagnosis.ruled_out.iter().map(|it| it.code);
+            let not_examined = diagnosis.not_examined.iter().map(|it| it.code);
             let mut answered = found.chain(ruled_out).chain(not_examined);
             assert!(answered.any(|code| code == rule.code), "{}", rule.code);
         }
@@ -257,7 +261,8 @@ fn recording_without_tasks_mounts_and_errors_says_what_it_cannot_show() {
         "drive-errors",
         "file-system-full",
     ] {
-        let expected = (code, NotExamined::NotRecorded);
+        let reason = NotExamined::NotRecorded;
+        let expected = Unexamined { code, reason };
         assert!(diagnosis.not_examined.contains(&expected), "{code}");
     }
 }
@@ -479,7 +484,7 @@ fn process_on_which_others_depend_is_not_to_be_stopped() {
     for scene in [saturated(), throttled] {
         let mut window = scene.window();
         assert!(is_stopped(&window));
-        window.stoppable.retain(|pid| *pid != 10);
+        window.looks.stoppable.retain(|pid| *pid != 10);
         assert!(!is_stopped(&window));
     }
 }
@@ -837,14 +842,13 @@ fn fragmented(pieces: u64, request: f64) -> Scene {
     scene.drives = vec![some_drive()];
     scene.drives[0].rotational = Some(true);
     scene.drives[0].number = (8, 0);
-    scene.read_files = vec![FileLayout {
+    scene.read_file = Some(FileLayout {
         pid: 9,
         path: "/srv/db".to_owned(),
-        path_is_valid_here: true,
         device_number: (8, 0),
         bytes: 64 << 20,
         pieces,
-    }];
+    });
     scene
 }
 
@@ -871,25 +875,6 @@ fn file_in_many_pieces_is_a_cause_only_when_a_rotational_disk_seeks_between_them
 }
 
 #[test]
-fn file_whose_path_is_one_of_another_namespace_has_no_program() {
-    let program = |is_valid| {
-        let mut scene = fragmented(1024, 64e3);
-        scene.file_systems = vec![MountedFileSystem {
-            device_id: (8, 0),
-            block_device: (8, 0),
-            mount_point: "/srv".to_owned(),
-            path: Some("/srv".into()),
-            kind: "ext4".to_owned(),
-            options: Vec::new(),
-            usage: None,
-        }];
-        scene.read_files[0].path_is_valid_here = is_valid;
-        commands(&scene.diagnosis(), "e4defrag -- /srv/db")
-    };
-    assert_eq!((program(true).len(), program(false).len()), (1, 0));
-}
-
-#[test]
 fn busy_processors_without_io_are_not_io() {
     let mut scene = Scene::quiet();
     scene.host.cpu_busy = Some(0.99);
@@ -908,6 +893,7 @@ fn resync_is_a_note_until_somebody_waits() {
         ..DeviceHealth::default()
     }];
     scene.devices.push(DeviceView {
+        kind: Some(DriveKind::Raid),
         underlying: vec!["sda".into()],
         ..device("md0", 1.0, 5.0, 1e6)
     });
@@ -957,7 +943,10 @@ fn error_in_kernel_log_is_critical() {
     assert_eq!(diagnosis.causes[0].severity, Severity::Critical);
     scene.facts.kernel_errors = NewErrors::NotPermitted;
     let diagnosis = scene.diagnosis();
-    let unknown = ("drive-errors", NotExamined::NotPermitted);
+    let unknown = Unexamined {
+        code: "drive-errors",
+        reason: NotExamined::NotPermitted,
+    };
     assert!(diagnosis.not_examined.contains(&unknown));
 }
 

@@ -8,7 +8,9 @@ use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::files::layout::FileLayout;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::probe::waits::servers::FuseServer;
 use crate::snapshot::Snapshot;
+use crate::snapshot::files::DeletedView;
 
 /// Length of a sliding window: long enough for what the rules call lasting, short enough that a
 /// problem which ended is not named any more.
@@ -26,19 +28,31 @@ pub struct EvidenceWindow {
     pub facts: Option<(FactsSample, FactsSample)>,
     /// Details of the tasks that were blocked longest.
     pub blocked: Vec<BlockedDetails>,
-    /// How the files lie on their devices that are read in order; of rotational devices only.
-    pub read_files: Vec<FileLayout>,
-    /// Processes with I/O that can be stopped without that others hang with them.
-    pub stoppable: Vec<u32>,
+    /// What was looked at because of the load.
+    pub looks: LoadLooks,
     /// Whether a command may name a process by its number.
     pub process_numbers: ProcessNumbers,
     /// Single requests; `None` without root, and where nothing was traced.
     pub requests: Option<RequestEvidence>,
 }
 
+/// What is looked at together with the facts, where the load gives reason to.
+#[derive(Debug, Clone, Default)]
+pub struct LoadLooks {
+    /// How the file lies that is read fastest, in order, from a rotational disk.
+    pub read_file: Option<FileLayout>,
+    /// Processes with I/O that can be stopped without that others hang with them.
+    pub stoppable: Vec<u32>,
+    /// The servers of FUSE file systems, while requests wait for them.
+    pub fuse_servers: Vec<FuseServer>,
+    /// Deleted files that hold space, while a file system is nearly full; the largest first.
+    pub deleted_files: Vec<DeletedView>,
+    /// Processes that wait for completions of io_uring, with their names, while the I/O pressure is high.
+    pub uring_waiters: Vec<(u32, Vec<u8>)>,
+}
+
 impl EvidenceWindow {
     /// The evidence that a recording has: the snapshots, the oldest first.
-    #[must_use]
     pub fn of_snapshots(snapshots: impl IntoIterator<Item = Arc<Snapshot>>) -> Self {
         let has_rates = |snapshot: &Arc<Snapshot>| snapshot.interval.is_some();
         Self {
@@ -48,30 +62,20 @@ impl EvidenceWindow {
     }
 
     /// Whether the blocked tasks are known, from scans or from the snapshots of a recording.
-    #[must_use]
     pub fn has_blocked_tasks(&self) -> bool {
         let mut snapshots = self.snapshots.iter();
         !self.scans.is_empty() || snapshots.any(|snapshot| snapshot.blocked.is_some())
     }
 
-    /// Tasks that are blocked in the last scan, and have been without a context switch since an
-    /// earlier one: those worth a closer look.
-    #[must_use]
+    /// Tasks that are blocked in the last scan and were in the one before it: those worth a closer look.
     pub fn still_blocked(&self) -> Vec<BlockedTask> {
-        let Some((last, earlier)) = self.scans.split_last() else {
+        let [.., before, last] = &self.scans[..] else {
             return Vec::new();
         };
-        let before = earlier.last();
-        let blocked_before = |pid: u32, tid: u32| {
-            before.is_some_and(|scan| {
-                let mut tasks = scan.blocked.iter();
-                tasks.any(|task| (task.pid, task.tid) == (pid, tid))
-            })
+        let was_blocked = |task: &&BlockedTask| {
+            let mut tasks = before.blocked.iter();
+            !task.is_kernel_thread && tasks.any(|it| (it.pid, it.tid) == (task.pid, task.tid))
         };
-        last.blocked
-            .iter()
-            .filter(|task| !task.is_kernel_thread && blocked_before(task.pid, task.tid))
-            .cloned()
-            .collect()
+        last.blocked.iter().filter(was_blocked).cloned().collect()
     }
 }

@@ -20,9 +20,6 @@ pub struct FileLayout {
     pub pid: u32,
     /// Its path, as the process has it open.
     pub path: String,
-    /// Whether this process finds the file by that path: it has a name still, and the process has the
-    /// same mounts and the same root directory.
-    pub path_is_valid_here: bool,
     /// Number of the device of its file system.
     pub device_number: (u32, u32),
     /// Bytes that have a place on the device.
@@ -59,24 +56,10 @@ pub fn read_layout(
     Some(FileLayout {
         pid,
         path: path.to_owned(),
-        path_is_valid_here: is_valid_here(roots, pid, path, &metadata),
         device_number,
         bytes: extents.iter().map(|extent| extent.length).sum(),
         pieces: pieces(&extents),
     })
-}
-
-/// Whether a path of a process is one of this process too. The kernel writes ` (deleted)` behind that of
-/// a file without a name (proc_pid_fd(5)).
-fn is_valid_here(roots: &SysPaths, pid: u32, path: &str, file: &fs::Metadata) -> bool {
-    let of = |process: &str| {
-        let directory = roots.proc.join(process);
-        let namespace = fs::read_link(directory.join("ns/mnt")).ok()?;
-        let root = fs::metadata(directory.join("root")).ok()?;
-        Some((namespace, root.dev(), root.ino()))
-    };
-    let has_name = file.nlink() > 0 && !path.ends_with(" (deleted)");
-    has_name && of("self").is_some_and(|own| of(&pid.to_string()) == Some(own))
 }
 
 /// Extents that do not continue the one before them on the device.
@@ -90,26 +73,6 @@ fn pieces(extents: &[FileExtent]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn path_of_another_mount_namespace_is_not_valid_here() {
-        let root = tempfile::tempdir().unwrap();
-        let process = |pid: &str, namespace: &str| {
-            let directory = root.path().join("proc").join(pid);
-            fs::create_dir_all(directory.join("ns")).unwrap();
-            std::os::unix::fs::symlink(namespace, directory.join("ns/mnt")).unwrap();
-            std::os::unix::fs::symlink("/", directory.join("root")).unwrap();
-        };
-        process("self", "mnt:[1]");
-        process("7", "mnt:[1]");
-        process("8", "mnt:[2]");
-        let roots = SysPaths::under_root(root.path());
-        let file = fs::metadata(root.path()).unwrap();
-        let is_valid = |pid, path| is_valid_here(&roots, pid, path, &file);
-        assert!(is_valid(7, "/srv/a"));
-        assert!(!is_valid(7, "/srv/a (deleted)"));
-        assert!(!is_valid(8, "/srv/a") && !is_valid(9, "/srv/a"));
-    }
 
     #[test]
     fn extents_that_continue_each_other_are_one_piece() {

@@ -34,13 +34,13 @@ impl AssignedPids {
 }
 
 /// The process ids in `/proc`, ascending; none where it cannot be listed.
-pub(super) fn list_pids(roots: &SysPaths) -> Vec<u32> {
+pub(in crate::probe) fn list_pids(roots: &SysPaths) -> Vec<u32> {
     let directory = open_relative(CWD, &roots.proc);
     directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
 }
 
 /// The thread ids of the process with this directory.
-pub(super) fn list_tids(process: &Path) -> Vec<u32> {
+pub(in crate::probe) fn list_tids(process: &Path) -> Vec<u32> {
     let directory = open_relative(CWD, process.join("task"));
     directory.map_or_else(|_| Vec::new(), |directory| list_numbers(directory.as_fd()))
 }

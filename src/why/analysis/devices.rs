@@ -2,7 +2,6 @@
 
 use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
-use crate::snapshot::Snapshot;
 use crate::snapshot::view::DeviceView;
 use crate::why::window::EvidenceWindow;
 
@@ -14,6 +13,10 @@ const MIN_REQUESTS: f64 = 5.0;
 const FIXED_RATE_SPREAD: f64 = 0.05;
 /// Depth of device stacks that are followed.
 const MAX_STACK: usize = 16;
+/// Requests in flight from which a device shows whether it serves several at once, and the time per
+/// request in nanoseconds below which it does, whatever it says of itself: a disk seeks for longer.
+const SEVERAL: f64 = 2.0;
+const PARALLEL_SERVICE: f64 = 1e6;
 
 /// Latency of a single request that is usual for a kind of drive, in nanoseconds, where the window
 /// shows none: a seek and half a revolution of a disk; flash with its interface; a virtual disk,
@@ -65,22 +68,16 @@ pub struct DeviceSummary {
     pub flush_await: Option<f64>,
     /// Share of the discards in the time that all requests take together, without flushes.
     pub discard_share: f64,
-    /// Mean latency of discards in nanoseconds; `None` without discards.
-    pub discard_await: Option<f64>,
-    /// Mean size of writes in bytes.
-    pub write_size: Option<f64>,
     /// Mean requests in flight.
     pub queue: f64,
     /// Mean fraction of the time with a request in flight.
     pub busy: f64,
     /// Least number of requests in flight at the ends of the intervals.
     pub min_in_flight: u64,
-    /// Latency under light load in nanoseconds, or what is usual for such a drive.
-    pub light_latency: f64,
-    /// The same as far as the window shows it.
-    pub measured_light_latency: Option<f64>,
-    /// Length of the intervals together in seconds.
-    pub seconds: f64,
+    /// Latency under light load in nanoseconds, as far as the window shows it.
+    pub light_latency: Option<f64>,
+    /// The same, or what is usual for such a drive.
+    pub expected_latency: f64,
     /// The intervals.
     pub intervals: Vec<IntervalLoad>,
 }
@@ -88,121 +85,41 @@ pub struct DeviceSummary {
 /// A device in one interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IntervalLoad {
-    seconds: f64,
-    reads: f64,
-    writes: f64,
-    read_bytes: f64,
-    write_bytes: f64,
-    /// Time of all reads together in nanoseconds, of all writes, and so on.
-    read_time: f64,
-    write_time: f64,
-    flushes: Option<f64>,
-    flush_time: f64,
-    discards: f64,
-    discard_time: f64,
+    /// Reads and writes completed.
+    pub requests: f64,
+    /// Their latency in nanoseconds, mean; `None` without requests.
+    pub latency: Option<f64>,
+    /// Bytes per second.
+    pub throughput: f64,
     /// Requests in flight, mean.
     pub queue: f64,
     /// Fraction of the time with a request in flight.
     pub busy: f64,
-    /// Requests in flight at its end.
-    pub in_flight: u64,
-}
-
-impl IntervalLoad {
-    /// Reads and writes completed.
-    #[must_use]
-    pub fn completed(&self) -> f64 {
-        self.reads + self.writes
-    }
-
-    /// Latency of reads and writes in nanoseconds, mean; `None` without requests.
-    #[must_use]
-    pub fn latency(&self) -> Option<f64> {
-        mean(self.read_time + self.write_time, self.completed())
-    }
-
-    /// Bytes per second.
-    #[must_use]
-    pub fn throughput(&self) -> f64 {
-        (self.read_bytes + self.write_bytes) / self.seconds.max(1e-9)
-    }
-
-    /// The interval of a snapshot; `None` where it has no rates of the device.
-    fn of(snapshot: &Snapshot, name: &SafeText) -> Option<Self> {
-        let view = snapshot.devices.iter().find(|view| view.name == *name)?;
-        let seconds = snapshot.interval?.as_secs_f64();
-        let count = |rate: Option<f64>| rate.unwrap_or(0.0) * seconds;
-        let time = |latency: Option<f64>, count: f64| latency.unwrap_or(0.0) * count;
-        let (reads, writes) = (
-            view.read_ios_per_s? * seconds,
-            view.write_ios_per_s? * seconds,
-        );
-        let flushes = view.flush_ios_per_s.map(|rate| rate * seconds);
-        let discards = count(view.discard_ios_per_s);
-        Some(Self {
-            seconds,
-            reads,
-            writes,
-            read_bytes: count(view.read_bytes_per_s),
-            write_bytes: count(view.write_bytes_per_s),
-            read_time: time(view.read_await_ns, reads),
-            write_time: time(view.write_await_ns, writes),
-            flushes,
-            flush_time: time(view.flush_await_ns, flushes.unwrap_or(0.0)),
-            discards,
-            discard_time: time(view.discard_await_ns, discards),
-            queue: view.queue_size.unwrap_or(0.0),
-            busy: view.busy.unwrap_or(0.0),
-            in_flight: view.in_flight.unwrap_or(0),
-        })
-    }
-}
-
-fn mean(sum: f64, count: f64) -> Option<f64> {
-    (count > 0.0).then(|| sum / count)
 }
 
 impl DeviceSummary {
     /// The higher of the mean latencies of reads and writes, in nanoseconds; 0 without requests.
-    #[must_use]
     pub fn latency(&self) -> f64 {
-        self.read_await
-            .unwrap_or(0.0)
-            .max(self.write_await.unwrap_or(0.0))
-    }
-
-    /// Whether it is a part of a device.
-    #[must_use]
-    pub fn is_partition(&self) -> bool {
-        self.kind == Some(DriveKind::Partition)
+        let latencies = [self.read_await, self.write_await];
+        latencies.into_iter().flatten().fold(0.0, f64::max)
     }
 
     /// Fraction of the intervals for which a condition holds.
-    #[must_use]
     pub fn fraction_of_intervals(&self, holds: impl Fn(&IntervalLoad) -> bool) -> f64 {
         let count = self.intervals.iter().filter(|it| holds(it)).count();
         count as f64 / self.intervals.len().max(1) as f64
     }
 
-    /// The spread of the throughput of a virtual disk that delivers a constant rate.
-    #[must_use]
+    /// The spread of the throughput of a virtual disk that delivers a constant rate: standard deviation
+    /// relative to the mean.
     pub fn fixed_rate_spread(&self) -> Option<f64> {
-        let spread = self.throughput_spread().filter(|_| self.is_virtual);
-        spread.filter(|spread| *spread < FIXED_RATE_SPREAD)
-    }
-
-    /// Spread of the throughput: standard deviation relative to the mean; `None` without traffic.
-    #[must_use]
-    pub fn throughput_spread(&self) -> Option<f64> {
-        let values: Vec<f64> = self
-            .intervals
-            .iter()
-            .map(IntervalLoad::throughput)
-            .collect();
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / count;
-        (mean > 0.0 && count >= 4.0).then(|| variance.sqrt() / mean)
+        let count = self.intervals.len() as f64;
+        let values = || self.intervals.iter().map(|it| it.throughput);
+        let mean = values().sum::<f64>() / count;
+        let variance = values().map(|it| (it - mean).powi(2)).sum::<f64>() / count;
+        let spread = variance.sqrt() / mean;
+        let is_fixed = self.is_virtual && mean > 0.0 && count >= 4.0 && spread < FIXED_RATE_SPREAD;
+        is_fixed.then_some(spread)
     }
 }
 
@@ -214,61 +131,112 @@ pub(super) fn summarize(window: &EvidenceWindow) -> Vec<DeviceSummary> {
     let summary = |view: &DeviceView| {
         let mut drives = last.drives.iter();
         let drive = drives.find(|drive| drive.name == view.name.as_str());
-        let snapshots = window.snapshots.iter();
-        let intervals = snapshots.filter_map(|it| IntervalLoad::of(it, &view.name));
-        sum_up(view, drive, intervals.collect())
+        let intervals = window.snapshots.iter().filter_map(|snapshot| {
+            let mut devices = snapshot.devices.iter();
+            let own = devices.find(|it| it.name == view.name && it.read_ios_per_s.is_some())?;
+            Some((snapshot.interval?.as_secs_f64(), own))
+        });
+        sum_up(view, drive, &intervals.collect::<Vec<_>>())
     };
     last.devices.iter().map(summary).collect()
+}
+
+type Field = fn(&DeviceView) -> Option<f64>;
+
+/// Mean of a rate over intervals of these lengths.
+fn mean_rate(intervals: &[(f64, &DeviceView)], rate: Field) -> f64 {
+    let seconds: f64 = intervals.iter().map(|(seconds, _)| seconds).sum();
+    let counts = intervals.iter();
+    let counts = counts.map(|(seconds, view)| rate(view).unwrap_or(0.0) * seconds);
+    counts.sum::<f64>() / seconds.max(1e-9)
+}
+
+/// Time that the requests of this rate took together, per second, in nanoseconds.
+fn request_time(intervals: &[(f64, &DeviceView)], rate: Field, latency: Field) -> f64 {
+    let seconds: f64 = intervals.iter().map(|(seconds, _)| seconds).sum();
+    let times = intervals
+        .iter()
+        .map(|(seconds, view)| rate(view).unwrap_or(0.0) * latency(view).unwrap_or(0.0) * seconds);
+    times.sum::<f64>() / seconds.max(1e-9)
 }
 
 fn sum_up(
     view: &DeviceView,
     drive: Option<&BlockDevice>,
-    intervals: Vec<IntervalLoad>,
+    intervals: &[(f64, &DeviceView)],
 ) -> DeviceSummary {
-    let sum = |value: fn(&IntervalLoad) -> f64| intervals.iter().map(value).sum::<f64>();
-    let duration = sum(|it| it.seconds);
-    let seconds = duration.max(1e-9);
-    let (reads, writes) = (sum(|it| it.reads), sum(|it| it.writes));
-    let (read_time, write_time) = (sum(|it| it.read_time), sum(|it| it.write_time));
-    let (read_bytes, write_bytes) = (sum(|it| it.read_bytes), sum(|it| it.write_bytes));
-    let flushes = intervals.iter().filter_map(|it| it.flushes);
-    let flushes = flushes.reduce(|sum, count| sum + count);
-    let (discards, discard_time) = (sum(|it| it.discards), sum(|it| it.discard_time));
-    let light = intervals.iter().filter(|it| it.queue <= LIGHT_QUEUE);
-    let light = light.filter(|it| it.completed() >= MIN_REQUESTS);
-    let light = light.filter_map(IntervalLoad::latency).reduce(f64::min);
+    let mean = |rate: Field| mean_rate(intervals, rate);
+    let time = |rate: Field, latency: Field| request_time(intervals, rate, latency);
+    let each = |time: f64, rate: f64| (rate > 0.0).then(|| time / rate);
+    let read_iops = mean(|it| it.read_ios_per_s);
+    let write_iops = mean(|it| it.write_ios_per_s);
+    let read_time = time(|it| it.read_ios_per_s, |it| it.read_await_ns);
+    let write_time = time(|it| it.write_ios_per_s, |it| it.write_await_ns);
+    let flush_time = time(|it| it.flush_ios_per_s, |it| it.flush_await_ns);
+    let discard_time = time(|it| it.discard_ios_per_s, |it| it.discard_await_ns);
+    let (read_bytes, write_bytes) = (
+        mean(|it| it.read_bytes_per_s),
+        mean(|it| it.write_bytes_per_s),
+    );
+    let flushes = mean(|it| it.flush_ios_per_s);
+    let loads: Vec<IntervalLoad> = intervals.iter().map(interval_load).collect();
+    let light = loads
+        .iter()
+        .filter(|it| it.queue <= LIGHT_QUEUE && it.requests >= MIN_REQUESTS);
+    let light = light.filter_map(|it| it.latency).reduce(f64::min);
+    let queue = mean(|it| it.queue_size);
+    let iops = read_iops + write_iops;
+    let service = each(read_time + write_time, iops).map(|latency| latency / queue.max(1.0));
+    let is_parallel = queue >= SEVERAL && service.is_some_and(|it| it < PARALLEL_SERVICE);
+    let serial = view.serves_serially && !is_parallel;
+    let is_virtual = drive.is_some_and(is_virtual);
     DeviceSummary {
         name: view.name.clone(),
         kind: view.kind,
-        serial: view.serves_serially,
-        is_virtual: drive.is_some_and(is_virtual),
+        serial,
+        is_virtual,
         rotates: drive.is_some_and(|drive| drive.rotational == Some(true)),
         is_flash: drive.is_some_and(|drive| drive.rotational == Some(false)),
         scheduler: drive.and_then(|it| it.scheduler.as_ref().map(Into::into)),
         underlying: view.underlying.clone(),
-        iops: (reads + writes) / seconds,
-        read_iops: reads / seconds,
-        write_iops: writes / seconds,
-        throughput: (read_bytes + write_bytes) / seconds,
-        read_bytes: read_bytes / seconds,
-        write_bytes: write_bytes / seconds,
-        read_await: mean(read_time, reads),
-        write_await: mean(write_time, writes),
-        flushes: flushes.map(|count| count / seconds),
-        flush_await: mean(sum(|it| it.flush_time), flushes.unwrap_or(0.0)),
-        discard_share: mean(discard_time, read_time + write_time + discard_time).unwrap_or(0.0),
-        discard_await: mean(discard_time, discards),
-        write_size: mean(write_bytes, writes),
-        queue: sum(|it| it.queue * it.seconds) / seconds,
-        busy: sum(|it| it.busy * it.seconds) / seconds,
-        min_in_flight: intervals.iter().map(|it| it.in_flight).min().unwrap_or(0),
-        light_latency: light
-            .unwrap_or(f64::INFINITY)
-            .min(usual_latency(view, drive)),
-        measured_light_latency: light,
-        seconds,
-        intervals,
+        iops,
+        read_iops,
+        write_iops,
+        throughput: read_bytes + write_bytes,
+        read_bytes,
+        write_bytes,
+        read_await: each(read_time, read_iops),
+        write_await: each(write_time, write_iops),
+        flushes: view.flush_ios_per_s.map(|_| flushes),
+        flush_await: each(flush_time, flushes),
+        discard_share: each(discard_time, read_time + write_time + discard_time).unwrap_or(0.0),
+        queue,
+        busy: mean(|it| it.busy),
+        min_in_flight: intervals
+            .iter()
+            .filter_map(|it| it.1.in_flight)
+            .min()
+            .unwrap_or(0),
+        light_latency: light,
+        expected_latency: expected_latency(serial, is_virtual, drive, light),
+        intervals: loads,
+    }
+}
+
+fn interval_load((seconds, view): &(f64, &DeviceView)) -> IntervalLoad {
+    let (reads, writes) = (
+        view.read_ios_per_s.unwrap_or(0.0),
+        view.write_ios_per_s.unwrap_or(0.0),
+    );
+    let read_time = reads * view.read_await_ns.unwrap_or(0.0);
+    let time = read_time + writes * view.write_await_ns.unwrap_or(0.0);
+    let per_second = reads + writes;
+    IntervalLoad {
+        requests: per_second * seconds,
+        latency: (per_second > 0.0).then(|| time / per_second),
+        throughput: view.read_bytes_per_s.unwrap_or(0.0) + view.write_bytes_per_s.unwrap_or(0.0),
+        queue: view.queue_size.unwrap_or(0.0),
+        busy: view.busy.unwrap_or(0.0),
     }
 }
 
@@ -289,25 +257,30 @@ pub(super) fn lies_on(devices: &[DeviceSummary], upper: &SafeText, lower: &SafeT
 }
 
 fn is_virtual(drive: &BlockDevice) -> bool {
-    let cloud = |model: &str| {
-        ["Amazon", "Google", "Microsoft", "QEMU", "Virtual", "VMware"]
-            .iter()
-            .any(|maker| model.contains(maker))
-    };
-    matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"))
-        || drive.model.as_deref().is_some_and(cloud)
-        || drive.vendor.as_deref().is_some_and(cloud)
+    let makers = ["Amazon", "Google", "Microsoft", "QEMU", "Virtual", "VMware"];
+    let names = [&drive.model, &drive.vendor];
+    let mut names = names.into_iter().flatten();
+    let is_cloud = names.any(|name| makers.iter().any(|maker| name.contains(maker)));
+    is_cloud || matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"))
 }
 
-fn usual_latency(view: &DeviceView, drive: Option<&BlockDevice>) -> f64 {
+/// Latency under light load of a device: of one that says nothing reliable of itself, as a virtual one,
+/// what it showed in the window; of others at most what is usual.
+fn expected_latency(
+    serial: bool,
+    is_virtual: bool,
+    drive: Option<&BlockDevice>,
+    shown: Option<f64>,
+) -> f64 {
     let transport = drive.and_then(|drive| drive.transport.as_deref());
-    if view.serves_serially {
-        return DISK_LATENCY;
-    }
-    match (transport, drive.and_then(|drive| drive.rotational)) {
+    let rotational = drive.and_then(|drive| drive.rotational);
+    let usual = match (transport, rotational) {
+        _ if is_virtual || rotational.is_none() => return shown.unwrap_or(UNKNOWN_LATENCY),
+        _ if serial => DISK_LATENCY,
         (Some("nvme"), _) => NVME_LATENCY,
         (Some("usb" | "mmc"), _) => REMOVABLE_LATENCY,
         (Some("sata" | "sas"), Some(false)) => FLASH_LATENCY,
         _ => UNKNOWN_LATENCY,
-    }
+    };
+    shown.map_or(usual, |shown| shown.min(usual))
 }

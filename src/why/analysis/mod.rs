@@ -7,11 +7,11 @@ mod waiters;
 use procfs::sys::kernel::Version;
 
 use super::cause::{Cause, Severity};
-use super::file_server::FileServerClient;
-use super::wait_kind::{WaitKind, client_in_stack};
+use super::evidence::{ASLEEP_FOR, BLOCKED_FOR};
+use super::wait_kind::{FileServerClient, WaitKind, client_of_function};
 use super::window::EvidenceWindow;
 use crate::files::safe_text::SafeText;
-use crate::probe::facts::BlockedDetails;
+use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::snapshot::Snapshot;
 use crate::snapshot::view::{HostView, UnitView, is_first_version_notice};
 
@@ -22,18 +22,15 @@ pub use self::waiters::Waiter;
 /// Fraction of the time for which a device that works off requests is busy.
 const WORKING: f64 = 0.3;
 /// Beginnings of the names of functions in which a task waits for the writeback of whole file systems.
-const SYNC_FUNCTIONS: [&str; 4] = [
-    "wb_wait_for_completion",
-    "sync_inodes",
-    "ksys_sync",
-    "sync_fs",
-];
+const SYNC_FUNCTIONS: &str = "wb_wait_for_completion sync_inodes ksys_sync sync_fs";
 
 /// The window, summed up.
 #[derive(Debug)]
 pub struct Analysis<'w> {
     /// The evidence itself.
     pub window: &'w EvidenceWindow,
+    /// The last snapshot.
+    pub last: &'w Snapshot,
     /// Length in seconds.
     pub seconds: f64,
     /// The devices, in the kernel's order.
@@ -42,116 +39,107 @@ pub struct Analysis<'w> {
     pub processes: Vec<ProcessSummary>,
     /// Processes that were blocked, who waited longest first.
     pub waiters: Vec<Waiter>,
-    /// Whether control groups can limit units: version 2 with the controller `io`.
-    has_unit_limits: bool,
+    /// Whether control groups are of version 1.
+    pub is_first_version: bool,
 }
 
 impl<'w> Analysis<'w> {
     /// Sums the window up; `None` without a snapshot that has rates.
-    #[must_use]
     pub fn new(window: &'w EvidenceWindow) -> Option<Self> {
         let last = window.snapshots.last()?;
-        let seconds: f64 = window
-            .snapshots
-            .iter()
-            .filter_map(|snapshot| Some(snapshot.interval?.as_secs_f64()))
-            .sum();
+        let intervals = window.snapshots.iter().filter_map(|it| it.interval);
+        let seconds: f64 = intervals.map(|it| it.as_secs_f64()).sum();
         if seconds <= 0.0 {
             return None;
         }
         let processes = processes::summarize(window, seconds);
         let devices = devices::summarize(window);
         let waiters = waiters::summarize(window, &processes, &devices);
-        let v2_only = !last
-            .notices
-            .iter()
-            .any(|notice| is_first_version_notice(notice));
+        let mut notices = last.notices.iter();
         Some(Self {
             window,
+            last,
             seconds,
             devices,
             processes,
             waiters,
-            has_unit_limits: v2_only && last.units.is_some(),
+            is_first_version: notices.any(|notice| is_first_version_notice(notice)),
         })
     }
 
-    /// Whether `systemctl` can limit the I/O of the unit with this name, and no other group has it.
-    #[must_use]
+    /// The facts at the end of the window; `None` for a recording.
+    pub fn facts(&self) -> Option<&'w FactsSample> {
+        self.window.facts.as_ref().map(|(_, end)| end)
+    }
+
+    /// Whether `systemctl` can limit the I/O of the unit with this name, and no other group has it: it
+    /// needs version 2 of control groups.
     pub fn can_limit_unit(&self, name: &SafeText) -> bool {
-        let units = self.last().units.iter().flatten();
+        let units = self.last.units.iter().flatten();
         let mut of_name = units.filter(|unit| unit.name == *name).peekable();
-        self.has_unit_limits
+        !self.is_first_version
             && of_name.peek().is_some()
             && of_name.all(UnitView::belongs_to_system_manager)
     }
 
-    /// Whether a task waits for the server of a file system: by the kernel function that it waits in, or
-    /// by its stack where that is known.
-    #[must_use]
+    /// The functions that a task is in, as far as they are known: those of its kernel stack, innermost
+    /// first, or else the one that it waits in.
+    fn functions<'a>(&'a self, waiter: &'a Waiter) -> impl Iterator<Item = &'a str> {
+        let stack = self.details(waiter).and_then(|it| it.stack.as_ref());
+        let channel = waiter.wait_channel.as_deref().filter(|_| stack.is_none());
+        let stack = stack.into_iter().flatten().map(String::as_str);
+        stack.chain(channel)
+    }
+
+    /// The client of file servers that a task waits in at the end of the window. Its stack shows it best:
+    /// the innermost function is often that of a wait for pages, as for any file system.
+    pub fn server_client(&self, waiter: &Waiter) -> Option<FileServerClient> {
+        self.functions(waiter).find_map(client_of_function)
+    }
+
+    /// Whether a task waits, or has waited, for the server of a file system.
     pub fn waits_for_server(&self, waiter: &Waiter) -> bool {
-        let kinds = [WaitKind::FuseServer, WaitKind::NetworkServer];
-        let in_stack = || {
-            self.details(waiter)?
-                .stack
-                .as_deref()
-                .and_then(client_in_stack)
-        };
-        waiter.waits_for(&kinds) > 0.0 || in_stack().is_some()
+        waiter.waits_for(&[WaitKind::Server]) > 0.0 || self.server_client(waiter).is_some()
+    }
+
+    /// Whether a task is in a function whose name begins with one of these.
+    pub fn is_in(&self, waiter: &Waiter, names: &str) -> bool {
+        let begins = |function: &str| names.split(' ').any(|name| function.starts_with(name));
+        waiter.wait_channel.as_deref().is_some_and(begins) || self.functions(waiter).any(begins)
+    }
+
+    /// Whether a task is in sync(2) or syncfs(2).
+    pub fn is_syncing(&self, waiter: &Waiter) -> bool {
+        self.is_in(waiter, SYNC_FUNCTIONS)
     }
 
     /// Whether a device works off what a task waits for, as far as its devices are known; of sync(2), which
     /// waits for all of them, whether any device writes. A request that is lost leaves the device idle.
-    #[must_use]
     pub fn makes_progress(&self, waiter: &Waiter) -> bool {
         let mut whole = self.whole_devices();
         if waiter.devices.is_empty() {
             return self.is_syncing(waiter) && whole.any(|it| it.write_bytes > 0.0);
         }
-        whole.any(|device| {
-            let mut own = waiter.devices.iter();
-            device.iops > 0.0
-                && device.busy >= WORKING
-                && own.any(|name| self.lies_on(name, &device.name))
-        })
-    }
-
-    /// Whether a task is in sync(2) or syncfs(2).
-    #[must_use]
-    pub fn is_syncing(&self, waiter: &Waiter) -> bool {
-        let begins = |name: &str| SYNC_FUNCTIONS.iter().any(|it| name.starts_with(it));
-        let stack = self.details(waiter).and_then(|it| it.stack.as_ref());
-        let mut functions = stack.into_iter().flatten();
-        waiter.wait_channel.as_deref().is_some_and(begins) || functions.any(|it| begins(it))
-    }
-
-    /// The client of file servers that a task waits in at the end of the window. Its stack shows it best.
-    #[must_use]
-    pub fn server_client(&self, waiter: &Waiter) -> Option<FileServerClient> {
-        match self.details(waiter).and_then(|it| it.stack.as_deref()) {
-            Some(stack) => client_in_stack(stack),
-            None => FileServerClient::of_function(waiter.wait_channel.as_deref()?),
-        }
+        whole.any(|it| it.iops > 0.0 && it.busy >= WORKING && self.is_on(&waiter.devices, it))
     }
 
     /// The details of a blocked task.
-    #[must_use]
     pub fn details(&self, waiter: &Waiter) -> Option<&BlockedDetails> {
         let mut blocked = self.window.blocked.iter();
         blocked.find(|it| (it.pid, it.tid) == (waiter.pid, waiter.tid))
     }
 
-    /// The last snapshot.
-    #[must_use]
-    pub fn last(&self) -> &Snapshot {
-        // A window without snapshots has no analysis.
-        &self.window.snapshots[self.window.snapshots.len() - 1]
+    /// Adds the length of the sleep of a task to the proof.
+    pub fn prove_sleep(&self, cause: &mut Cause, waiter: &Waiter) {
+        let details = self.details(waiter);
+        let is_told = details.is_some_and(|it| it.asleep_since.is_some());
+        let metric = if is_told { ASLEEP_FOR } else { BLOCKED_FOR };
+        cause.prove(&waiter.command, metric, waiter.longest_ns());
     }
 
     /// Version of the kernel; `None` where it is not known.
-    #[must_use]
     pub fn kernel_version(&self) -> Option<Version> {
-        self.last().host.kernel.as_deref()?.parse().ok()
+        self.last.host.kernel.as_deref()?.parse().ok()
     }
 
     /// A value of the machine in each snapshot that has it.
@@ -161,66 +149,60 @@ impl<'w> Analysis<'w> {
     }
 
     /// Mean of a value of the machine over the snapshots that have it.
-    #[must_use]
     pub fn mean(&self, value: impl Fn(&HostView) -> Option<f64>) -> Option<f64> {
         let values = self.host_values(value);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// Fraction of the snapshots in which a value of the machine is at least `least`.
-    #[must_use]
-    pub fn fraction_at_least(
-        &self,
-        value: impl Fn(&HostView) -> Option<f64>,
-        least: f64,
-    ) -> Option<f64> {
+    pub fn fraction_at_least(&self, value: fn(&HostView) -> Option<f64>, least: f64) -> f64 {
         let values = self.host_values(value);
         let above = values.iter().filter(|value| **value >= least).count();
-        (!values.is_empty()).then(|| above as f64 / values.len() as f64)
+        above as f64 / values.len().max(1) as f64
     }
 
     /// A cause that is seen since the begin of the window.
-    #[must_use]
     pub fn cause(&self, code: &'static str, severity: Severity) -> Cause {
         Cause::new(code, severity, &self.window.snapshots[0].time)
     }
 
     /// The device of that name.
-    #[must_use]
     pub fn device(&self, name: &str) -> Option<&DeviceSummary> {
-        self.devices
-            .iter()
-            .find(|device| device.name.as_str() == name)
+        self.devices.iter().find(|device| *device.name == *name)
     }
 
     /// The process with that id.
-    #[must_use]
     pub fn process(&self, pid: u32) -> Option<&ProcessSummary> {
         self.processes.iter().find(|process| process.pid == pid)
     }
 
     /// Whether `upper` is the device `lower` or lies on it.
-    #[must_use]
     pub fn lies_on(&self, upper: &SafeText, lower: &SafeText) -> bool {
         devices::lies_on(&self.devices, upper, lower)
     }
 
-    /// The devices without partitions, whose requests are those of their drives.
-    pub fn whole_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
-        self.devices.iter().filter(|device| !device.is_partition())
+    /// Whether one of these devices is `device` or lies on it.
+    pub fn is_on(&self, names: &[SafeText], device: &DeviceSummary) -> bool {
+        names.iter().any(|name| self.lies_on(name, &device.name))
     }
 
-    /// Processes, without kernel threads, that waited on a device for at least that fraction of the
-    /// time.
-    pub fn waiters_on<'a>(
-        &'a self,
-        device: &'a SafeText,
-        least: f64,
-    ) -> impl Iterator<Item = &'a Waiter> {
-        self.waiters.iter().filter(move |waiter| {
-            waiter.blocked >= least
-                && !waiter.is_kernel_thread
-                && waiter.devices.iter().any(|own| self.lies_on(own, device))
-        })
+    /// The devices without partitions, whose requests are those of their drives.
+    pub fn whole_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
+        let is_whole = |it: &&DeviceSummary| it.kind != Some(crate::drive::DriveKind::Partition);
+        self.devices.iter().filter(is_whole)
+    }
+
+    /// Processes, without kernel threads, that were blocked for at least that fraction of the time.
+    pub fn blocked(&self, least: f64) -> impl Iterator<Item = &Waiter> {
+        let waiters = self.waiters.iter();
+        waiters.filter(move |waiter| waiter.blocked >= least && !waiter.is_kernel_thread)
+    }
+
+    /// Those of them that use a device.
+    pub fn blocked_on(&self, device: &DeviceSummary, least: f64) -> Vec<&Waiter> {
+        let blocked = self.blocked(least);
+        blocked
+            .filter(|it| self.is_on(&it.devices, device))
+            .collect()
     }
 }

@@ -33,17 +33,12 @@ pub struct ProcessSummary {
     pub read_bytes: f64,
     /// Bytes written to devices, or dirtied, per second.
     pub write_bytes: f64,
-    /// Fraction of the time that it waited for block I/O; `None` without delay accounting.
-    pub io_wait: Option<f64>,
-    /// Fraction of the snapshots in which it was in uninterruptible sleep.
-    pub blocked: f64,
-    /// Its last wait channel.
-    pub wait_channel: Option<SafeText>,
+    /// Fraction of the time that it waited for swap-in; 0 without delay accounting.
+    pub swap_wait: f64,
 }
 
 impl ProcessSummary {
     /// The process, for a measure against it.
-    #[must_use]
     pub fn instance(&self) -> ProcessInstance {
         ProcessInstance {
             pid: self.pid,
@@ -52,7 +47,6 @@ impl ProcessSummary {
     }
 
     /// The process as who causes something, with its share.
-    #[must_use]
     pub fn party(&self, share: Option<f64>) -> Party {
         Party {
             pid: self.pid,
@@ -63,7 +57,6 @@ impl ProcessSummary {
     }
 
     /// Bytes in both directions per second.
-    #[must_use]
     pub fn throughput(&self) -> f64 {
         self.read_bytes + self.write_bytes
     }
@@ -72,25 +65,18 @@ impl ProcessSummary {
 /// The processes that any of the snapshots lists.
 pub(super) fn summarize(window: &EvidenceWindow, seconds: f64) -> Vec<ProcessSummary> {
     let mut found: BTreeMap<u32, ProcessSummary> = BTreeMap::new();
-    let count = window.snapshots.len().max(1) as f64;
     for snapshot in &window.snapshots {
         let length = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-        let whole = snapshot
-            .processes
-            .iter()
-            .filter(|view| view.tid == view.pid && !view.exited);
-        for view in whole {
-            let summary = found.entry(view.pid).or_insert_with(|| ProcessSummary {
-                pid: view.pid,
-                ..ProcessSummary::default()
-            });
-            add(summary, view, length / seconds, 1.0 / count);
+        let whole = |view: &&ProcessView| view.tid == view.pid && !view.exited;
+        for view in snapshot.processes.iter().filter(whole) {
+            add(found.entry(view.pid).or_default(), view, length / seconds);
         }
     }
     found.into_values().collect()
 }
 
-fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64, share: f64) {
+fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64) {
+    summary.pid = view.pid;
     summary.start_ticks = view.start_ticks;
     summary.command = view.command.clone();
     summary.unit = view.unit.clone().or(summary.unit.take());
@@ -101,11 +87,5 @@ fn add(summary: &mut ProcessSummary, view: &ProcessView, weight: f64, share: f64
     }
     summary.read_bytes += view.read_bytes_per_s.unwrap_or(0.0) * weight;
     summary.write_bytes += view.write_bytes_per_s.unwrap_or(0.0) * weight;
-    if let Some(wait) = view.io_wait {
-        *summary.io_wait.get_or_insert(0.0) += wait * weight;
-    }
-    if view.state == Some('D') {
-        summary.blocked += share;
-        summary.wait_channel = view.wait_channel.clone().or(summary.wait_channel.take());
-    }
+    summary.swap_wait += view.swap_in.unwrap_or(0.0) * weight;
 }

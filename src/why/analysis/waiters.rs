@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
 use crate::files::safe_text::SafeText;
+use crate::probe::facts::BlockedDetails;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
 use crate::why::wait_kind::{WaitKind, wait_kind};
@@ -28,12 +29,10 @@ pub struct Waiter {
     pub blocked: f64,
     /// That fraction by what it waited for.
     pub kinds: BTreeMap<WaitKind, f64>,
-    /// Longest time without a context switch, as far as the window shows.
+    /// Longest time without a context switch, as far as it is known.
     pub longest: Duration,
     /// Length of the sleep that it is in at the end of the window; 0 where it is not blocked then.
     pub asleep: Duration,
-    /// Whether it was blocked, without a context switch, up to the end of the window.
-    pub is_still_blocked: bool,
     /// Last wait channel.
     pub wait_channel: Option<SafeText>,
     /// Devices that it uses.
@@ -42,7 +41,6 @@ pub struct Waiter {
 
 impl Waiter {
     /// The process as who suffers.
-    #[must_use]
     pub fn party(&self) -> Party {
         Party {
             pid: self.pid,
@@ -53,16 +51,26 @@ impl Waiter {
     }
 
     /// Longest time without a context switch, in nanoseconds.
-    #[must_use]
     pub fn longest_ns(&self) -> f64 {
         self.longest.as_nanos() as f64
     }
 
     /// Fraction of the time in which it waited for one of these.
-    #[must_use]
     pub fn waits_for(&self, kinds: &[WaitKind]) -> f64 {
         kinds.iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
+}
+
+/// A look at a blocked thread.
+struct Look {
+    pid: u32,
+    tid: u32,
+    /// Name of the thread, or command line of its process.
+    name: SafeText,
+    is_kernel_thread: bool,
+    wait_channel: Option<SafeText>,
+    /// Length of its sleep up to now.
+    slept: Duration,
 }
 
 /// The processes that were blocked in I/O, who waited longest first.
@@ -71,203 +79,133 @@ pub(super) fn summarize(
     processes: &[ProcessSummary],
     devices: &[DeviceSummary],
 ) -> Vec<Waiter> {
-    let mut waiters = if !window.scans.is_empty() {
-        summaries(&threads_of_scans(window), processes)
-    } else if window.has_blocked_tasks() {
-        summaries(&threads_of_snapshots(window), processes)
+    let looks = if window.scans.is_empty() {
+        looks_of_snapshots(window)
     } else {
-        of_process_states(processes)
+        looks_of_scans(window)
     };
-    for waiter in &mut waiters {
-        if waiter.devices.is_empty() {
-            waiter.devices = devices_of_mounts(window, waiter.pid, devices);
+    let share = 1.0 / looks.len().max(1) as f64;
+    let mut threads: BTreeMap<(u32, u32), Waiter> = BTreeMap::new();
+    for (index, look) in looks.iter().enumerate() {
+        let is_last = index + 1 == looks.len();
+        for look in look {
+            let waiter = threads.entry((look.pid, look.tid)).or_default();
+            add_look(waiter, look, share, is_last);
         }
     }
-    waiters.retain(|waiter| waiter.blocked > 0.0);
+    let mut waiters: BTreeMap<u32, Waiter> = BTreeMap::new();
+    for waiter in threads.into_values().filter(|it| it.blocked > 0.0) {
+        let most = waiters.entry(waiter.pid).or_default();
+        if waiter.blocked > most.blocked {
+            *most = waiter;
+        }
+    }
+    let mut waiters: Vec<Waiter> = waiters.into_values().collect();
+    for waiter in &mut waiters {
+        if let Some(process) = processes.iter().find(|process| process.pid == waiter.pid) {
+            waiter.command.clone_from(&process.command);
+            waiter.unit.clone_from(&process.unit);
+            waiter.devices.clone_from(&process.devices);
+        }
+        if waiter.devices.is_empty() {
+            waiter.devices = devices_of_files(window, waiter.pid, devices);
+        }
+    }
     waiters.sort_list_by(|a, b| b.blocked.total_cmp(&a.blocked).then(a.pid.cmp(&b.pid)));
     waiters
 }
 
-/// A recording without the blocked tasks has the state of each process at the end of each interval.
-fn of_process_states(processes: &[ProcessSummary]) -> Vec<Waiter> {
-    processes
+fn add_look(waiter: &mut Waiter, look: &Look, share: f64, is_last: bool) {
+    let kind = wait_kind(look.wait_channel.as_deref());
+    *waiter.kinds.entry(kind).or_default() += share;
+    if kind != WaitKind::NotIo {
+        waiter.blocked += share;
+    }
+    (waiter.pid, waiter.tid) = (look.pid, look.tid);
+    waiter.command.clone_from(&look.name);
+    waiter.is_kernel_thread = look.is_kernel_thread;
+    waiter.wait_channel.clone_from(&look.wait_channel);
+    waiter.longest = waiter.longest.max(look.slept);
+    if is_last {
+        waiter.asleep = look.slept;
+    }
+}
+
+/// The sleep of a task began with the first scan that shows it with the same context switches, or earlier
+/// where the kernel tells.
+fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<Look>> {
+    let told: BTreeMap<(u32, u32), &BlockedDetails> = window
+        .blocked
         .iter()
-        .filter(|process| process.blocked > 0.0)
-        .map(|process| {
-            let kind = wait_kind(process.wait_channel.as_deref());
-            Waiter {
-                pid: process.pid,
-                tid: process.pid,
-                command: process.command.clone(),
-                unit: process.unit.clone(),
-                blocked: if kind == WaitKind::NotIo {
-                    0.0
-                } else {
-                    process.blocked
-                },
-                kinds: BTreeMap::from([(kind, process.blocked)]),
-                wait_channel: process.wait_channel.clone(),
-                devices: process.devices.clone(),
-                ..Waiter::default()
-            }
-        })
-        .collect()
-}
-
-/// A thread over the looks at it.
-#[derive(Default)]
-struct ThreadWaits {
-    /// In how many looks it was blocked, by what it waited for.
-    kinds: BTreeMap<WaitKind, usize>,
-    longest: Duration,
-    asleep: Duration,
-    is_still_blocked: bool,
-    is_kernel_thread: bool,
-    /// Name of the thread, or command line of its process.
-    name: SafeText,
-    wait_channel: Option<SafeText>,
-}
-
-impl ThreadWaits {
-    fn count_wait(&mut self, channel: Option<&str>) {
-        *self.kinds.entry(wait_kind(channel)).or_default() += 1;
-    }
-
-    fn blocked(&self) -> usize {
-        let io = self
-            .kinds
-            .iter()
-            .filter(|(kind, _)| **kind != WaitKind::NotIo);
-        io.map(|(_, count)| count).sum()
-    }
-}
-
-/// The blocked threads by process and thread id, and the number of looks.
-#[derive(Default)]
-struct ThreadTable {
-    threads: BTreeMap<(u32, u32), ThreadWaits>,
-    looks: usize,
-}
-
-fn threads_of_scans(window: &EvidenceWindow) -> ThreadTable {
-    let mut table = ThreadTable {
-        looks: window.scans.len(),
-        ..ThreadTable::default()
-    };
+        .map(|details| ((details.pid, details.tid), details))
+        .collect();
     // Begin of the present sleep, and its context switches.
     let mut asleep: BTreeMap<(u32, u32), (Duration, Option<u64>)> = BTreeMap::new();
-    for (index, scan) in window.scans.iter().enumerate() {
+    let mut looks = Vec::new();
+    for scan in &window.scans {
+        let mut tasks = Vec::new();
         for task in &scan.blocked {
             let key = (task.pid, task.tid);
-            let since = match asleep.get(&key) {
-                Some((since, switches)) if switches.is_some() && *switches == task.switches => {
-                    *since
-                }
-                _ => scan.at,
-            };
-            asleep.insert(key, (since, task.switches));
-            let waits = table.threads.entry(key).or_default();
-            waits.count_wait(task.wait_channel.as_deref());
-            let slept = scan.at.saturating_sub(since);
-            waits.longest = waits.longest.max(slept);
-            waits.is_still_blocked = index + 1 == window.scans.len();
-            if waits.is_still_blocked {
-                waits.asleep = slept;
-            }
-            waits.is_kernel_thread = task.is_kernel_thread;
-            waits.name = SafeText::from_bytes(&task.name);
-            waits.wait_channel = task.wait_channel.as_ref().map(SafeText::from);
+            let same = asleep.get(&key);
+            let same =
+                same.filter(|(_, switches)| switches.is_some() && *switches == task.switches);
+            let seen_since = same.map_or(scan.at, |(since, _)| *since);
+            asleep.insert(key, (seen_since, task.switches));
+            let details = told.get(&key).filter(|it| it.switches == task.switches);
+            let since = details.and_then(|it| it.asleep_since);
+            let since = since.map_or(seen_since, |since| since.min(seen_since));
+            tasks.push(Look {
+                pid: task.pid,
+                tid: task.tid,
+                name: SafeText::from_bytes(&task.name),
+                is_kernel_thread: task.is_kernel_thread,
+                wait_channel: task.wait_channel.as_ref().map(SafeText::from),
+                slept: scan.at.saturating_sub(since),
+            });
         }
+        looks.push(tasks);
     }
-    table
+    looks
 }
 
 /// A recording has the blocked tasks at the end of each interval, with the length of their sleep.
-fn threads_of_snapshots(window: &EvidenceWindow) -> ThreadTable {
-    let mut table = ThreadTable::default();
-    let lists = window.snapshots.iter().map(|it| it.blocked.as_ref());
-    for (index, tasks) in lists.enumerate() {
-        table.looks += usize::from(tasks.is_some());
-        for task in tasks.into_iter().flatten() {
-            let waits = table.threads.entry((task.pid, task.tid)).or_default();
-            waits.count_wait(task.wait_channel.as_deref());
-            let slept = Duration::from_nanos(task.blocked_ns);
-            waits.longest = waits.longest.max(slept);
-            waits.is_still_blocked = index + 1 == window.snapshots.len();
-            if waits.is_still_blocked {
-                waits.asleep = slept;
-            }
-            waits.name = task.command.clone();
-            waits.wait_channel.clone_from(&task.wait_channel);
-        }
-    }
-    table
+fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
+    let lists = window.snapshots.iter().filter_map(|it| it.blocked.as_ref());
+    let looks = lists.map(|tasks| {
+        let look = tasks.iter().map(|task| Look {
+            pid: task.pid,
+            tid: task.tid,
+            name: task.command.clone(),
+            is_kernel_thread: false,
+            wait_channel: task.wait_channel.clone(),
+            slept: Duration::from_nanos(task.blocked_ns),
+        });
+        look.collect()
+    });
+    looks.collect()
 }
 
-/// The thread of each process that was blocked most.
-fn summaries(table: &ThreadTable, processes: &[ProcessSummary]) -> Vec<Waiter> {
-    let looks = table.looks.max(1) as f64;
-    let mut waiters: BTreeMap<u32, Waiter> = BTreeMap::new();
-    for ((pid, tid), waits) in &table.threads {
-        let blocked = waits.blocked() as f64 / looks;
-        let waiter = waiters.entry(*pid).or_default();
-        if blocked <= waiter.blocked && waiter.pid != 0 {
-            continue;
-        }
-        let process = processes.iter().find(|process| process.pid == *pid);
-        *waiter = Waiter {
-            pid: *pid,
-            tid: *tid,
-            command: process.map_or_else(|| waits.name.clone(), |process| process.command.clone()),
-            unit: process.and_then(|process| process.unit.clone()),
-            is_kernel_thread: waits.is_kernel_thread,
-            blocked,
-            kinds: waits
-                .kinds
-                .iter()
-                .map(|(kind, count)| (*kind, *count as f64 / looks))
-                .collect(),
-            longest: waits.longest,
-            asleep: waits.asleep,
-            is_still_blocked: waits.is_still_blocked,
-            wait_channel: waits.wait_channel.clone(),
-            devices: process
-                .map(|process| process.devices.clone())
-                .unwrap_or_default(),
-        };
-    }
-    waiters.into_values().collect()
-}
-
-/// The devices of the file systems on which a blocked process has files open.
-fn devices_of_mounts(
-    window: &EvidenceWindow,
-    pid: u32,
-    devices: &[DeviceSummary],
-) -> Vec<SafeText> {
+/// The devices that a blocked process has open, and those of the file systems on which it has files open.
+fn devices_of_files(window: &EvidenceWindow, pid: u32, devices: &[DeviceSummary]) -> Vec<SafeText> {
     let Some(last) = window.snapshots.last() else {
         return Vec::new();
     };
     let details = || window.blocked.iter().filter(|details| details.pid == pid);
+    let opened = details().flat_map(|details| &details.device_paths);
+    let opened = opened.filter_map(|path| last.drives.iter().find(|drive| drive.path == *path));
+    let mounted = details()
+        .flat_map(|details| &details.mounts)
+        .filter_map(|mount| {
+            let mut systems = last.file_systems.iter();
+            let system = systems.find(|it| it.device_id == mount.device_id);
+            let number = system.map_or(mount.device_id, |it| it.block_device);
+            last.drives.iter().find(|drive| drive.number == number)
+        });
     let mut names: Vec<SafeText> = Vec::new();
-    let opened = |path: &String| last.drives.iter().any(|drive| drive.path == *path);
-    for path in details().flat_map(|details| &details.device_paths) {
-        if opened(path) {
-            names.push(path.trim_start_matches("/dev/").replace('/', "!").into());
-        }
-    }
-    for mount in details().flat_map(|details| &details.mounts) {
-        let file_system = last
-            .file_systems
-            .iter()
-            .find(|it| it.device_id == mount.device_id);
-        let number = file_system.map_or(mount.device_id, |it| it.block_device);
-        let drive = last.drives.iter().find(|drive| drive.number == number);
-        if let Some(drive) = drive {
-            let name = SafeText::from(&drive.name);
-            if devices.iter().any(|device| device.name == name) && !names.contains(&name) {
-                names.push(name);
-            }
+    for drive in opened.chain(mounted) {
+        let name = SafeText::from(&drive.name);
+        if devices.iter().any(|device| device.name == name) && !names.contains(&name) {
+            names.push(name);
         }
     }
     names

@@ -2,25 +2,23 @@
 //! where root allows, the requests of the busiest device.
 
 mod device_trace;
-mod read_files;
-mod stoppable;
+mod looks;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::device_trace::DeviceTrace;
-use self::read_files::ReadFileLayouts;
-use self::stoppable::stoppable_processes;
 use crate::drive::DriveKind;
 use crate::files::safe_text::SafeText;
 use crate::probe::boot_time;
-use crate::probe::facts::{FactsReader, FactsSample};
+use crate::probe::facts::{BlockedDetails, FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::system::kernel_log::NewErrors;
+use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
-use crate::why::window::EvidenceWindow;
+use crate::why::window::{EvidenceWindow, LoadLooks};
 
 pub(crate) use self::device_trace::process_of;
 
@@ -32,6 +30,8 @@ const MIN_QUEUE: f64 = 0.5;
 const SNAPSHOTS_BEFORE_TRACE: usize = 2;
 /// Blocked tasks that are examined further at most.
 const MAX_EXAMINED: usize = 16;
+/// A task that has slept for this long is asked since when it does.
+const LONG_SLEEP: Duration = Duration::from_secs(1);
 /// Snapshots that a sliding window keeps at most, whatever their interval.
 const MAX_SNAPSHOTS: usize = 60;
 /// Snapshots that a sliding window keeps at least, whatever their interval.
@@ -48,14 +48,12 @@ pub struct WindowRecorder {
     /// Errors in the kernel log, and when they were read.
     logged: VecDeque<(Duration, NewErrors)>,
     window: EvidenceWindow,
-    read_files: ReadFileLayouts,
     trace: Option<DeviceTrace>,
     may_trace: bool,
 }
 
 impl WindowRecorder {
     /// Begins a window; `may_trace` is whether requests may be traced, where the kernel permits it.
-    #[must_use]
     pub fn begin(roots: SysPaths, may_trace: bool) -> Self {
         let mut facts = FactsReader::new(roots.clone());
         Self {
@@ -63,7 +61,6 @@ impl WindowRecorder {
             logged: VecDeque::new(),
             facts,
             window: EvidenceWindow::default(),
-            read_files: ReadFileLayouts::default(),
             trace: None,
             may_trace,
             roots,
@@ -99,7 +96,6 @@ impl WindowRecorder {
     }
 
     /// The device whose requests are traced.
-    #[must_use]
     pub fn traced_device(&self) -> Option<&SafeText> {
         self.trace.as_ref().map(DeviceTrace::device)
     }
@@ -134,14 +130,12 @@ impl WindowRecorder {
     pub fn rest(&mut self) {
         self.window.scans.clear();
         self.window.blocked.clear();
-        self.window.read_files.clear();
-        self.window.stoppable.clear();
+        self.window.looks = LoadLooks::default();
         self.window.facts = None;
         self.readings.clear();
     }
 
     /// The snapshots and the scans so far, without the facts.
-    #[must_use]
     pub fn window(&self) -> &EvidenceWindow {
         &self.window
     }
@@ -161,6 +155,8 @@ impl WindowRecorder {
         let mut facts = self.facts.read();
         let errors = std::mem::take(&mut facts.kernel_errors);
         self.logged.push_back((facts.at, errors));
+        let window = &mut self.window;
+        window.looks = looks::look(&self.roots, &window.snapshots, &facts, &window.looks);
         self.readings.push_back(facts);
     }
 
@@ -173,14 +169,7 @@ impl WindowRecorder {
         let Some(mut end) = self.readings.back().cloned() else {
             return &self.window;
         };
-        self.window.blocked.clear();
-        for task in self.window.still_blocked().into_iter().take(MAX_EXAMINED) {
-            let details = self.facts.examine_blocked(&end, &task);
-            self.window.blocked.push(details);
-        }
-        let snapshots = &self.window.snapshots;
-        self.window.read_files = self.read_files.read(&self.roots, snapshots, end.at);
-        self.window.stoppable = stoppable_processes(&self.roots, &self.window.snapshots);
+        self.examine_blocked(&end);
         self.window.process_numbers = ProcessNumbers::of_procfs(&self.roots);
         end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
         let begin = self.readings.front().cloned();
@@ -190,8 +179,38 @@ impl WindowRecorder {
         &self.window
     }
 
+    /// Looks at the tasks that are blocked, and since when those are that have slept for a while.
+    fn examine_blocked(&mut self, facts: &FactsSample) {
+        let known = std::mem::take(&mut self.window.blocked);
+        let tasks = self.window.still_blocked();
+        for task in tasks.iter().take(MAX_EXAMINED) {
+            let mut details = self.facts.examine_blocked(facts, task);
+            let key = (task.pid, task.tid, details.switches);
+            let mut known = known.iter();
+            let same = known.find(|it| (it.pid, it.tid, it.switches) == key);
+            details.asleep_since = same.and_then(|it| it.asleep_since);
+            self.window.blocked.push(details);
+        }
+        let begin = boot_time().saturating_sub(LONG_SLEEP);
+        let earlier = self.window.scans.iter().rfind(|scan| scan.at <= begin);
+        let slept_then = |details: &BlockedDetails| {
+            let mut tasks = earlier.into_iter().flat_map(|scan| &scan.blocked);
+            details.switches.is_some()
+                && tasks.any(|it| it.tid == details.tid && it.switches == details.switches)
+        };
+        let blocked = self.window.blocked.iter_mut();
+        let mut unknown: Vec<&mut BlockedDetails> = blocked
+            .filter(|details| details.asleep_since.is_none() && slept_then(details))
+            .collect();
+        let keys: Vec<(u32, u32)> = unknown.iter().map(|it| (it.pid, it.tid)).collect();
+        let slept = slept_times(&self.roots, &keys);
+        for details in &mut unknown {
+            let slept = slept.get(&(details.pid, details.tid));
+            details.asleep_since = slept.map(|slept| boot_time().saturating_sub(*slept));
+        }
+    }
+
     /// Ends the window.
-    #[must_use]
     pub fn finish(mut self) -> EvidenceWindow {
         self.scan();
         self.evidence(Duration::ZERO);
@@ -206,19 +225,12 @@ impl WindowRecorder {
         let Some(last) = self.window.snapshots.last() else {
             return;
         };
-        let busiest = last
-            .devices
-            .iter()
-            .filter(|view| {
-                matches!(view.kind, Some(DriveKind::Disk | DriveKind::Loop))
-                    && view.queue_size.is_some_and(|queue| queue >= MIN_QUEUE)
-            })
-            .max_by(|a, b| {
-                a.queue_size
-                    .partial_cmp(&b.queue_size)
-                    .unwrap_or(std::cmp::Ordering::Equal)
-            });
-        let Some(name) = busiest.map(|view| view.name.clone()) else {
+        let is_drive = |kind| matches!(kind, Some(DriveKind::Disk | DriveKind::Loop));
+        let drives = last.devices.iter().filter(|view| is_drive(view.kind));
+        let queues = drives.filter_map(|view| Some((view, view.queue_size?)));
+        let busy = queues.filter(|(_, queue)| *queue >= MIN_QUEUE);
+        let busiest = busy.max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some(name) = busiest.map(|(view, _)| view.name.clone()) else {
             return;
         };
         self.trace = DeviceTrace::start(&self.roots, name);

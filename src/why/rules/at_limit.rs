@@ -1,17 +1,10 @@
 //! The busiest or longest-waiting work is at what limits it, and nobody else suffers: a note, so that a
 //! high I/O pressure and every task that is blocked for long are explained by name.
 
-use crate::stats::sorting::SortList as _;
+use super::group_limits::{GroupAtLimit, at_memory_limit, at_quota};
+use super::prelude::*;
+use crate::probe::waits::locks::LockWait;
 use crate::text::root_advice;
-use crate::units;
-use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
-use crate::why::blame::{Blame, SUFFERING, blame, parties};
-use crate::why::cause::{Cause, Party, Remedy, Severity};
-use crate::why::device_load::{busiest_evidence, latency_text, prove_load};
-use crate::why::evidence::{BLOCKED, BLOCKED_FOR, DISKSTATS, Metric, THROUGHPUT, ns};
-use crate::why::parties::{name, program};
-use crate::why::rule::{Examination, Rule};
-use crate::why::wait_kind::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     code: "at-limit",
@@ -21,6 +14,10 @@ pub(super) const RULE: Rule = Rule {
 
 /// Tasks that are explained at most.
 const MAX_WAITERS: usize = 4;
+/// I/O pressure that is explained by name, however short the waits of each task are.
+const HIGH_PRESSURE: f64 = 0.2;
+/// Fraction of the time that a task waits from which it may be the one that makes the pressure.
+const SOME_WAITING: f64 = 0.02;
 /// Requests in flight up to which a task issues one request after the other.
 const ONE_REQUEST: f64 = 1.5;
 /// Requests in flight from which a device is at the limit of what its users make of it.
@@ -31,112 +28,120 @@ const OWN_SHARE: f64 = 0.8;
 const FLUSHED: f64 = 0.2;
 /// Latency in nanoseconds from which a read of a device of unknown kind is a seek.
 const SEEK_LATENCY: f64 = 3e6;
-/// Mean latency of flushes.
-const FLUSH_AWAIT: Metric = ns("f_await", "f_await", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let waiters = analysis.waiters.iter();
-    let waiters = waiters.filter(|it| it.blocked >= SUFFERING && !it.is_kernel_thread);
-    let mut causes: Vec<Cause> = waiters
-        .take(MAX_WAITERS)
-        .map(|waiter| of_waiter(analysis, waiter))
-        .collect();
+    let pressure = analysis.mean(|host| host.pressure_some);
+    let is_pressed = pressure.is_some_and(|pressure| pressure >= HIGH_PRESSURE);
+    let mut waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).take(MAX_WAITERS).collect();
+    if waiters.is_empty() && is_pressed {
+        waiters.extend(analysis.blocked(SOME_WAITING).next());
+    }
+    let mut causes: Vec<Cause> = waiters.iter().map(|it| of_waiter(analysis, it)).collect();
     // Work that waits in another way than in uninterruptible sleep, such as with io_uring.
-    let mut full: Vec<&DeviceSummary> = analysis
-        .whole_devices()
-        .filter(|device| device.queue >= FULL_QUEUE && device.iops > 0.0)
-        .filter(|device| {
-            analysis
-                .waiters_on(&device.name, SUFFERING)
-                .next()
-                .is_none()
-        })
-        .collect();
+    let full = |it: &&DeviceSummary| it.queue >= FULL_QUEUE && it.iops > 0.0;
+    let full = analysis.whole_devices().filter(full);
+    let mut full: Vec<&DeviceSummary> = full.collect();
+    full.retain(|device| analysis.blocked_on(device, SUFFERING).is_empty());
     full.sort_list_by(|a, b| b.queue.total_cmp(&a.queue));
-    let full = full.into_iter().map(|device| of_device(analysis, device));
-    causes.extend(full);
+    causes.extend(full.into_iter().map(|device| of_device(analysis, device)));
+    let quotas = at_quota(analysis);
+    causes.extend(quotas.iter().map(|group| of_quota(analysis, group)));
+    causes.extend(
+        lock_waits(analysis)
+            .into_iter()
+            .map(|wait| of_lock(analysis, &wait)),
+    );
+    if causes.is_empty() && is_pressed {
+        causes.extend(of_pressure(analysis));
+    }
+    for cause in &mut causes {
+        cause.prove_of_machine(IO_PRESSURE, pressure.filter(|_| is_pressed));
+    }
     Examination::of_devices(analysis, causes, || busiest_evidence(analysis))
 }
 
 /// The device that a task waits for: the one of its own with the most requests in flight.
 fn awaited_device<'a>(analysis: &'a Analysis<'_>, waiter: &Waiter) -> Option<&'a DeviceSummary> {
-    let own = |device: &&DeviceSummary| {
-        let mut names = waiter.devices.iter();
-        names.any(|name| analysis.lies_on(name, &device.name))
-    };
-    let devices = analysis.whole_devices().filter(own);
-    devices.max_by(|a, b| a.queue.total_cmp(&b.queue))
-}
-
-/// What a task waits for most.
-fn main_kind(waiter: &Waiter) -> WaitKind {
-    let kinds = waiter.kinds.iter();
-    let most = kinds.max_by(|a, b| a.1.total_cmp(b.1));
-    most.map_or(WaitKind::Unknown, |(kind, _)| *kind)
+    let devices = analysis.whole_devices();
+    let own = devices.filter(|device| analysis.is_on(&waiter.devices, device));
+    own.max_by(|a, b| a.queue.total_cmp(&b.queue))
 }
 
 fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
-    let device = awaited_device(analysis, waiter);
     let mut cause = analysis.cause(RULE.code, Severity::Note);
     cause.victims = parties(&[waiter]);
     cause.prove(&waiter.command, BLOCKED, waiter.blocked);
-    cause.prove(&waiter.command, BLOCKED_FOR, waiter.longest_ns());
-    let (what, advice) = match (main_kind(waiter), device) {
-        (WaitKind::Lock, _) => (
+    analysis.prove_sleep(&mut cause, waiter);
+    let device = awaited_device(analysis, waiter);
+    let kinds = waiter.kinds.iter();
+    let most = kinds.max_by(|a, b| a.1.total_cmp(b.1));
+    let (what, advice) = match (most.map(|(kind, _)| *kind), device) {
+        (Some(WaitKind::Lock), _) => (
             "for a lock that another task holds".to_owned(),
             "the kernel stack shows which lock it is: cat /proc/PID/stack (root)",
         ),
-        (WaitKind::FuseServer | WaitKind::NetworkServer, _) => (
+        (Some(WaitKind::Server), _) => (
             "for the answers of the server of its file system".to_owned(),
             "the latency of the server, or of the network, is the limit",
         ),
-        (WaitKind::Memory, _) => (
-            "for memory: reclaim or swap-in".to_owned(),
-            "the memory of its control group, or of the machine, is the limit",
-        ),
+        (Some(WaitKind::Memory), _) => of_memory(analysis, waiter, &mut cause),
         _ if analysis.is_syncing(waiter) => {
             (until_written(analysis), "its data are written meanwhile")
         }
         (_, Some(device)) => {
-            let (what, advice) = of_requests(analysis, waiter, device);
             cause.device = Some(device.name.clone());
             prove_load(&mut cause, device);
             cause.prove(&device.name, FLUSH_AWAIT, device.flush_await);
             cause.prove(&device.name, THROUGHPUT, device.throughput);
-            (what, advice)
+            of_requests(analysis, waiter, device)
         }
         (_, None) => {
             let channel = waiter.wait_channel.as_deref().unwrap_or("the kernel");
-            (
-                format!("in {channel}"),
-                "the device that it waits for is not known",
-            )
+            let advice = "the device that it waits for is not known";
+            (format!("in {channel}"), advice)
         }
     };
     let time = units::format_percent(waiter.blocked);
     let who = name(&waiter.party());
-    cause.headline = format!(
-        "{} waits {time} of the time {what}",
-        program(&waiter.command)
-    );
-    cause.sentence = format!(
-        "{who} (pid {}) waits {time} of the time {what}.",
-        waiter.pid
-    );
+    let pid = waiter.pid;
+    cause.sentence = format!("{who} (pid {pid}) waits {time} of the time {what}.");
     cause.remedies.push(Remedy::advice(advice));
     cause
 }
 
+/// What a task waits for whose memory is the limit.
+fn of_memory(
+    analysis: &Analysis<'_>,
+    waiter: &Waiter,
+    cause: &mut Cause,
+) -> (String, &'static str) {
+    let group = at_memory_limit(analysis).filter(|it| it.group.pids.contains(&waiter.pid));
+    let Some(group) = group else {
+        return (
+            "for memory: reclaim or swap-in".to_owned(),
+            "the memory of its control group, or of the machine, is the limit",
+        );
+    };
+    group.prove_memory(cause);
+    cause.remedies.push(group.raise_memory());
+    (
+        format!(
+            "for memory: its control group {} is at its limit",
+            group.name
+        ),
+        "or let it use less memory",
+    )
+}
+
 /// `until 131 MB are written, at 7.1 MB/s: about 18 s`.
 fn until_written(analysis: &Analysis<'_>) -> String {
-    let host = &analysis.last().host;
+    let host = &analysis.last.host;
     let unwritten = host.dirty_bytes.zip(host.writeback_bytes);
     let unwritten = unwritten.map(|(dirty, writeback)| (dirty + writeback) as f64);
-    let written: f64 = analysis
+    let lowest = analysis
         .whole_devices()
-        .filter(|device| device.underlying.is_empty())
-        .map(|device| device.write_bytes)
-        .sum();
+        .filter(|it| it.underlying.is_empty());
+    let written: f64 = lowest.map(|device| device.write_bytes).sum();
     let rate = units::format_throughput(written);
     match unwritten.filter(|_| written > 0.0) {
         Some(bytes) => format!(
@@ -176,33 +181,26 @@ fn of_requests(
     }
     let blame = blame(analysis, device);
     let own = blame.culprits.iter().find(|it| it.pid == waiter.pid);
-    let share = own.and_then(|party| party.share).unwrap_or(0.0);
     let rate = units::format_throughput(device.throughput);
     let iops = units::format_count(device.iops.round());
     let load = format!("{rate} and {iops} requests per second,{latency}");
-    if share >= OWN_SHARE {
-        let text = format!("for {name}, whose limit its own requests reach: {load}");
+    if own.and_then(|party| party.share).unwrap_or(0.0) >= OWN_SHARE {
         return (
-            text,
+            format!("for {name}, whose limit its own requests reach: {load}"),
             "the device is at its limit, and nobody else waits for it",
         );
     }
-    let others = users_text(&blame);
+    let users = blame.culprits.iter().take(2).map(|it| program(&it.command));
+    let users = users.collect::<Vec<_>>().join(" and ");
+    let users = if users.is_empty() {
+        "requests of processes that are not known"
+    } else {
+        &users
+    };
     (
-        format!("for {name}, which is busy with {others}: {load}"),
+        format!("for {name}, which is busy with {users}: {load}"),
         "the work is limited by the device",
     )
-}
-
-/// `fio and tar`, or the requests of unknown processes.
-fn users_text(blame: &Blame) -> String {
-    let users = blame.culprits.iter().take(2).map(|it| program(&it.command));
-    let users: Vec<String> = users.collect();
-    if users.is_empty() {
-        "requests of processes that are not known".to_owned()
-    } else {
-        users.join(" and ")
-    }
 }
 
 /// A device with a full queue on which no task is seen to wait.
@@ -216,19 +214,20 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
     blame.prove(&mut cause);
     let rate = units::format_throughput(device.throughput);
     let queue = units::format_three_digits(device.queue);
-    let latency = latency_text(device);
-    let load = format!("{rate} with {queue} requests in flight,{latency}");
-    cause.headline = match blame.culprits.first() {
+    let load = format!(
+        "{rate} with {queue} requests in flight,{}",
+        latency_text(device)
+    );
+    cause.sentence = match blame.culprits.first() {
         Some(party) => {
             let share = units::format_percent(party.share.unwrap_or(0.0));
-            format!(
-                "{name} is at its limit, {share} of it by {}: {load}",
-                name_with_pid(party)
-            )
+            let who = with_pid(party);
+            format!("{name} is at its limit, {share} of it by {who}: {load}.")
         }
-        None => format!("{name} is probably at its limit, by processes that are not known: {load}"),
+        None => {
+            format!("{name} is probably at its limit, by processes that are not known: {load}.")
+        }
     };
-    cause.sentence = format!("{}.", cause.headline);
     cause.remedies.push(Remedy::advice(root_advice(
         ": then all processes are seen",
         "the device is the limit of this work; nobody else is seen to wait for it",
@@ -236,6 +235,105 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
     cause
 }
 
-fn name_with_pid(party: &Party) -> String {
+fn with_pid(party: &Party) -> String {
     format!("{} (pid {})", name(party), party.pid)
+}
+
+/// A control group that its quota of processor time stops.
+fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
+    let name = &group.name;
+    let mut cause = analysis.cause(RULE.code, Severity::Note).confirmed();
+    let quota = if group.group.is_first_version {
+        QUOTA_V1
+    } else {
+        QUOTA
+    };
+    cause.prove(name, THROTTLED, group.throttled);
+    cause.prove(name, quota, group.group.processors);
+    let users = super::not_io::processor_users(analysis).into_iter();
+    cause.victims = users
+        .filter(|it| group.group.pids.contains(&it.pid))
+        .collect();
+    for victim in &mut cause.victims {
+        victim.share = None;
+    }
+    let who = names(&cause.victims, 0).unwrap_or_else(|| "Its work".to_owned());
+    cause.sentence = format!(
+        "{who} is stopped in {} of the periods because {name} has reached its quota of {} processors; that is no I/O.",
+        units::format_percent(group.throttled),
+        units::format_three_digits(group.group.processors.unwrap_or(0.0)),
+    );
+    let place = SafeText::from_path(&group.group.directory);
+    let files = if group.group.is_first_version {
+        "cpu.cfs_quota_us"
+    } else {
+        "cpu.max"
+    };
+    cause.remedies.push(Remedy::advice(format!(
+        "raise {files} in {place}, or CPUQuota of the unit"
+    )));
+    cause
+}
+
+/// The waits for locks of files that last for the whole window.
+fn lock_waits(analysis: &Analysis<'_>) -> Vec<LockWait> {
+    let Some((begin, end)) = &analysis.window.facts else {
+        return Vec::new();
+    };
+    let lasting = end.locks.iter().filter(|wait| begin.locks.contains(wait));
+    lasting.take(MAX_WAITERS).copied().collect()
+}
+
+fn of_lock(analysis: &Analysis<'_>, wait: &LockWait) -> Cause {
+    let scanned = analysis.window.scans.last();
+    let party = |pid: u32| {
+        let named = || Some(SafeText::from_bytes(&scanned?.processes.get(&pid)?.name));
+        let process = analysis.process(pid).map(|process| process.party(None));
+        process.unwrap_or_else(|| Party {
+            pid,
+            command: named().unwrap_or_default(),
+            ..Party::default()
+        })
+    };
+    let mut cause = analysis.cause(RULE.code, Severity::Note).confirmed();
+    cause.prove_of_machine(FILE_LOCKS, 1.0);
+    cause.victims = vec![party(wait.waiter)];
+    cause.culprits = vec![party(wait.holder)];
+    cause.sentence = format!(
+        "{} waits for the lock of a file that {} holds.",
+        with_pid(&cause.victims[0]),
+        with_pid(&cause.culprits[0])
+    );
+    let list = format!("lslocks -p {} | cat -v", wait.holder);
+    cause.remedies.push(Remedy::command(
+        list,
+        "the locks that it holds, with their files",
+    ));
+    cause
+}
+
+/// A high pressure without a task in uninterruptible sleep: waits for completions of io_uring count as
+/// waits for I/O in kernels from 6.1 on, also where no request is outstanding; or the busiest device.
+fn of_pressure(analysis: &Analysis<'_>) -> Option<Cause> {
+    let waiters = &analysis.window.looks.uring_waiters;
+    let Some((pid, name)) = waiters.first() else {
+        return busiest(analysis).map(|device| of_device(analysis, device));
+    };
+    let mut cause = analysis.cause(RULE.code, Severity::Note);
+    let command = SafeText::from_bytes(name);
+    let process = analysis.process(*pid).map(|process| process.party(None));
+    cause.victims = vec![process.unwrap_or_else(|| Party {
+        pid: *pid,
+        command,
+        ..Party::default()
+    })];
+    cause.prove_of_machine(URING_WAITERS, waiters.len() as f64);
+    cause.sentence = format!(
+        "{} waits for completions of io_uring, which this kernel counts as waiting for I/O; the devices are not the limit.",
+        with_pid(&cause.victims[0])
+    );
+    cause.remedies.push(Remedy::advice(
+        "nothing: Linux 6.1 to 6.4 count such a wait as I/O even where no request is outstanding",
+    ));
+    Some(cause)
 }

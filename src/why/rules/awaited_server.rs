@@ -1,110 +1,134 @@
-//! Which file system it is whose server tasks wait for.
+//! Which file system it is whose server tasks wait for, and which process the server is.
 //!
 //! A command against the waiting ends all requests of a file system. Therefore it is named with one only
 //! if that is certain: that a task has files open on it, or that it is the only one of its kind, does not
 //! tell that the task waits for it.
 
-use std::fmt;
-
+use super::prelude::*;
 use crate::drive::mounts::MountEntry;
-use crate::files::safe_text::SafeText;
-use crate::files::shell;
 use crate::mountinfo;
 use crate::probe::facts::FactsSample;
 use crate::probe::file_systems::{is_reachable, submounts};
 use crate::probe::process::blocked_task::ThreadSleep;
-use crate::snapshot::view::MountView;
-use crate::why::analysis::{Analysis, Waiter};
-use crate::why::cause::{Remedy, RemedyReach};
-use crate::why::file_server::FileServerClient;
-use crate::why::remedies::exact_path;
+use crate::probe::waits::servers::FuseServer;
+use crate::why::analysis::ProcessInstance;
 
 /// The type of file systems whose requests an unmount by force does not end (`no_force_umount` in
 /// fs/fuse/virtio_fs.c).
 const NOT_ENDED_BY_FORCE: &str = "virtiofs";
-
-/// Mounts that a sentence names at most, and file systems where it is not known which one is meant.
-const MAX_SUBMOUNTS: usize = 4;
-const MAX_ALTERNATIVES: usize = 3;
+/// Places that are named at most.
+const MAX_PLACES: usize = 4;
 /// What an unmount by force does.
 const ENDS_WAITING: &str = "ends the waiting, and open files there are lost";
 
-/// A mounted file system that has a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServedMount {
-    /// Its type.
-    pub kind: SafeText,
-    /// Where it is mounted.
-    pub mount_point: SafeText,
-}
-
-impl fmt::Display for ServedMount {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} ({})", self.mount_point, self.kind)
-    }
-}
-
 /// The server that tasks wait for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AwaitedServer {
-    /// That of this file system.
-    Of(ServedMount),
-    /// That of one of these, or of one that is not known, such as a file system that is not mounted any
-    /// more or is mounted in another namespace.
-    Among(Vec<ServedMount>),
+pub(super) struct AwaitedServer {
+    /// In words.
+    pub text: String,
+    /// `: possibly /a (nfs4) or /b (nfs4)`, where it is not.
+    pub candidates: String,
+    /// What helps.
+    pub remedies: Vec<Remedy>,
 }
 
-/// `: possibly /a, /b or one of 3 others`.
-pub(super) fn alternatives(mounts: &[ServedMount]) -> String {
-    let mut names: Vec<String> = mounts.iter().map(ToString::to_string).collect();
-    if names.len() > MAX_ALTERNATIVES + 1 {
-        let others = names.split_off(MAX_ALTERNATIVES).len();
-        names.push(format!("one of {others} others"));
+impl AwaitedServer {
+    /// That of a file system that is known to be the one; `sleep` is that of a task that waits for it.
+    pub(super) fn of(
+        analysis: &Analysis<'_>,
+        facts: &FactsSample,
+        mount: &MountEntry,
+        sleep: Option<ThreadSleep>,
+    ) -> Self {
+        let place = place(&SafeText::from_path(&mount.path), &mount.file_system);
+        let mut text = format!("the server of {place}");
+        let mut remedies = Vec::new();
+        if let Some(server) = server_process(analysis, facts, mount) {
+            let state = if server.is_stopped {
+                ", which is stopped (state T)"
+            } else {
+                ""
+            };
+            let name = SafeText::from_bytes(&server.name);
+            text += &format!(", {name} (pid {}){state}", server.pid);
+            let (pid, start_ticks) = (server.pid, server.start_ticks);
+            let instance = ProcessInstance { pid, start_ticks };
+            let continued = server.is_stopped.then(|| continue_process(instance));
+            remedies.extend(continued);
+        }
+        remedies.push(unmount(&facts.mounts, mount, sleep));
+        Self {
+            text,
+            candidates: String::new(),
+            remedies,
+        }
     }
-    match names.split_last() {
-        None => String::new(),
-        Some((last, [])) => format!(": possibly {last}"),
-        Some((last, first)) => format!(": possibly {} or {last}", first.join(", ")),
+
+    /// That of one of these places, or of one that is not known, such as a file system that is not mounted
+    /// any more or is mounted in another namespace.
+    fn among(places: &[String]) -> Self {
+        let named = places.len().min(MAX_PLACES);
+        let candidates = match places {
+            [] => String::new(),
+            _ => format!(": possibly {}", places[..named].join(" or ")),
+        };
+        Self {
+            text: "the server of a FUSE or network file system".to_owned(),
+            candidates,
+            remedies: vec![unmount_unanswering()],
+        }
     }
+}
+
+fn place(mount_point: &SafeText, kind: &str) -> String {
+    format!("{mount_point} ({})", SafeText::from(kind))
 }
 
 /// The server that all these tasks wait for, and what helps.
-pub(super) fn search(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> (AwaitedServer, Remedy) {
-    let among = |mounts| (AwaitedServer::Among(mounts), unmount_unanswering());
-    let Some((_, facts)) = &analysis.window.facts else {
-        return among(recorded_candidates(analysis, waiters));
+pub(super) fn search(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> AwaitedServer {
+    let Some(facts) = analysis.facts() else {
+        return AwaitedServer::among(&recorded_candidates(analysis, waiters));
     };
     let mut found: Vec<&MountEntry> = Vec::new();
     let mut are_certain = true;
     for waiter in waiters {
-        let candidates = candidates(analysis, facts, waiter);
-        are_certain &= candidates.are_certain;
-        for mount in candidates.mounts {
+        let (mounts, is_certain) = candidates(analysis, facts, waiter);
+        are_certain &= is_certain;
+        for mount in mounts {
             if found.iter().all(|it| it.device_id != mount.device_id) {
                 found.push(mount);
             }
         }
     }
-    match found.as_slice() {
-        [only] if are_certain => (
-            AwaitedServer::Of(served_mount(only)),
-            unmount(&facts.mounts, only, sleep_of_any(analysis, waiters)),
-        ),
-        _ => among(found.into_iter().map(served_mount).collect()),
+    if let ([only], true) = (&found[..], are_certain) {
+        let mut details = waiters.iter().filter_map(|it| analysis.details(it));
+        let sleep = details.find_map(|it| it.sleep);
+        return AwaitedServer::of(analysis, facts, only, sleep);
     }
+    let places = found.into_iter();
+    let places = places.map(|it| place(&SafeText::from_path(&it.path), &it.file_system));
+    AwaitedServer::among(&places.collect::<Vec<_>>())
 }
 
-fn served_mount(mount: &MountEntry) -> ServedMount {
-    ServedMount {
-        kind: SafeText::from(&mount.file_system),
-        mount_point: SafeText::from_path(&mount.path),
+/// The process that serves a FUSE file system: by the number of its connection where the kernel tells, or
+/// else the one that has the mount point among its arguments, or that is the only one.
+fn server_process<'a>(
+    analysis: &'a Analysis<'_>,
+    facts: &FactsSample,
+    mount: &MountEntry,
+) -> Option<&'a FuseServer> {
+    if client_of_file_system(&mount.file_system) != Some(FUSE) {
+        return None;
     }
-}
-
-/// The sleep of the first of these tasks for which it is known.
-fn sleep_of_any(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> Option<ThreadSleep> {
-    let mut details = waiters.iter().filter_map(|it| analysis.details(it));
-    details.find_map(|it| it.sleep)
+    let servers = &analysis.window.looks.fuse_servers;
+    let number = Some(u64::from(mount.device_id.1));
+    let by_number = servers.iter().find(|it| it.connection == number);
+    let point = mount.mount_point.as_bytes();
+    let names_it = |it: &&FuseServer| it.arguments.split(|byte| *byte == 0).any(|it| it == point);
+    let is_only_mount = facts.fuse.as_ref().is_some_and(|it| it.len() == 1);
+    let only = servers
+        .first()
+        .filter(|_| is_only_mount && servers.len() == 1);
+    by_number.or_else(|| servers.iter().find(names_it)).or(only)
 }
 
 /// The unmount of the file system whose server does not answer, where it is not certain which one that
@@ -121,55 +145,36 @@ fn unmount(mounts: &[MountEntry], mount: &MountEntry, waiter: Option<ThreadSleep
         return unmount_unanswering();
     }
     let mount_point = SafeText::from_path(&mount.path);
+    let text = format!("after a look at the server, umount -f -l of {mount_point} {ENDS_WAITING}");
     if !is_reachable(mounts, mount) {
         return Remedy::advice(format!(
-            "after a look at the server: another file system is mounted over {mount_point}, as findmnt shows. Without that one, umount -f -l {ENDS_WAITING}"
+            "{text}; another file system is mounted over {mount_point}, as findmnt shows"
         ));
     }
-    let submounts: Vec<SafeText> = submounts(mounts, mount)
-        .map(|it| SafeText::from_path(&it.path))
-        .collect();
-    if !submounts.is_empty() {
+    let below = submounts(mounts, mount).map(|it| SafeText::from_path(&it.path));
+    let below: Vec<String> = below.take(MAX_PLACES).map(Into::into).collect();
+    if !below.is_empty() {
         return Remedy::advice(format!(
-            "after a look at the server: umount -f -l of {mount_point} {ENDS_WAITING}. It also detaches what is mounted below: {}",
-            listed(&submounts)
+            "{text}. It also detaches what is mounted below: {}",
+            below.join(", ")
         ));
     }
     Remedy {
-        text: format!("after a look at the server, umount -f -l of {mount_point} {ENDS_WAITING}"),
+        text,
         command: waiter.and_then(|waiter| unmount_command(mount, &waiter)),
         reach: RemedyReach::Mount,
-    }
-}
-
-/// At most [`MAX_SUBMOUNTS`] of these places, and how many more there are.
-fn listed(places: &[SafeText]) -> String {
-    let (shown, rest) = places.split_at(places.len().min(MAX_SUBMOUNTS));
-    let shown: Vec<&str> = shown.iter().map(|it| it.as_str()).collect();
-    match rest.len() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
 /// Unmounts a file system while a thread waits for its server, as long as its mount point leads to it: the mount
 /// table lists it as the last one there, and none on it, neither below it nor over it. The numbers alone do not
 /// tell: the kernel gives them to the next mount, but not while a thread waits for the server.
-#[must_use]
 pub fn unmount_command(mount: &MountEntry, waiter: &ThreadSleep) -> Option<String> {
     let mount_point = SafeText::from_path(&mount.path);
     let path = exact_path(&mount_point)?;
-    let MountEntry {
-        id,
-        parent,
-        device_id: (major, minor),
-        ..
-    } = mount;
-    let ThreadSleep {
-        pid,
-        tid,
-        run_times: [on_processor, in_queue, count],
-    } = waiter;
+    let (id, parent, (major, minor)) = (mount.id, mount.parent, mount.device_id);
+    let (pid, tid) = (waiter.pid, waiter.tid);
+    let [on_processor, in_queue, count] = waiter.run_times;
     // Behind the first path of a row, the root of the mount within its file system, and before its separator
     // is the mount point only.
     let place = basic_regex(&mountinfo::escape(path));
@@ -182,83 +187,64 @@ pub fn unmount_command(mount: &MountEntry, waiter: &ThreadSleep) -> Option<Strin
 
 /// A basic regular expression, as of grep(1), that matches this text only.
 fn basic_regex(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '\\' | '.' | '*' | '[' | '^' | '$') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-    pattern
+    let special = ['\\', '.', '*', '[', '^', '$'];
+    let quoted = text.chars().map(|character| {
+        let escape = if special.contains(&character) {
+            "\\"
+        } else {
+            ""
+        };
+        format!("{escape}{character}")
+    });
+    quoted.collect()
 }
 
-/// The file systems that a task may wait for.
-#[derive(Default)]
-struct Candidates<'a> {
-    mounts: Vec<&'a MountEntry>,
-    /// Whether it waits for one of them and for no other.
-    are_certain: bool,
-}
-
+/// The file systems that a task may wait for, and whether it waits for one of them and for no other.
 fn candidates<'a>(
     analysis: &Analysis<'_>,
     facts: &'a FactsSample,
     waiter: &Waiter,
-) -> Candidates<'a> {
+) -> (Vec<&'a MountEntry>, bool) {
     let Some(client) = analysis.server_client(waiter) else {
-        return Candidates::default();
+        return (Vec::new(), false);
     };
+    // Whether the sleep that it is in is the one that was found too long, not a later one.
+    let is_stalled = waiter.asleep == waiter.longest;
+    let of_client = |mount: &&MountEntry| client_of_file_system(&mount.file_system) == Some(client);
     let used = analysis.details(waiter).and_then(|it| it.used_mount_id);
-    let is_used = |mount: &&MountEntry| Some(mount.id) == used;
-    let of_client =
-        |mount: &&MountEntry| FileServerClient::of_file_system(&mount.file_system) == Some(client);
-    if let Some(mount) = facts.mounts.iter().find(is_used).filter(of_client) {
-        return Candidates {
-            mounts: vec![mount],
-            are_certain: is_stalled_sleep(waiter),
-        };
+    let mut mounts = facts.mounts.iter();
+    let used = mounts
+        .find(|mount| Some(mount.id) == used)
+        .filter(of_client);
+    if let Some(mount) = used {
+        return (vec![mount], is_stalled);
     }
     // Without a mounted fusectl none is listed.
     let connections = facts.fuse.as_ref().filter(|listed| !listed.is_empty());
-    match connections.filter(|_| client == FileServerClient::Fuse) {
-        Some(connections) => {
-            let may_wait = connections.iter().filter(|it| it.waiting != Some(0));
-            let waiting: Vec<_> = may_wait.collect();
-            let is_only = matches!(waiting[..], [only] if only.waiting.is_some());
-            let mounts = waiting
-                .iter()
-                .filter_map(|it| mount_of_device(&facts.mounts, it.device_id));
-            let mounts: Vec<_> = mounts.collect();
-            Candidates {
-                are_certain: is_only && mounts.len() == 1 && is_waiting_at(analysis, waiter, facts),
-                mounts,
-            }
-        }
+    let Some(connections) = connections.filter(|_| client == FUSE) else {
         // What is not mounted any more, or in another namespace, is not in the table.
-        None => Candidates {
-            mounts: facts.mounts.iter().filter(of_client).collect(),
-            are_certain: false,
-        },
-    }
-}
-
-/// Whether the sleep that a task is in is the one that was found too long, not a later one.
-fn is_stalled_sleep(waiter: &Waiter) -> bool {
-    waiter.is_still_blocked && waiter.asleep == waiter.longest
-}
-
-/// Whether that sleep began before the facts were read.
-fn is_waiting_at(analysis: &Analysis<'_>, waiter: &Waiter, facts: &FactsSample) -> bool {
-    let last = analysis.window.scans.last();
-    let began_before = last.is_some_and(|last| facts.at + waiter.asleep >= last.at);
-    is_stalled_sleep(waiter) && began_before
+        return (facts.mounts.iter().filter(of_client).collect(), false);
+    };
+    let waiting: Vec<_> = connections
+        .iter()
+        .filter(|it| it.waiting != Some(0))
+        .collect();
+    let is_only = matches!(waiting[..], [only] if only.waiting.is_some());
+    let mounts = waiting
+        .iter()
+        .filter_map(|it| mount_of_device(&facts.mounts, it.device_id));
+    let mounts: Vec<_> = mounts.collect();
+    let scanned = analysis.window.scans.last();
+    // The sleep began before the facts were read.
+    let was_waiting = scanned.is_some_and(|last| facts.at + waiter.asleep >= last.at);
+    let is_certain = is_only && mounts.len() == 1 && is_stalled && was_waiting;
+    (mounts, is_certain)
 }
 
 /// The mount of a FUSE file system, one whose mount point leads to it if there is any.
 fn mount_of_device(mounts: &[MountEntry], device_id: (u32, u32)) -> Option<&MountEntry> {
     let is_it = |mount: &&MountEntry| {
-        mount.device_id == device_id
-            && FileServerClient::of_file_system(&mount.file_system) == Some(FileServerClient::Fuse)
+        mount.device_id == device_id && client_of_file_system(&mount.file_system) == Some(FUSE)
     };
     let mut all = mounts.iter().filter(is_it);
     let first = all.clone().next();
@@ -266,18 +252,16 @@ fn mount_of_device(mounts: &[MountEntry], device_id: (u32, u32)) -> Option<&Moun
 }
 
 /// The file systems of a recording that the tasks may wait for.
-fn recorded_candidates(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> Vec<ServedMount> {
-    let clients = waiters.iter().map(|it| analysis.server_client(it));
-    let clients: Vec<FileServerClient> = clients.flatten().collect();
-    let may_wait = |mount: &&MountView| {
-        FileServerClient::of_file_system(&mount.file_system).is_some_and(|it| {
-            clients.contains(&it) && (it != FileServerClient::Fuse || mount.waiting != Some(0))
-        })
-    };
-    let mounts = analysis.last().mounts.iter().flatten();
-    let served = mounts.filter(may_wait).map(|mount| ServedMount {
-        kind: mount.file_system.clone(),
-        mount_point: mount.mount_point.clone(),
+fn recorded_candidates(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> Vec<String> {
+    let clients = waiters.iter().filter_map(|it| analysis.server_client(it));
+    let clients: Vec<_> = clients.collect();
+    let mounts = analysis.last.mounts.iter().flatten();
+    let served = mounts.filter(|mount| {
+        let client = client_of_file_system(&mount.file_system);
+        let is_idle = client == Some(FUSE) && mount.waiting == Some(0);
+        client.is_some_and(|it| clients.contains(&it)) && !is_idle
     });
-    served.collect()
+    served
+        .map(|it| place(&it.mount_point, &it.file_system))
+        .collect()
 }

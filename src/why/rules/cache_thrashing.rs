@@ -2,15 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::group_limits::{at_memory_limit, memory_text};
+use super::prelude::*;
 use crate::snapshot::view::HostView;
-use crate::stats::sorting::SortList as _;
-use crate::units;
-use crate::why::analysis::Analysis;
-use crate::why::cause::{NotExamined, Party, Severity};
-use crate::why::evidence::{Evidence, MEMORY_PRESSURE, Metric, rate};
-use crate::why::parties::{memory_of, names, who_waits};
-use crate::why::remedies::memory_users;
-use crate::why::rule::{Examination, Rule};
 
 pub(super) const RULE: Rule = Rule {
     code: "cache-thrashing",
@@ -35,48 +29,55 @@ const HEAVY_IO_PRESSURE: f64 = 0.05;
 /// Readers that are named at most.
 const MAX_READERS: usize = 2;
 
-/// Bytes of files per second that were read again shortly after they had been dropped.
-const REFAULTS: Metric = rate("refaults", "refaults of files", "/proc/vmstat");
-
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;
     let Some(mean) = analysis.mean(refaults) else {
         let reason = NotExamined::NotReported("/proc/vmstat is not readable");
         return Examination::NotExamined(reason);
     };
-    let mut evidence = vec![Evidence::of_machine(REFAULTS, mean)];
     let pressure = analysis.mean(|host| host.memory_pressure_some);
-    evidence.extend(pressure.map(|it| Evidence::of_machine(MEMORY_PRESSURE, it)));
-    let often = analysis.fraction_at_least(refaults, MIN_REFAULTS);
-    let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
     let io = analysis.mean(|host| host.pressure_some);
+    let mut cause = analysis.cause(RULE.code, Severity::Warning);
+    cause.prove_of_machine(REFAULTS, mean);
+    cause.prove_of_machine(MEMORY_PRESSURE, pressure);
+    let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
+    let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
     let waits_for_files = mean >= HEAVY_REFAULTS && io.is_some_and(|it| it >= HEAVY_IO_PRESSURE);
-    if often.unwrap_or(0.0) < MIN_FRACTION || !(waits_for_memory || waits_for_files) {
-        return Examination::RuledOut(evidence);
+    if !often || !(waits_for_memory || waits_for_files) {
+        return Examination::RuledOut(cause.evidence);
     }
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).confirmed();
-    cause.evidence = evidence;
-    cause.victims = readers(analysis);
+    let group = at_memory_limit(analysis);
+    cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
+    if let Some(group) = &group {
+        group.prove_memory(&mut cause);
+        cause.remedies.push(group.raise_memory());
+    }
+    if group.is_some() || waits_for_memory {
+        cause = cause.confirmed();
+    }
     cause.remedies.push(memory_users());
     let most = names(&cause.victims, 0);
     let most = most.map_or_else(String::new, |who| format!(", most by {who}"));
+    let probably = match cause.certainty {
+        Certainty::Confirmed => "",
+        Certainty::Probable => "probably ",
+    };
     cause.sentence = format!(
-        "Files are read again that were dropped from the page cache shortly before, {} in all{most}: {} is too small for what is read.",
+        "Files are read again that were dropped from the page cache shortly before, {} in all{most}, because {} is {probably}too small for what is read.",
         units::format_throughput(mean),
-        memory_of(&cause.victims)
+        memory_text(group.as_ref())
     );
-    let who = who_waits(&cause);
-    cause.headline = format!("{who}: the page cache is too small for the files that are read");
     Examination::Found(vec![cause])
 }
 
-/// Who reads most: it reads what it had before. A process that is gone at the end counts for the one that
-/// started it: nobody can do anything about the process itself.
-fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
-    let alive = analysis.last().processes.iter().filter(|it| !it.exited);
+/// Who reads most, of these processes if there are any: it reads what it had before. A process that is gone
+/// at the end counts for the one that started it: nobody can do anything about the process itself.
+fn readers(analysis: &Analysis<'_>, members: Option<&[u32]>) -> Vec<Party> {
+    let alive = analysis.last.processes.iter().filter(|it| !it.exited);
     let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
     let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
-    let mut sums: BTreeMap<u32, ReaderSum> = BTreeMap::new();
+    // Bytes read, and fraction of the snapshots in which one of its processes was blocked.
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for snapshot in &analysis.window.snapshots {
         let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
         let mut blocked: BTreeSet<u32> = BTreeSet::new();
@@ -88,24 +89,18 @@ fn readers(analysis: &Analysis<'_>) -> Vec<Party> {
                 continue;
             };
             let sum = sums.entry(pid).or_default();
-            sum.bytes += bytes;
+            sum.0 += bytes;
             if view.state == Some('D') && blocked.insert(pid) {
-                sum.blocked += share;
+                sum.1 += share;
             }
         }
     }
-    let mut readers: Vec<(u32, ReaderSum)> = sums.into_iter().collect();
-    readers.sort_list_by(|a, b| b.1.bytes.total_cmp(&a.1.bytes));
+    if let Some(members) = members {
+        sums.retain(|pid, _| members.contains(pid));
+    }
+    let mut readers: Vec<(u32, (f64, f64))> = sums.into_iter().collect();
+    readers.sort_list_by(|a, b| b.1.0.total_cmp(&a.1.0));
     let most = readers.into_iter().take(MAX_READERS);
-    most.filter_map(|(pid, sum)| Some(analysis.process(pid)?.party(Some(sum.blocked))))
+    most.filter_map(|(pid, (_, blocked))| Some(analysis.process(pid)?.party(Some(blocked))))
         .collect()
-}
-
-/// What a reader did in the window.
-#[derive(Debug, Default)]
-struct ReaderSum {
-    /// Bytes read.
-    bytes: f64,
-    /// Fraction of the snapshots in which one of its processes was blocked.
-    blocked: f64,
 }

@@ -2,19 +2,9 @@
 
 use std::time::Duration;
 
-use crate::files::shell;
+use super::prelude::*;
 use crate::snapshot::view::{UnitLimit, UnitView};
 use crate::transfers::limits::AT_LIMIT;
-use crate::units;
-use crate::why::analysis::{Analysis, Waiter};
-use crate::why::blame::{SUFFERING, parties};
-use crate::why::cause::{Cause, NotExamined, Remedy, Severity};
-use crate::why::evidence::{
-    BLOCKED, BLOCKED_FOR, Evidence, Metric, Unit, fraction, per_second, rate,
-};
-use crate::why::parties::{victim, who_waits};
-use crate::why::rule::{Examination, Rule};
-use crate::why::wait_kind::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     code: "cgroup-throttled",
@@ -38,73 +28,69 @@ const MIN_FRACTION: f64 = 0.5;
 /// A wait without a context switch from which a single request exceeds the limit, so that the rate is
 /// mostly 0: the kernel holds a request back until the limit permits it as a whole.
 const HELD_BACK: Duration = Duration::from_secs(3);
+/// What a task waits for whose request is held back.
+const IN_DEVICE: [WaitKind; 4] = [
+    WaitKind::Read,
+    WaitKind::Write,
+    WaitKind::Commit,
+    WaitKind::Request,
+];
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
-/// Use of an I/O limit, 1 at the limit.
-const LIMIT_USAGE: Metric = fraction("limit_usage", "use of the limit", "io.max, io.stat");
-/// I/O limit of a control group in bytes, and in requests.
-const LIMIT_BYTES: Metric = rate("limit_bytes", "limit", "io.max");
-const LIMIT_IOPS: Metric = per_second("limit_iops", "limit", "io.max");
-/// Fraction of time in which at least one task of the group waited for I/O.
-const GROUP_PRESSURE: Metric = fraction("io_pressure_some", "PSI io some", "io.pressure");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let Some(units) = &analysis.last().units else {
+    let Some(units) = &analysis.last.units else {
         let reason = NotExamined::NotReported("control groups are not readable");
         return Examination::NotExamined(reason);
     };
+    let limits = |unit: &'_ UnitView| unit.limits.clone().into_iter();
     let limited = || {
         units
             .iter()
-            .flat_map(|unit| unit.limits.iter().map(move |limit| (unit, limit)))
+            .flat_map(|unit| limits(unit).map(move |it| (unit, it)))
     };
-    let causes = limited()
-        .filter_map(|(unit, limit)| cause(analysis, unit, limit))
-        .collect();
-    Examination::of(causes, || {
+    let causes = limited().filter_map(|(unit, limit)| cause(analysis, unit, &limit));
+    Examination::of(causes.collect(), || {
         let usages = limited().filter_map(|(unit, limit)| {
-            let usage = mean_usage(analysis, unit, limit)?;
-            Some(Evidence::of(&unit.name, LIMIT_USAGE, usage))
+            let uses = uses(analysis, unit, &limit);
+            let most = uses.into_iter().reduce(f64::max)?;
+            Some(Evidence::of(&unit.name, usage_metric(analysis), most))
         });
         usages.take(3).collect()
     })
 }
 
+fn usage_metric(analysis: &Analysis<'_>) -> Metric {
+    if analysis.is_first_version {
+        LIMIT_USAGE_V1
+    } else {
+        LIMIT_USAGE
+    }
+}
+
 /// The uses of a limit in the snapshots.
-fn usages<'a>(
-    analysis: &'a Analysis<'_>,
-    unit: &'a UnitView,
-    limit: &'a UnitLimit,
-) -> impl Iterator<Item = f64> + 'a {
-    analysis.window.snapshots.iter().filter_map(|snapshot| {
-        let units = snapshot.units.as_ref()?;
-        let same = units.iter().find(|it| it.path == unit.path)?;
+fn uses(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<f64> {
+    let snapshots = analysis.window.snapshots.iter();
+    let uses = snapshots.filter_map(|snapshot| {
+        let mut units = snapshot.units.iter().flatten();
+        let same = units.find(|it| it.path == unit.path)?;
         let limit = same.limits.iter().find(|it| it.device == limit.device)?;
         limit.usage
-    })
+    });
+    uses.collect()
 }
 
-fn mean_usage(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<f64> {
-    let values: Vec<f64> = usages(analysis, unit, limit).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// The highest use that the slices permit; lower than 1 for a limit of few requests.
-fn highest_use(limit: &UnitLimit) -> f64 {
+/// Whether a limit is reached in most snapshots. The slices do not permit the whole use of a limit of few
+/// requests.
+fn is_reached(uses: &[f64], limit: &UnitLimit) -> bool {
     let limits = [limit.read_ios_per_s, limit.write_ios_per_s];
-    let uses = limits.into_iter().flatten().map(|per_second| {
+    let permitted = limits.into_iter().flatten().map(|per_second| {
         let fit = per_second as f64 * SLICE;
         if fit < 1.0 { 1.0 } else { fit.floor() / fit }
     });
-    uses.fold(1.0, f64::min)
-}
-
-/// Whether the group is at its limit in most snapshots.
-fn is_reached(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> bool {
-    let values: Vec<f64> = usages(analysis, unit, limit).collect();
-    let least = AT_LIMIT * highest_use(limit);
-    let reached = values.iter().filter(|usage| **usage >= least).count();
-    !values.is_empty() && reached as f64 >= values.len() as f64 * MIN_FRACTION
+    let least = AT_LIMIT * permitted.fold(1.0, f64::min);
+    let reached = uses.iter().filter(|usage| **usage >= least).count();
+    !uses.is_empty() && reached as f64 >= uses.len() as f64 * MIN_FRACTION
 }
 
 /// A process of the group whose request the limit holds back: it waits for one request all the time,
@@ -116,60 +102,53 @@ fn held_back<'a>(
     limit: &UnitLimit,
 ) -> Option<&'a Waiter> {
     let device = analysis.device(&limit.device)?;
-    let in_device = [
-        WaitKind::Read,
-        WaitKind::Write,
-        WaitKind::Commit,
-        WaitKind::Request,
-    ];
-    analysis.waiters_on(&device.name, SUFFERING).find(|waiter| {
-        device.min_in_flight == 0
-            && waiter.unit.as_ref() == Some(&unit.name)
-            && waiter.is_still_blocked
-            && waiter.longest >= HELD_BACK
-            && waiter.waits_for(&in_device) > 0.0
+    let waiting = analysis.blocked_on(device, SUFFERING).into_iter();
+    let mut waiting = waiting.filter(|_| device.min_in_flight == 0);
+    waiting.find(|waiter| {
+        waiter.unit.as_ref() == Some(&unit.name)
+            && waiter.asleep >= HELD_BACK
+            && waiter.waits_for(&IN_DEVICE) > 0.0
     })
 }
 
 fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
+    let (name, device) = (&unit.name, &limit.device);
+    let uses = uses(analysis, unit, limit);
     let held = held_back(analysis, unit, limit);
-    if held.is_none() && !is_reached(analysis, unit, limit) {
-        return None;
-    }
-    let waiting: Vec<&Waiter> = analysis
-        .waiters
-        .iter()
-        .filter(|waiter| waiter.blocked >= SUFFERING && waiter.unit.as_ref() == Some(&unit.name))
-        .collect();
-    let pressed = unit
+    let own = |waiter: &&Waiter| waiter.unit.as_ref() == Some(name);
+    let waiting: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(own).collect();
+    let is_pressed = unit
         .pressure_some
         .is_some_and(|pressure| pressure >= MIN_PRESSURE);
-    if waiting.is_empty() && !pressed {
+    let waits = !waiting.is_empty() || is_pressed;
+    if !waits || held.is_none() && !is_reached(&uses, limit) {
         return None;
     }
-    let mut cause = analysis
-        .cause(RULE.code, Severity::Warning)
-        .on(&limit.device);
+    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(device);
     if held.is_none() {
         cause = cause.confirmed();
     }
-    let name = &unit.name;
     let bytes = limit.read_bytes_per_s.or(limit.write_bytes_per_s);
     let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
-    cause.prove(name, LIMIT_USAGE, mean_usage(analysis, unit, limit));
-    cause.prove(name, LIMIT_BYTES, bytes);
+    let usage = uses.iter().sum::<f64>() / uses.len() as f64;
+    cause.prove(name, usage_metric(analysis), usage);
+    let limit_bytes = if analysis.is_first_version {
+        LIMIT_BYTES_V1
+    } else {
+        LIMIT_BYTES
+    };
+    cause.prove(name, limit_bytes, bytes);
     cause.prove(name, LIMIT_IOPS, requests);
     cause.prove(name, GROUP_PRESSURE, unit.pressure_some);
     if let Some(waiter) = waiting.first() {
         cause.prove(&waiter.command, BLOCKED, waiter.blocked);
     }
     if let Some(waiter) = held {
-        cause.prove(&waiter.command, BLOCKED_FOR, waiter.longest_ns());
+        analysis.prove_sleep(&mut cause, waiter);
     }
     cause.victims = parties(&waiting);
-    cause.remedies = vec![raise_limit(unit, limit)];
-    let device = &limit.device;
+    cause.remedies = raise_limit(analysis, unit, limit);
     let value = bytes.map(units::format_throughput);
     let value = value.or(requests.map(|it| Unit::PerSecond.text(it)));
     let value = value.map_or_else(String::new, |value| format!(" of {value}"));
@@ -177,33 +156,61 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
         "{} waits because {name} has reached its I/O limit on {device}{value}.",
         victim(&cause, name)
     );
-    let who = who_waits(&cause);
-    cause.headline = format!("{who}: {name} is at its I/O limit on {device}");
     Some(cause)
 }
 
 /// A higher limit of the control group, or none.
-fn raise_limit(unit: &UnitView, limit: &UnitLimit) -> Remedy {
+fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<Remedy> {
     let device = &limit.device;
-    if !unit.belongs_to_system_manager() {
-        return Remedy::advice(format!(
-            "raise or remove the limit of {device} in the control group {}: io.max, with version 1 blkio.throttle.*",
-            unit.path
-        ));
+    if unit.belongs_to_system_manager() && !analysis.is_first_version {
+        let properties = [
+            "systemctl",
+            "show",
+            "--property=IOReadBandwidthMax",
+            "--property=IOWriteBandwidthMax",
+            "--property=IOReadIOPSMax",
+            "--property=IOWriteIOPSMax",
+            "--",
+            unit.name.as_str(),
+        ];
+        return vec![Remedy::command_or(
+            shell::command_line(properties),
+            format!("the present limits; systemctl set-property raises that of {device}"),
+            format!("raise the limit of {device} with systemctl set-property"),
+        )];
     }
-    let properties = [
-        "systemctl",
-        "show",
-        "--property=IOReadBandwidthMax",
-        "--property=IOWriteBandwidthMax",
-        "--property=IOReadIOPSMax",
-        "--property=IOWriteIOPSMax",
-        "--",
-        unit.name.as_str(),
-    ];
-    Remedy::command_or(
-        shell::command_line(properties),
-        format!("the present limits; systemctl set-property raises that of {device}"),
-        format!("raise the limit of {device} with systemctl set-property"),
-    )
+    let files: &[(&str, &str)] = match (analysis.is_first_version, limit.read_bytes_per_s) {
+        (false, _) => &[("io.max", "rbps=max wbps=max riops=max wiops=max")],
+        (true, Some(_)) => &[
+            ("blkio.throttle.read_bps_device", "0"),
+            ("blkio.throttle.write_bps_device", "0"),
+        ],
+        (true, None) => &[("blkio.throttle.write_bps_device", "0")],
+    };
+    let remove = |(file, value): &(&str, &str)| {
+        let path = io_directory(analysis, unit) + "/" + file;
+        let mut drives = analysis.last.drives.iter();
+        let drive = drives.find(|drive| drive.name == device.as_str());
+        let command = drive.and_then(|drive| {
+            let (major, minor) = drive.number;
+            let path = exact_path(&SafeText::from(&path)).and_then(shell::quote_word)?;
+            Some(format!("echo '{major}:{minor} {value}' > {path}"))
+        });
+        Remedy::command_or(
+            command,
+            format!("removes the limit of {device}"),
+            format!("raise or remove the limit of {device} in {path}"),
+        )
+    };
+    files.iter().map(remove).collect()
+}
+
+/// The directory of the limits of a group, where distributions mount them.
+fn io_directory(analysis: &Analysis<'_>, unit: &UnitView) -> String {
+    let hierarchy = if analysis.is_first_version {
+        "/sys/fs/cgroup/blkio"
+    } else {
+        "/sys/fs/cgroup"
+    };
+    format!("{hierarchy}{}", unit.path)
 }

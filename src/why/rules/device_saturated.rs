@@ -2,19 +2,7 @@
 //!
 //! A saturated device alone is no problem: a fast copy saturates it too.
 
-use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
-use crate::why::blame::{Blame, SUFFERING, blame, parties};
-use crate::why::cause::{Cause, Certainty, Severity};
-use crate::why::device_load::{
-    SATURATED_TIME, busiest_evidence, is_overloaded, latency_text, prove_load, saturated_time,
-};
-use crate::why::evidence::{
-    BLOCKED, DISKSTATS, Metric, RATE_SPREAD, THROUGHPUT, Unit, WAITING_TASKS, fraction,
-};
-use crate::why::parties::{by_whom, culprit, names, victim, who_waits};
-use crate::why::remedies::{against, trace_requests};
-use crate::why::rule::{Examination, Rule};
-use crate::why::wait_kind::WaitKind;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     code: "device-saturated",
@@ -26,60 +14,62 @@ pub(super) const RULE: Rule = Rule {
 const MIN_COMPETITORS: usize = 2;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 500e6;
-/// Fraction of the time in which the device had more requests than it serves.
-const SATURATED: Metric = fraction("saturated", "saturated", DISKSTATS);
+/// What a task may wait for at a device.
+const AT_DEVICE: [WaitKind; 4] = [
+    WaitKind::Read,
+    WaitKind::Write,
+    WaitKind::Request,
+    WaitKind::Unknown,
+];
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let devices = analysis.whole_devices();
-    let causes = devices
-        .filter(|device| is_overloaded(device))
-        .filter_map(|device| cause(analysis, device))
-        .collect();
-    Examination::of_devices(analysis, causes, || busiest_evidence(analysis))
+    let overloaded = analysis.whole_devices().filter(|it| is_overloaded(it));
+    let causes = overloaded.filter_map(|device| cause(analysis, device));
+    Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
+    let name = &device.name;
     let blame = blame(analysis, device);
-    let waiting = analysis.waiters_on(&device.name, SUFFERING).count();
+    let waiting = analysis.blocked_on(device, SUFFERING).len();
     if blame.victims.is_empty() && waiting < MIN_COMPETITORS {
         return unattributed(analysis, device).filter(|_| waiting == 0);
     }
-    let severity = if device.latency() >= CRITICAL_LATENCY {
-        Severity::Critical
-    } else {
-        Severity::Warning
-    };
-    let mut cause = analysis.cause(RULE.code, severity).on(&device.name);
-    cause.certainty = blame.certainty;
+    let severity = severity(device, CRITICAL_LATENCY);
+    let mut cause = analysis.cause(RULE.code, severity).on(name);
     cause.culprits.clone_from(&blame.culprits);
-    cause.victims = if blame.victims.is_empty() {
-        blame.competitors.clone()
+    let compete = blame.victims.is_empty();
+    let victims = if compete {
+        &blame.competitors
     } else {
-        blame.victims.clone()
+        &blame.victims
     };
+    cause.victims.clone_from(victims);
     prove_load(&mut cause, device);
     let time = saturated_time(device);
-    if time < SATURATED_TIME {
-        cause.prove(&device.name, SATURATED, time);
-    }
+    cause.prove(
+        name,
+        SATURATED,
+        Some(time).filter(|time| *time < SATURATED_TIME),
+    );
     if let Some(spread) = device.fixed_rate_spread() {
-        cause.prove(&device.name, THROUGHPUT, device.throughput);
-        cause.prove(&device.name, RATE_SPREAD, spread);
+        cause.prove(name, THROUGHPUT, device.throughput);
+        cause.prove(name, RATE_SPREAD, spread);
     }
     blame.prove(&mut cause);
-    cause.prove(&device.name, WAITING_TASKS, waiting as f64);
+    cause.prove(name, WAITING_TASKS, waiting as f64);
     if let Some(victim) = cause.victims.first().cloned() {
         cause.prove(&victim.command, BLOCKED, victim.share);
     }
     if let Some(culprit) = cause.culprits.first() {
         cause.remedies = against(culprit, device, analysis);
     }
-    if blame.victims.is_empty() {
+    if compete {
         for remedy in &mut cause.remedies {
             remedy.text += &format!("; it is one of {waiting} that wait for each other");
         }
     }
-    cause.remedies.push(trace_requests(&device.name));
+    cause.remedies.push(trace_requests(name));
     tell(&mut cause, device, &blame, waiting);
     Some(cause)
 }
@@ -87,33 +77,22 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
 /// Without root's rights it is not known which device a task waits for: probably the one that has more
 /// requests than it serves.
 fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    let kinds = [
-        WaitKind::Read,
-        WaitKind::Write,
-        WaitKind::Request,
-        WaitKind::Unknown,
-    ];
-    let waiters = analysis.waiters.iter();
-    let waiters: Vec<&Waiter> = waiters
-        .filter(|it| it.devices.is_empty() && !it.is_kernel_thread)
-        .filter(|it| it.waits_for(&kinds) >= SUFFERING)
-        .collect();
+    let name = &device.name;
+    let waits = |it: &&Waiter| it.devices.is_empty() && it.waits_for(&AT_DEVICE) >= SUFFERING;
+    let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();
     let first = waiters.first()?;
-    let mut cause = analysis
-        .cause(RULE.code, Severity::Warning)
-        .on(&device.name);
+    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
     prove_load(&mut cause, device);
     cause.prove(&first.command, BLOCKED, first.blocked);
     cause.prove_of_machine(WAITING_TASKS, waiters.len() as f64);
     cause.victims = parties(&waiters);
-    cause.remedies.push(trace_requests(&device.name));
-    let (name, latency) = (&device.name, latency_text(device));
-    let who = names(&cause.victims, waiters.len()).unwrap_or_default();
-    let queue = Unit::Count.text(device.queue);
+    cause.remedies.push(trace_requests(name));
     cause.sentence = format!(
-        "{who} probably waits on {name}, which is saturated: {queue} requests in flight,{latency}; whose they are, root's rights show."
+        "{} probably waits on {name}, which is saturated: {} requests in flight,{}; whose they are, root's rights show.",
+        names(&cause.victims, waiters.len()).unwrap_or_default(),
+        Unit::Count.text(device.queue),
+        latency_text(device)
     );
-    cause.headline = format!("{} probably for {name}:{latency}", who_waits(&cause));
     Some(cause)
 }
 
@@ -127,25 +106,22 @@ fn tell(cause: &mut Cause, device: &DeviceSummary, blame: &Blame, waiting: usize
     };
     let is_victim = |pid: u32| cause.victims.iter().any(|it| it.pid == pid);
     let is_blamed = cause.culprits.iter().all(|it| !is_victim(it.pid));
-    let blamed = cause.culprits.first().filter(|_| is_blamed);
-    cause.sentence = match blamed {
+    cause.sentence = match cause.culprits.first().filter(|_| is_blamed) {
         Some(party) => {
-            let because = match cause.certainty {
-                Certainty::Confirmed => "because",
-                Certainty::Probable => "probably because",
+            let probably = match cause.certainty {
+                Certainty::Confirmed => "",
+                Certainty::Probable => "probably ",
             };
             format!(
-                "{} waits{latency} on {name} {because} it{kind} is saturated by {}{}.",
+                "{} waits{latency} on {name} {probably}because it{kind} is saturated by {}{}.",
                 victim(cause, "A process"),
                 culprit(party),
                 blame.share_text()
             )
         }
         None => format!(
-            "{} wait for each other{latency} on {name}: it{kind} serves fewer requests than they issue.",
+            "{} wait for each other{latency} on {name}; it{kind} serves fewer requests than they issue.",
             names(&cause.victims, waiting).unwrap_or_else(|| "Processes".to_owned())
         ),
     };
-    let (who, by) = (who_waits(cause), by_whom(cause));
-    cause.headline = format!("{who}{latency}: {name} is saturated{by}");
 }

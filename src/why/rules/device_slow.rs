@@ -1,15 +1,7 @@
 //! Few requests, and each of them slow: media retries, the clean-up of shingled drives, throttling
 //! by temperature, wake-up, or a virtual disk at the limit of its service.
 
-use crate::units;
-use crate::why::analysis::{Analysis, DeviceSummary};
-use crate::why::blame::{SUFFERING, blame, parties};
-use crate::why::cause::{Cause, Severity};
-use crate::why::device_load::{busiest_evidence, is_saturated, latency_text, prove_load};
-use crate::why::evidence::{BLOCKED, RATE_SPREAD, THROUGHPUT, Unit};
-use crate::why::parties::{victim, who_waits};
-use crate::why::remedies::{health_of, kernel_log, trace_requests};
-use crate::why::rule::{Examination, Rule};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     code: "device-slow",
@@ -33,54 +25,46 @@ const CRITICAL_LATENCY: f64 = 1e9;
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
-    let causes = devices
-        .filter_map(|device| cause(analysis, device))
-        .collect();
-    Examination::of_devices(analysis, causes, || busiest_evidence(analysis))
+    let causes = devices.filter_map(|device| cause(analysis, device));
+    Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
 }
 
-fn is_slow(device: &DeviceSummary) -> bool {
+fn is_slow(analysis: &Analysis<'_>, device: &DeviceSummary) -> bool {
     let slow = if device.serial { SLOW_DISK } else { SLOW_OTHER };
-    let with_requests = device.fraction_of_intervals(|load| load.completed() > 0.0);
+    let with_requests = device.fraction_of_intervals(|load| load.requests > 0.0);
     // The kernel adds the whole time of a request when it completes: the queue of an interval that is
     // shorter than its requests is too high, that of the window is not.
     let slow_intervals = device.fraction_of_intervals(|load| {
         let queue = load.queue.min(device.queue);
         // A request that waits for another one takes the time of both.
         let is_slow = |latency: f64| latency >= slow * queue.max(1.0);
-        queue <= FEW_REQUESTS && load.latency().is_some_and(is_slow)
+        queue <= FEW_REQUESTS && load.latency.is_some_and(is_slow)
     });
-    let (mut requests, mut time) = (0.0, 0.0);
-    for load in &device.intervals {
-        requests += load.completed();
-        time += load.completed() * load.latency().unwrap_or(0.0) / 1e9;
-    }
-    let enough = requests >= MIN_REQUESTS || time >= device.seconds * MIN_TIME;
+    let loads = device.intervals.iter();
+    let requests: f64 = loads.clone().map(|load| load.requests).sum();
+    let time = loads.map(|load| load.requests * load.latency.unwrap_or(0.0) / 1e9);
+    let enough = requests >= MIN_REQUESTS || time.sum::<f64>() >= analysis.seconds * MIN_TIME;
     enough && slow_intervals >= with_requests * MIN_FRACTION && slow_intervals > 0.0
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    // With a culprit the device is saturated by it, and the rate is evidence.
-    let fixed_rate = device
-        .fixed_rate_spread()
-        .filter(|_| is_saturated(device) && blame(analysis, device).victims.is_empty());
     let name = &device.name;
-    let waiting: Vec<_> = analysis.waiters_on(name, SUFFERING).collect();
+    let waiting = analysis.blocked_on(device, SUFFERING);
     let first = waiting.first()?;
-    if fixed_rate.is_none() && !is_slow(device) {
+    // With a culprit the device is saturated by it, and the rate is evidence.
+    let blame = blame(analysis, device);
+    let is_alone = blame.victims.is_empty() && saturated_time(device) >= SATURATED_TIME;
+    let fixed_rate = device.fixed_rate_spread().filter(|_| is_alone);
+    if fixed_rate.is_none() && !is_slow(analysis, device) {
         return None;
     }
-    let severity = if device.latency() >= CRITICAL_LATENCY {
-        Severity::Critical
-    } else {
-        Severity::Warning
-    };
+    let severity = severity(device, CRITICAL_LATENCY);
     let mut cause = analysis.cause(RULE.code, severity).on(name);
     prove_load(&mut cause, device);
     if fixed_rate.is_some() {
         cause.prove(name, THROUGHPUT, device.throughput);
         cause.prove(name, RATE_SPREAD, fixed_rate);
-        cause.culprits = blame(analysis, device).culprits;
+        cause.culprits = blame.culprits;
     }
     cause.prove(&first.command, BLOCKED, first.blocked);
     cause.victims = parties(&waiting);
@@ -99,6 +83,5 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
             "{who} waits{latency} on {name}, which is slow although only {queue} requests are in flight."
         )
     };
-    cause.headline = format!("{}{latency}: {name} is slow", who_waits(&cause));
     Some(cause)
 }

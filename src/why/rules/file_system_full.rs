@@ -1,14 +1,8 @@
 //! A file system that is written has no space left.
 
-use crate::files::safe_text::SafeText;
-use crate::files::shell;
+use super::prelude::*;
+use crate::snapshot::files::DeletedView;
 use crate::snapshot::view::MountView;
-use crate::units;
-use crate::why::analysis::Analysis;
-use crate::why::cause::{Cause, NotExamined, Remedy, Severity};
-use crate::why::evidence::{Evidence, Metric, bytes, fraction};
-use crate::why::remedies::exact_path;
-use crate::why::rule::{Examination, Rule};
 
 pub(super) const RULE: Rule = Rule {
     code: "file-system-full",
@@ -26,15 +20,15 @@ const FULL_INODES: f64 = 0.995;
 /// slow and fragmented.
 const NEARLY_FULL: f64 = 0.97;
 const NEARLY_FULL_BYTES: f64 = 1e9;
+/// Share of the size that a deleted file holds from which it is named, and from which the rest is too
+/// little for du(1) to find what uses the space.
+const HELD_FRACTION: f64 = 0.05;
+const HELD_MOST: f64 = 0.5;
 /// File systems that are full by design.
 const IMAGES: [&str; 4] = ["squashfs", "iso9660", "udf", "erofs"];
 /// The largest directories that du(1) lists, each in one line. Its users choose their names, which a terminal
 /// would take for commands.
 const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
-/// Bytes available to users without root's rights.
-const AVAILABLE: Metric = bytes("available", "available", "statvfs");
-/// Fraction of the space or of the inodes in use.
-const USED: Metric = fraction("used", "used", "statvfs");
 
 /// How much of a file system is in use.
 struct FileSystemUse {
@@ -47,16 +41,13 @@ struct FileSystemUse {
 }
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let file_systems = match (&analysis.window.facts, &analysis.last().mounts) {
+    let file_systems = match (analysis.facts(), &analysis.last.mounts) {
         (Some(_), _) => examined_file_systems(analysis),
         (None, Some(mounts)) => mounts.iter().filter_map(recorded_use).collect(),
         (None, None) => return Examination::NotExamined(NotExamined::NotRecorded),
     };
-    let causes = file_systems
-        .iter()
-        .filter_map(|it| cause(analysis, it))
-        .collect();
-    Examination::of(causes, || {
+    let causes = file_systems.iter().filter_map(|it| cause(analysis, it));
+    Examination::of(causes.collect(), || {
         let systems = file_systems.iter();
         let fullest = systems.max_by(|a, b| a.used.total_cmp(&b.used));
         let used = fullest.map(|it| Evidence::of(&it.mount_point, USED, it.used));
@@ -66,23 +57,23 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
 
 /// The file systems that can be written.
 fn examined_file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
-    let file_systems = analysis.last().file_systems.iter();
-    file_systems
-        .filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()))
-        .filter_map(|it| {
-            let usage = it.usage?;
-            let mut drives = analysis.last().drives.iter();
-            let drive = drives.find(|drive| drive.number == it.block_device);
-            Some(FileSystemUse {
-                mount_point: SafeText::from_path(it.path.as_ref()?),
-                device: drive.map(|drive| SafeText::from(&drive.name)),
-                size_bytes: usage.size_bytes as f64,
-                available_bytes: usage.available_bytes as f64,
-                used: usage.used_fraction()?,
-                used_inodes: usage.used_inode_fraction().unwrap_or(0.0),
-            })
+    let file_systems = analysis.last.file_systems.iter();
+    let writable =
+        file_systems.filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()));
+    let uses = writable.filter_map(|it| {
+        let usage = it.usage?;
+        let mut drives = analysis.last.drives.iter();
+        let drive = drives.find(|drive| drive.number == it.block_device);
+        Some(FileSystemUse {
+            mount_point: SafeText::from_path(it.path.as_ref()?),
+            device: drive.map(|drive| SafeText::from(&drive.name)),
+            size_bytes: usage.size_bytes as f64,
+            available_bytes: usage.available_bytes as f64,
+            used: usage.used_fraction()?,
+            used_inodes: usage.used_inode_fraction().unwrap_or(0.0),
         })
-        .collect()
+    });
+    uses.collect()
 }
 
 /// What a recording has: it does not count inodes, and what is reserved for root counts as used.
@@ -103,8 +94,8 @@ fn recorded_use(mount: &MountView) -> Option<FileSystemUse> {
 fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> {
     let available = file_system.available_bytes;
     let (used, inodes) = (file_system.used, file_system.used_inodes);
-    let no_inodes = inodes >= FULL_INODES;
     let full = available < FULL_BYTES.min(file_system.size_bytes * FULL_FRACTION);
+    let no_inodes = inodes >= FULL_INODES && !full;
     let nearly = used >= NEARLY_FULL && available < NEARLY_FULL_BYTES;
     if !(full || no_inodes || nearly) {
         return None;
@@ -122,30 +113,75 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
     let place = &file_system.mount_point;
     let mut cause = analysis.cause(RULE.code, severity).confirmed();
     cause.device = device;
-    let is_of_inodes = no_inodes && !full;
-    let fraction = if is_of_inodes { inodes } else { used };
+    let fraction = if no_inodes { inodes } else { used };
     cause.prove(place, AVAILABLE, available);
     cause.prove(place, USED, fraction);
-    cause.remedies.push(usage_command(place, is_of_inodes));
-    if !is_of_inodes {
-        cause.remedies.push(Remedy::command(
-            "diskscope files",
-            "deleted files that still hold space, which du does not find",
-        ));
-    }
     let percent = units::format_percent(fraction);
-    if is_of_inodes {
-        cause.headline = format!("{place} has no inodes left");
+    if no_inodes {
+        cause.remedies.push(usage_command(place, true));
         cause.sentence =
             format!("The file system at {place} has no inodes left: {percent} are used.");
-    } else {
-        let available = units::format_capacity(available);
-        cause.headline = format!("{place} is full");
-        cause.sentence = format!(
-            "The file system at {place} is full: {percent} of it is used, {available} are available."
-        );
+        return Some(cause);
+    }
+    let what = if full { "full" } else { "nearly full" };
+    let available = units::format_capacity(available);
+    cause.sentence = format!(
+        "The file system at {place} is {what}: {percent} of it is used, {available} are available."
+    );
+    let held = deleted_file(analysis, file_system);
+    if let Some(file) = held {
+        tell_deleted(&mut cause, file);
+    }
+    if held.is_none_or(|it| (it.held_bytes as f64) < file_system.size_bytes * HELD_MOST) {
+        cause.remedies.push(usage_command(place, false));
     }
     Some(cause)
+}
+
+/// The largest deleted file that holds much of the space of a file system.
+fn deleted_file<'a>(
+    analysis: &'a Analysis<'_>,
+    file_system: &FileSystemUse,
+) -> Option<&'a DeletedView> {
+    let files = analysis.window.looks.deleted_files.iter();
+    let mut there = files.filter(|it| it.mount_point.as_ref() == Some(&file_system.mount_point));
+    there.find(|it| it.held_bytes as f64 >= file_system.size_bytes * HELD_FRACTION)
+}
+
+/// Tells of a deleted file that holds space, which du(1) does not find.
+fn tell_deleted(cause: &mut Cause, file: &DeletedView) {
+    let held = units::format_capacity(file.held_bytes as f64);
+    let holder = file.holders.first();
+    cause.culprits = file
+        .holders
+        .iter()
+        .map(|holder| Party {
+            pid: holder.pid,
+            command: holder.command.clone(),
+            ..Party::default()
+        })
+        .collect();
+    let by = holder.map_or_else(String::new, |it| {
+        format!(", which {} (pid {}) has open", it.command, it.pid)
+    });
+    cause.sentence.pop();
+    cause.sentence += &format!(
+        "; {held} of that are held by the deleted file {}{by}.",
+        file.path
+    );
+    cause.file = Some(file.path.clone());
+    cause.remedies.push(Remedy::command(
+        "diskscope files",
+        "deleted files that still hold space, which du does not find",
+    ));
+    let command = file.truncate_command.clone().map(String::from);
+    let mut truncate = Remedy::command_or(
+        command,
+        "frees the space at once; the content of the file is lost",
+        "end or restart the process, which needs the content of the file",
+    );
+    truncate.reach = RemedyReach::Process;
+    cause.remedies.push(truncate);
 }
 
 /// What uses the space, or the inodes.
@@ -156,10 +192,9 @@ pub(in crate::why) fn usage_command(mount_point: &SafeText, is_of_inodes: bool) 
         ("-0xh", "space")
     };
     let path = exact_path(mount_point).and_then(shell::quote_word);
+    let list = |path| format!("du {option} --max-depth=2 -- {path} 2>/dev/null | {LARGEST_LAST}");
     Remedy::command_or(
-        path.map(|path| {
-            format!("du {option} --max-depth=2 -- {path} 2>/dev/null | {LARGEST_LAST}")
-        }),
+        path.map(list),
         format!("what uses the {used}"),
         format!("see what uses the {used} of {mount_point} with du"),
     )
@@ -167,9 +202,8 @@ pub(in crate::why) fn usage_command(mount_point: &SafeText, is_of_inodes: bool) 
 
 /// Whether a process has files open there, or writes reach it.
 fn is_used(analysis: &Analysis<'_>, name: &SafeText) -> bool {
-    let written = analysis
-        .device(name)
-        .is_some_and(|device| device.write_iops > 0.0);
+    let device = analysis.device(name);
     let mut processes = analysis.processes.iter();
-    written || processes.any(|process| process.devices.contains(name))
+    device.is_some_and(|device| device.write_iops > 0.0)
+        || processes.any(|process| process.devices.contains(name))
 }

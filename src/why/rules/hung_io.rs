@@ -1,18 +1,11 @@
 //! A task has been in uninterruptible sleep, without a context switch, for many seconds.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::files::safe_text::SafeText;
-use crate::files::shell;
-use crate::units;
-use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
-use crate::why::blame::parties;
-use crate::why::cause::{Cause, NotExamined, Remedy, RemedyReach, Severity};
-use crate::why::evidence::{BLOCKED_FOR, DISKSTATS, Evidence, Metric, WAITING_TASKS, count};
-use crate::why::parties::{names, program};
-use crate::why::remedies::{exact_path, health_of, kernel_log};
-use crate::why::rule::{Examination, Rule};
-use crate::why::wait_kind::WaitKind;
+use super::awaited_server::AwaitedServer;
+use super::prelude::*;
+use crate::drive::mounts::MountEntry;
 
 pub(super) const RULE: Rule = Rule {
     code: "hung-io",
@@ -28,15 +21,29 @@ const LEAST: Duration = Duration::from_secs(7);
 const WHOLE_WINDOW: f64 = 0.85;
 /// Kernel functions of a stack that are kept.
 const MAX_STACK: usize = 6;
-/// Requests in flight that do not complete.
-const STUCK_REQUESTS: Metric = count("requests_stuck", "requests that do not complete", DISKSTATS);
+/// Functions in which a task waits that writes to a frozen file system.
+const FROZEN: &str = "percpu_rwsem_wait __sb_start_write";
+/// What a task waits for that hangs in I/O. Requests to servers of file systems are another cause.
+const IN_IO: [WaitKind; 6] = [
+    WaitKind::Read,
+    WaitKind::Write,
+    WaitKind::Commit,
+    WaitKind::Request,
+    WaitKind::Lock,
+    WaitKind::Unknown,
+];
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let limit = HUNG.min(Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW));
-    let waiters = analysis.waiters.iter();
-    let hung: Vec<&Waiter> = waiters
-        .filter(|waiter| limit >= LEAST && is_hung(analysis, waiter, limit))
-        .collect();
+    let whole = Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW);
+    let limit = if whole < LEAST { HUNG } else { HUNG.min(whole) };
+    // What is waited for makes no progress. Kernel threads wait for others.
+    let is_hung = |waiter: &&Waiter| {
+        waiter.asleep >= limit
+            && waiter.waits_for(&IN_IO) > 0.0
+            && !analysis.waits_for_server(waiter)
+            && !analysis.makes_progress(waiter)
+    };
+    let hung: Vec<&Waiter> = analysis.blocked(0.0).filter(is_hung).collect();
     let stuck = stuck_device(analysis);
     if !hung.is_empty() || stuck.is_some() {
         return Examination::Found(vec![cause(analysis, &hung, stuck)]);
@@ -44,7 +51,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     if !analysis.window.has_blocked_tasks() {
         return Examination::NotExamined(NotExamined::NotRecorded);
     }
-    if limit < LEAST {
+    if whole < LEAST {
         return Examination::NotExamined(NotExamined::WindowTooShort);
     }
     let longest = analysis.waiters.iter().map(Waiter::longest_ns);
@@ -52,117 +59,122 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     Examination::RuledOut(vec![Evidence::of_machine(BLOCKED_FOR, longest)])
 }
 
-/// Whether a task hangs in I/O: what it waits for makes no progress. Kernel threads wait for others; requests to servers of file
-/// systems are another cause.
-fn is_hung(analysis: &Analysis<'_>, waiter: &Waiter, limit: Duration) -> bool {
-    let io = waiter.waits_for(&[
-        WaitKind::Read,
-        WaitKind::Write,
-        WaitKind::Commit,
-        WaitKind::Request,
-        WaitKind::Lock,
-        WaitKind::Unknown,
-    ]);
-    !waiter.is_kernel_thread
-        && !analysis.waits_for_server(waiter)
-        && io > 0.0
-        && !analysis.makes_progress(waiter)
-        && waiter.is_still_blocked
-        && waiter.longest >= limit
-}
-
 /// A device with requests in flight of which none completes in the whole window.
 fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let long_enough = analysis.seconds >= LEAST.as_secs_f64();
     analysis.whole_devices().find(|device| {
-        let completed: f64 = device.intervals.iter().map(|load| load.completed()).sum();
-        long_enough && device.min_in_flight > 0 && completed == 0.0 && device.intervals.len() > 1
+        let is_stuck = device.min_in_flight > 0 && device.iops == 0.0;
+        long_enough && is_stuck && device.intervals.len() > 1
     })
 }
 
 fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary>) -> Cause {
     let first = hung.first();
     let mut cause = analysis.cause(RULE.code, Severity::Critical);
-    if stuck.is_some() {
-        cause = cause.confirmed();
-    }
-    cause.device = stuck
-        .map(|device| device.name.clone())
-        .or_else(|| first.and_then(|waiter| waiter.devices.first().cloned()));
+    let own = first.and_then(|waiter| waiter.devices.first().cloned());
+    cause.device = stuck.map(|device| device.name.clone()).or(own);
+    cause.victims = parties(hung);
     if let Some(waiter) = first {
-        cause.prove(&waiter.command, BLOCKED_FOR, waiter.longest_ns());
+        analysis.prove_sleep(&mut cause, waiter);
         cause.prove_of_machine(WAITING_TASKS, hung.len() as f64);
         let stack = analysis.details(waiter).and_then(|it| it.stack.as_ref());
         let functions = stack.into_iter().flatten().take(MAX_STACK);
         cause.stack = functions.map(SafeText::from).collect();
     }
     if let Some(device) = stuck {
+        cause = cause.confirmed();
         cause.prove(&device.name, STUCK_REQUESTS, device.min_in_flight as f64);
     }
-    cause.victims = parties(hung);
+    let is_told = first.is_some_and(|waiter| {
+        tell_frozen(analysis, &mut cause, waiter) || tell_served(analysis, &mut cause, waiter)
+    });
+    if !is_told {
+        tell(&mut cause, hung, stuck);
+    }
     cause.remedies.push(kernel_log());
     let device = cause.device.as_ref();
     let health = device.and_then(|name| health_of(analysis, name));
     cause.remedies.extend(health);
-    let frozen = first.and_then(|it| Some((it, frozen_place(analysis, it)?)));
-    match frozen {
-        Some((waiter, place)) => tell_frozen(&mut cause, &place, waiter.longest_ns()),
-        None => tell(&mut cause, hung, stuck),
-    }
     cause
 }
 
-/// Functions in which a task waits that writes to a frozen file system.
-const FROZEN: [&str; 2] = ["percpu_rwsem_wait", "__sb_start_write"];
-
-/// The place of the frozen file system that a task wants to write to, if it waits for that.
-fn frozen_place(analysis: &Analysis<'_>, waiter: &Waiter) -> Option<SafeText> {
-    let details = analysis.details(waiter)?;
-    let stack = details.stack.iter().flatten().map(String::as_str);
-    let mut functions = stack.chain(waiter.wait_channel.as_deref());
-    if !functions.any(|name| FROZEN.contains(&name)) {
-        return None;
-    }
-    let (_, facts) = analysis.window.facts.as_ref()?;
+/// Tells of a task that wants to write to a frozen file system, if it is one.
+fn tell_frozen(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> bool {
+    let details = analysis.details(waiter);
+    let (Some(details), Some(facts)) = (details, analysis.facts()) else {
+        return false;
+    };
     let only = match &details.mounts[..] {
         [only] => Some(only.id),
         _ => None,
     };
-    let id = details.used_mount_id.or(only)?;
-    let mount = facts.mounts.iter().find(|mount| mount.id == id)?;
-    Some(SafeText::from_path(&mount.path))
-}
-
-/// A task that waits until a file system is thawed.
-fn tell_frozen(cause: &mut Cause, place: &SafeText, slept_ns: f64) {
+    let id = details.used_mount_id.or(only);
+    let mount = facts.mounts.iter().find(|mount| Some(mount.id) == id);
+    let Some(mount) = mount.filter(|_| analysis.is_in(waiter, FROZEN)) else {
+        return false;
+    };
+    let place = SafeText::from_path(&mount.path);
     let who = names(&cause.victims, 0).unwrap_or_default();
-    let slept = units::format_latency(slept_ns);
-    cause.headline = format!("{who} waits: {place} is frozen");
+    let slept = units::format_latency(waiter.longest_ns());
     cause.sentence = format!(
-        "{who} waits for {slept} until the file system at {place} is thawed: fsfreeze, a snapshot or a backup has frozen it."
+        "{who} waits for {slept} until the file system at {place} is thawed; fsfreeze, a snapshot or a backup has frozen it."
     );
     let command =
-        exact_path(place).and_then(|path| shell::command_line(["fsfreeze", "--unfreeze", path]));
+        exact_path(&place).and_then(|path| shell::command_line(["fsfreeze", "--unfreeze", path]));
     let thaw = "thaws it, after a look at what has frozen it";
     let mut remedy = Remedy::command_or(command, thaw, format!("thaw {place} with fsfreeze"));
     remedy.reach = RemedyReach::Mount;
-    cause.remedies.insert(0, remedy);
+    cause.remedies.push(remedy);
+    true
+}
+
+/// Tells of a task that waits for a loop device whose file lies on a file system with a server, if it is one.
+fn tell_served(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> bool {
+    let served = |name: &SafeText| {
+        let mut drives = analysis.last.drives.iter();
+        let drive = drives.find(|drive| {
+            analysis.lies_on(name, &(&drive.name).into()) && drive.backing_file.is_some()
+        })?;
+        let facts = analysis.facts()?;
+        let mount = served_mount(&facts.mounts, drive.backing_file.as_deref()?)?;
+        Some((
+            SafeText::from(&drive.name),
+            AwaitedServer::of(analysis, facts, mount, None),
+        ))
+    };
+    let Some((name, server)) = waiter.devices.iter().find_map(served) else {
+        return false;
+    };
+    let who = names(&cause.victims, 0).unwrap_or_default();
+    let slept = units::format_latency(waiter.longest_ns());
+    cause.sentence = format!(
+        "{who} hangs on {name} for {slept}; its file lies on a file system whose server does not answer: {}.",
+        server.text
+    );
+    cause.device = Some(name);
+    cause.remedies.extend(server.remedies);
+    true
+}
+
+/// The mount with a server that a path leads to.
+fn served_mount<'a>(mounts: &'a [MountEntry], path: &str) -> Option<&'a MountEntry> {
+    let leads_to = |mount: &&MountEntry| Path::new(path).starts_with(&mount.path);
+    let around = mounts.iter().filter(leads_to);
+    let nearest = around.max_by_key(|mount| mount.path.components().count());
+    nearest.filter(|mount| client_of_file_system(&mount.file_system).is_some())
 }
 
 fn tell(cause: &mut Cause, hung: &[&Waiter], stuck: Option<&DeviceSummary>) {
     let device = cause.device.as_deref();
     let on_device = device.map_or_else(String::new, |device| format!(" on {device}"));
-    let device = device.unwrap_or("a device");
     let (Some(waiter), Some(who)) = (hung.first(), names(&cause.victims, hung.len())) else {
         let count = stuck.map_or(0, |device| device.min_in_flight);
         cause.sentence = format!("{count} requests{on_device} do not complete.");
-        cause.headline = format!("requests of {device} do not complete");
         return;
     };
     let channel = waiter.wait_channel.as_ref();
     let place = channel.map_or_else(String::new, |channel| format!(" in {channel}"));
     let slept = units::format_latency(waiter.longest_ns());
-    cause.headline = format!("{} hangs in I/O on {device}", program(&waiter.command));
     cause.sentence =
-        format!("{who} hangs{on_device}: blocked{place} without interruption for {slept}.");
+        format!("{who} hangs{on_device}; blocked{place} without interruption for {slept}.");
 }

@@ -1,12 +1,6 @@
 //! The link to a drive is slower than both ends support.
 
-use crate::files::safe_text::SafeText;
-use crate::units;
-use crate::why::analysis::Analysis;
-use crate::why::cause::{NotExamined, Severity};
-use crate::why::evidence::{Evidence, Metric, THROUGHPUT, rate};
-use crate::why::remedies::kernel_log;
-use crate::why::rule::{Examination, Rule};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     code: "link-degraded",
@@ -20,27 +14,22 @@ const DEGRADED: f64 = 0.75;
 const LIMITING: f64 = 0.7;
 /// Links that are listed where none is degraded.
 const MAX_LISTED: usize = 3;
-/// Negotiated throughput of the link, and what the drive supports.
-const LINK: Metric = rate("link", "link", "/sys/block/*/device");
-const SUPPORTED: Metric = rate("link_supported", "supported", "/sys/block/*/device");
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let Some((_, facts)) = &analysis.window.facts else {
+    let Some(facts) = analysis.facts() else {
         return Examination::NotExamined(NotExamined::NotRecorded);
     };
     let devices = facts.devices.iter();
-    let links: Vec<_> = devices
-        .filter_map(|device| Some((SafeText::from(&device.name), device.link?)))
-        .collect();
+    let links = devices.filter_map(|device| Some((SafeText::from(&device.name), device.link?)));
+    let links: Vec<_> = links.collect();
     if links.is_empty() {
         let reason = NotExamined::NotReported("no drive reports the speed of its link");
         return Examination::NotExamined(reason);
     }
-    let mut causes = Vec::new();
-    for (name, link) in &links {
-        if link.current >= link.supported * DEGRADED {
-            continue;
-        }
+    let degraded = links
+        .iter()
+        .filter(|(_, link)| link.current < link.supported * DEGRADED);
+    let causes = degraded.map(|(name, link)| {
         let used = analysis.device(name).map_or(0.0, |it| it.throughput);
         let severity = if used >= link.current * LIMITING {
             Severity::Warning
@@ -49,20 +38,19 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         };
         let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
         cause.prove(name, LINK, link.current);
-        cause.prove(name, SUPPORTED, link.supported);
+        cause.prove(name, LINK_SUPPORTED, link.supported);
         cause.prove(name, THROUGHPUT, used);
         cause.remedies.push(kernel_log());
-        cause.headline = format!(
-            "{name} is connected at {}, although {} are supported",
+        cause.sentence = format!(
+            "{name} is connected at {}, although {} are supported.",
             units::format_throughput(link.current),
             units::format_throughput(link.supported)
         );
-        cause.sentence = format!("{}.", cause.headline);
-        causes.push(cause);
-    }
-    Examination::of(causes, || {
-        let links = links.iter().take(MAX_LISTED);
-        links
+        cause
+    });
+    Examination::of(causes.collect(), || {
+        let listed = links.iter().take(MAX_LISTED);
+        listed
             .map(|(name, link)| Evidence::of(name, LINK, link.current))
             .collect()
     })

@@ -1,14 +1,7 @@
 //! One request at a time on a device that serves many: nothing is saturated, the application waits
 //! in turn.
 
-use crate::units;
-use crate::why::analysis::{Analysis, DeviceSummary};
-use crate::why::blame::parties;
-use crate::why::cause::{Cause, Remedy, Severity};
-use crate::why::device_load::busiest_evidence;
-use crate::why::evidence::{BLOCKED, IOPS, QUEUE, READ_AWAIT, WRITE_AWAIT};
-use crate::why::parties::victim;
-use crate::why::rule::{Examination, Rule};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     code: "queue-starved",
@@ -26,26 +19,22 @@ const SMALL_REQUEST: f64 = 64e3;
 const FAST: f64 = 5e6;
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let devices = analysis.whole_devices();
-    let causes = devices
-        .filter(|device| device.is_flash && !device.serial)
-        .filter_map(|device| cause(analysis, device))
-        .collect();
-    Examination::of(causes, || busiest_evidence(analysis))
+    let flash = analysis
+        .whole_devices()
+        .filter(|device| device.is_flash && !device.serial);
+    let causes = flash.filter_map(|device| cause(analysis, device));
+    Examination::of(causes.collect(), || busiest_evidence(analysis))
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let size = device.throughput / device.iops.max(1.0);
-    let fits = ONE_REQUEST.contains(&device.queue)
-        && size <= SMALL_REQUEST
-        && device.latency() <= FAST
-        && device.iops > 0.0;
-    let waiting: Vec<_> = analysis.waiters_on(name, MIN_BLOCKED).collect();
+    let fits = ONE_REQUEST.contains(&device.queue) && size <= SMALL_REQUEST;
+    let waiting = analysis.blocked_on(device, MIN_BLOCKED);
     let [only] = waiting[..] else {
         return None;
     };
-    if !fits {
+    if !fits || device.iops == 0.0 || device.latency() > FAST {
         return None;
     }
     let mut cause = analysis.cause(RULE.code, Severity::Note).on(name);
@@ -58,11 +47,10 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.remedies.push(Remedy::advice(
         "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
     ));
-    cause.headline = format!(
-        "{} waits {} of the time for {name}, which is not saturated: it has one request in flight at a time",
+    cause.sentence = format!(
+        "{} waits {} of the time for {name}, which is not saturated: it has one request in flight at a time.",
         victim(&cause, ""),
         units::format_percent(only.blocked)
     );
-    cause.sentence = format!("{}.", cause.headline);
     Some(cause)
 }

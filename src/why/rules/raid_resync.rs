@@ -1,17 +1,10 @@
 //! A software RAID is rebuilt or checked.
 
+use super::prelude::*;
 use crate::drive::DriveKind;
-use crate::files::safe_text::SafeText;
-use crate::files::shell;
 use crate::probe::system::device_health::RaidAction;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
-use crate::why::analysis::Analysis;
-use crate::why::blame::{SUFFERING, parties};
-use crate::why::cause::{Cause, Remedy, Severity};
-use crate::why::evidence::{BLOCKED, THROUGHPUT, UTILIZATION};
-use crate::why::parties::{victim, who_waits};
-use crate::why::rule::{Examination, Rule};
 
 pub(super) const RULE: Rule = Rule {
     code: "raid-resync",
@@ -24,54 +17,52 @@ pub(super) const RULE: Rule = Rule {
     examine,
 };
 
+/// What an array does besides I/O, as the facts and as the transfers of a recording name it.
+const ACTIONS: [(RaidAction, TransferKind, &str); 5] = [
+    (
+        RaidAction::Resync,
+        TransferKind::Resync,
+        "is resynchronized",
+    ),
+    (RaidAction::Recover, TransferKind::Rebuild, "is rebuilt"),
+    (RaidAction::Check, TransferKind::Check, "is checked"),
+    (RaidAction::Repair, TransferKind::Repair, "is repaired"),
+    (RaidAction::Reshape, TransferKind::Reshape, "is reshaped"),
+];
+
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let causes = active_arrays(analysis)
-        .into_iter()
-        .map(|(name, action)| cause(analysis, &name, action))
-        .collect();
-    Examination::of(causes, Vec::new)
-}
-
-/// The arrays that do something besides I/O. The snapshots of a recording list that as a transfer.
-fn active_arrays(analysis: &Analysis<'_>) -> Vec<(SafeText, RaidAction)> {
-    if let Some((_, facts)) = &analysis.window.facts {
-        let devices = facts.devices.iter();
-        return devices
-            .filter_map(|it| Some((SafeText::from(&it.name), it.raid_action?)))
-            .collect();
-    }
-    let is_array = |name: &SafeText| {
-        let device = analysis.device(name);
-        device.is_some_and(|device| device.kind == Some(DriveKind::Raid))
+    let action = |device: &DeviceSummary| {
+        let mut actions = ACTIONS.iter();
+        let found = match analysis.facts() {
+            Some(facts) => {
+                let mut devices = facts.devices.iter();
+                let health = devices.find(|it| *it.name == *device.name)?;
+                actions.find(|(action, ..)| health.raid_action == Some(*action))
+            }
+            None => {
+                let mut transfers = analysis.last.transfers.iter();
+                let transfer = transfers.find(|it| it.command == device.name)?;
+                actions.find(|(_, kind, _)| transfer.kind == *kind)
+            }
+        };
+        found.map(|(.., what)| *what)
     };
-    let transfers = analysis.last().transfers.iter();
-    transfers
-        .filter(|it| is_array(&it.command))
-        .filter_map(|it| Some((it.command.clone(), raid_action(it.kind)?)))
-        .collect()
+    let arrays = analysis.devices.iter();
+    let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
+    let causes = arrays.filter_map(|device| Some(cause(analysis, device, action(device)?)));
+    Examination::of(causes.collect(), Vec::new)
 }
 
-fn raid_action(kind: TransferKind) -> Option<RaidAction> {
-    Some(match kind {
-        TransferKind::Resync => RaidAction::Resync,
-        TransferKind::Rebuild => RaidAction::Recover,
-        TransferKind::Check => RaidAction::Check,
-        TransferKind::Repair => RaidAction::Repair,
-        TransferKind::Reshape => RaidAction::Reshape,
-        _ => return None,
-    })
-}
-
-fn cause(analysis: &Analysis<'_>, name: &SafeText, action: RaidAction) -> Cause {
-    let waiting: Vec<_> = analysis.waiters_on(name, SUFFERING).collect();
+fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause {
+    let name = &array.name;
+    let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = if waiting.is_empty() {
         Severity::Note
     } else {
         Severity::Warning
     };
     let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
-    let members = analysis.device(name).map(|it| &it.underlying);
-    let members = members.into_iter().flatten();
+    let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);
         cause.prove(&member.name, UTILIZATION, member.busy);
@@ -81,14 +72,6 @@ fn cause(analysis: &Analysis<'_>, name: &SafeText, action: RaidAction) -> Cause 
     }
     cause.victims = parties(&waiting);
     cause.remedies.push(slow_resync(name));
-    let action = match action {
-        RaidAction::Resync => "is resynchronized",
-        RaidAction::Recover => "is rebuilt",
-        RaidAction::Check => "is checked",
-        RaidAction::Repair => "is repaired",
-        RaidAction::Reshape => "is reshaped",
-    };
-    cause.headline = format!("{}: {name} {action}", who_waits(&cause));
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")
     } else {

@@ -1,16 +1,6 @@
 //! Many small flushes: tasks wait for each other's journal commits and for the drive's cache.
 
-use crate::units;
-use crate::why::analysis::{Analysis, DeviceSummary, Waiter};
-use crate::why::blame::{SUFFERING, parties};
-use crate::why::cause::{Cause, Remedy, Severity};
-use crate::why::device_load::latency_text;
-use crate::why::evidence::{
-    BLOCKED, DISKSTATS, Evidence, Metric, WAITING_TASKS, WRITE_AWAIT, bytes, ns, per_second,
-};
-use crate::why::parties::{names, who_waits};
-use crate::why::rule::{Examination, Rule};
-use crate::why::wait_kind::WaitKind;
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     code: "sync-storm",
@@ -33,17 +23,11 @@ const SLOW_FLUSH: f64 = 20e6;
 /// Mean fraction of the time that a task waits for commits from which the kernel's own word proves
 /// the cause.
 const PROVEN_COMMIT: f64 = 0.2;
-/// Flushes per second, their mean latency, and the mean size of the writes.
-const FLUSHES: Metric = per_second("flushes", "flushes", DISKSTATS);
-const FLUSH_AWAIT: Metric = ns("f_await", "f_await", DISKSTATS);
-const WRITE_SIZE: Metric = bytes("wareq-sz", "wareq-sz", DISKSTATS);
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
-    let causes = devices
-        .filter_map(|device| cause(analysis, device))
-        .collect();
-    Examination::of_devices(analysis, causes, || {
+    let causes = devices.filter_map(|device| cause(analysis, device));
+    Examination::of_devices(analysis, causes.collect(), || {
         let counted = analysis.devices.iter();
         let counted = counted.filter_map(|it| Some((&it.name, it.flushes?)));
         let most = counted.max_by(|a, b| a.1.total_cmp(&b.1));
@@ -53,18 +37,18 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
-    let waiting: Vec<&Waiter> = analysis.waiters_on(&device.name, SUFFERING).collect();
+    let waiting = analysis.blocked_on(device, SUFFERING);
     let commits = |waiter: &&Waiter| waiter.waits_for(&[WaitKind::Commit]) >= PROVEN_COMMIT;
     let committing: Vec<&Waiter> = waiting.iter().copied().filter(commits).collect();
     let is_proven = committing.len() >= MIN_WAITING;
     let suffering = if is_proven { committing } else { waiting };
+    let first = suffering.first()?;
     let flushes = device.flushes.unwrap_or(0.0);
-    let flushing = flushes * device.flush_await.unwrap_or(0.0) / 1e9;
-    let by_flushes = flushes >= MANY_FLUSHES && flushing >= FLUSHING_TIME;
-    let small = device.write_size.is_none_or(|size| size <= SMALL_WRITE);
     let flush_await = device.flush_await.unwrap_or(0.0);
+    let by_flushes = flushes >= MANY_FLUSHES && flushes * flush_await / 1e9 >= FLUSHING_TIME;
+    let write_size = device.write_bytes / device.write_iops;
     let enough = suffering.len() >= MIN_WAITING || flush_await >= SLOW_FLUSH;
-    if suffering.is_empty() || !enough || !small || !(by_flushes || is_proven) {
+    if !enough || write_size > SMALL_WRITE || !(by_flushes || is_proven) {
         return None;
     }
     let name = &device.name;
@@ -81,9 +65,9 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.prove(name, FLUSHES, flushes);
     cause.prove(name, FLUSH_AWAIT, device.flush_await);
     cause.prove(name, WRITE_AWAIT, device.write_await);
-    cause.prove(name, WRITE_SIZE, device.write_size);
+    cause.prove(name, WRITE_SIZE, write_size);
     cause.prove(name, WAITING_TASKS, suffering.len() as f64);
-    cause.prove(&suffering[0].command, BLOCKED, suffering[0].blocked);
+    cause.prove(&first.command, BLOCKED, first.blocked);
     cause.victims = parties(&suffering);
     cause.culprits = cause.victims.clone();
     for culprit in &mut cause.culprits {
@@ -102,10 +86,5 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         format!("wait for each other's flushes on {name}")
     };
     cause.sentence = format!("{who} {what}: {rate} flushes per second{each}.");
-    cause.headline = format!(
-        "{}{}: many small flushes on {name}",
-        who_waits(&cause),
-        latency_text(device)
-    );
     Some(cause)
 }

@@ -10,7 +10,8 @@ use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
 use diskscope::ui::Theme;
 use diskscope::why::remedies::{ProcessInstance, idle_class, limit_unit, pause};
 use diskscope::why::{
-    Cause, Certainty, Diagnosis, Evidence, Metric, NotExamined, Party, Remedy, Severity, Unit,
+    Cause, Certainty, Diagnosis, Evidence, Metric, NotExamined, Party, Remedy, RuledOut, Severity,
+    Unexamined, Unit,
 };
 
 use crate::interface::canned;
@@ -39,9 +40,6 @@ fn saturated() -> Cause {
     let mut cause = Cause::new("device-saturated", Severity::Warning, &begin);
     cause.device = Some("sda".into());
     cause.sentence = "postgres (postgresql@15-main) waits 41.0 ms per write on sda because it, a rotational disk, is saturated by cp of nightly-backup.service; 62 % of the requests served meanwhile are its.".to_owned();
-    cause.headline =
-        "postgres waits 41.0 ms per write: sda is saturated by cp (nightly-backup.service)"
-            .to_owned();
     cause.evidence = vec![
         Evidence::of(&"sda".into(), WRITE_AWAIT, 41e6),
         Evidence::of(&"sda".into(), QUEUE, 31.2),
@@ -82,8 +80,6 @@ fn dirty() -> Cause {
     let mut cause = Cause::new("dirty-throttled", Severity::Warning, &begin);
     cause.device = Some("sda".into());
     cause.sentence = "A writer is throttled n/a of the time: sda writes only, and the memory for unwritten data is used up.".to_owned();
-    cause.headline =
-        "processes wait for writeback: the dirty memory of sda is at its limit".to_owned();
     cause.consequence_of = Some("device-saturated");
     cause
 }
@@ -94,19 +90,29 @@ fn diagnosis(causes: Vec<Cause>) -> Diagnosis {
         window: Duration::from_secs(10),
         causes,
         ruled_out: vec![
-            ("swap-thrashing", vec![Evidence::of_machine(SWAP_IN, 0.0)]),
-            ("sync-storm", Vec::new()),
+            RuledOut {
+                code: "swap-thrashing",
+                evidence: vec![Evidence::of_machine(SWAP_IN, 0.0)],
+            },
+            RuledOut {
+                code: "sync-storm",
+                evidence: Vec::new(),
+            },
         ],
         not_examined: vec![
-            ("drive-errors", NotExamined::NotPermitted),
-            (
-                "link-degraded",
-                NotExamined::NotReported("no drive reports the speed of its link"),
-            ),
+            Unexamined {
+                code: "drive-errors",
+                reason: NotExamined::NotPermitted,
+            },
+            Unexamined {
+                code: "link-degraded",
+                reason: NotExamined::NotReported("no drive reports the speed of its link"),
+            },
         ],
         machine: vec![Evidence::of_machine(IO_PRESSURE, 0.02)],
         traced_requests: Some(1942),
         busiest: None,
+        had_queue: true,
     }
 }
 

@@ -1,0 +1,113 @@
+//! Control groups that reach their limit of memory or of processor time within the window.
+
+use super::prelude::*;
+use crate::probe::waits::groups::LimitedGroup;
+
+/// How often per second a group reaches its limit of memory from which that is the limit of its work.
+const MIN_HITS: f64 = 5.0;
+/// Fraction of its periods in which a group is stopped by its quota from which that is its limit.
+const MIN_THROTTLED: f64 = 0.2;
+
+/// A group at a limit.
+pub(super) struct GroupAtLimit<'a> {
+    /// Its name as people know it.
+    pub name: SafeText,
+    /// The group.
+    pub group: &'a LimitedGroup,
+    /// How often per second it reaches its limit of memory.
+    pub hits: f64,
+    /// Fraction of the periods of its quota in which it was stopped.
+    pub throttled: f64,
+}
+
+/// The groups that the window shows at a limit.
+fn groups<'a>(analysis: &'a Analysis<'_>) -> Vec<GroupAtLimit<'a>> {
+    let Some((begin, end)) = &analysis.window.facts else {
+        return Vec::new();
+    };
+    let seconds = end.at.saturating_sub(begin.at).as_secs_f64().max(1e-3);
+    let change = |group: &'a LimitedGroup| {
+        let mut before = begin.groups.iter();
+        let before = before.find(|it| it.directory == group.directory)?;
+        let hits = group.memory_hits.checked_sub(before.memory_hits)? as f64;
+        let periods = group.periods.checked_sub(before.periods)? as f64;
+        let throttled = group
+            .throttled_periods
+            .checked_sub(before.throttled_periods)? as f64;
+        Some(GroupAtLimit {
+            name: group_name(analysis, group),
+            group,
+            hits: hits / seconds,
+            throttled: throttled / periods.max(1.0),
+        })
+    };
+    end.groups.iter().filter_map(change).collect()
+}
+
+fn group_name(analysis: &Analysis<'_>, group: &LimitedGroup) -> SafeText {
+    let mut units = analysis.last.units.iter().flatten();
+    let unit = units.find(|unit| group.directory.ends_with(unit.path.trim_start_matches('/')));
+    let own = group.directory.file_name().unwrap_or_default();
+    unit.map_or_else(
+        || SafeText::from_path(own.as_ref()),
+        |unit| unit.name.clone(),
+    )
+}
+
+/// The group that reaches its limit of memory most often.
+pub(super) fn at_memory_limit<'a>(analysis: &'a Analysis<'_>) -> Option<GroupAtLimit<'a>> {
+    let reached = groups(analysis).into_iter();
+    let reached = reached.filter(|it| it.group.memory_bytes.is_some() && it.hits >= MIN_HITS);
+    reached.max_by(|a, b| a.hits.total_cmp(&b.hits))
+}
+
+/// The groups that their quota of processor time stops.
+pub(super) fn at_quota<'a>(analysis: &'a Analysis<'_>) -> Vec<GroupAtLimit<'a>> {
+    let mut stopped = groups(analysis);
+    stopped.retain(|it| it.group.processors.is_some() && it.throttled >= MIN_THROTTLED);
+    stopped
+}
+
+impl GroupAtLimit<'_> {
+    /// Adds its limit of memory to the proof.
+    pub(super) fn prove_memory(&self, cause: &mut Cause) {
+        let bytes = self.group.memory_bytes.map(|bytes| bytes as f64);
+        let (limit, hits) = if self.group.is_first_version {
+            (MEMORY_LIMIT_V1, LIMIT_HITS_V1)
+        } else {
+            (MEMORY_LIMIT, LIMIT_HITS)
+        };
+        cause.prove(&self.name, limit, bytes);
+        cause.prove(&self.name, hits, self.hits);
+    }
+
+    /// A limit of memory of twice its size.
+    pub(super) fn raise_memory(&self) -> Remedy {
+        let (name, bytes) = (&self.name, self.group.memory_bytes.unwrap_or(0));
+        let twice = units::format_capacity(bytes as f64 * 2.0);
+        let file = if self.group.is_first_version {
+            "memory.limit_in_bytes"
+        } else {
+            "memory.max"
+        };
+        let file = SafeText::from_path(&self.group.directory.join(file));
+        let path = exact_path(&file).and_then(shell::quote_word);
+        Remedy::command_or(
+            path.map(|path| format!("echo {} > {path}", bytes.saturating_mul(2))),
+            format!("raises the memory limit of {name} to {twice}, until it is made anew"),
+            format!("raise the memory limit of {name}"),
+        )
+    }
+}
+
+/// What is too small: the limit of a group, or the memory of the machine.
+pub(super) fn memory_text(group: Option<&GroupAtLimit<'_>>) -> String {
+    match group {
+        Some(it) => format!(
+            "the memory limit of {}, {},",
+            it.name,
+            units::format_capacity(it.group.memory_bytes.unwrap_or(0) as f64)
+        ),
+        None => "the memory".to_owned(),
+    }
+}
