@@ -12,10 +12,17 @@ pub struct RequestEvidence {
     pub device: SafeText,
     /// Requests that were traced.
     pub requests: u64,
-    /// Time of all requests together, in nanoseconds.
-    time: u64,
     /// Begin and end of each request, by the process that caused it, in order of the ends.
     by_process: BTreeMap<u32, Vec<(u64, u64)>>,
+    /// Share of each process in the time that the device served it.
+    shares: BTreeMap<u32, f64>,
+}
+
+/// A request.
+struct Span {
+    begin: u64,
+    end: u64,
+    pid: Option<u32>,
 }
 
 impl RequestEvidence {
@@ -25,37 +32,38 @@ impl RequestEvidence {
         requests: &[TracedRequest],
         process_of: impl Fn(u32) -> u32,
     ) -> Self {
-        let mut by_process: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         let mut known: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut time = 0;
-        for request in requests {
-            let times = request.timestamps;
-            let span = (times.first_timestamp(), times.completed);
-            time += time_of(&[span]);
+        let mut span = |request: &TracedRequest| {
             // Whoever dirtied the pages is meant, not the thread that writes them back.
-            let Some(RequestActor { pid: tid, .. }) = request.dirtied_by.or(request.submitter)
-            else {
-                continue;
-            };
-            let pid = *known.entry(tid).or_insert_with(|| process_of(tid));
-            by_process.entry(pid).or_default().push(span);
-        }
-        for spans in by_process.values_mut() {
-            spans.sort_unstable_by_key(|(_, end)| *end);
+            let actor = request.dirtied_by.or(request.submitter);
+            let tid = actor.map(|RequestActor { pid: tid, .. }| tid);
+            Span {
+                begin: request.timestamps.first_timestamp(),
+                end: request.timestamps.completed,
+                pid: tid.map(|tid| *known.entry(tid).or_insert_with(|| process_of(tid))),
+            }
+        };
+        let mut spans: Vec<Span> = requests.iter().map(&mut span).collect();
+        spans.sort_unstable_by_key(|it| it.end);
+        let mut by_process: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        for Span { begin, end, pid } in &spans {
+            if let Some(pid) = pid {
+                by_process.entry(*pid).or_default().push((*begin, *end));
+            }
         }
         Self {
             device,
             requests: requests.len() as u64,
-            time,
             by_process,
+            shares: shares(&spans),
         }
     }
 
-    /// The share of a process in the time that requests were in the device, and so in its queue: a few
-    /// large ones keep others waiting longer than many small ones.
+    /// The share of a process in the time that the device served it while others waited; in all the time
+    /// that it served, where nobody waited. A few large requests keep others waiting longer than many small
+    /// ones.
     pub fn share_of(&self, pid: u32) -> Option<f64> {
-        let own = self.by_process.get(&pid)?;
-        (self.time > 0).then(|| time_of(own) as f64 / self.time as f64)
+        self.shares.get(&pid).copied()
     }
 
     /// The share of the culprit in the requests of others that completed while the victim's waited.
@@ -74,8 +82,41 @@ impl RequestEvidence {
     }
 }
 
-/// Time of requests together, in nanoseconds.
-fn time_of(spans: &[(u64, u64)]) -> u64 {
-    let times = spans.iter().map(|(begin, end)| end.saturating_sub(*begin));
-    times.sum()
+/// The share of each process; the requests are in order of their ends.
+fn shares(spans: &[Span]) -> BTreeMap<u32, f64> {
+    let are_waited_for = others_wait(spans);
+    let contended = are_waited_for.contains(&true);
+    let mut times: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    let mut served_until = 0;
+    for (span, is_waited_for) in spans.iter().zip(are_waited_for) {
+        if is_waited_for || !contended {
+            let served = span.end.saturating_sub(span.begin.max(served_until));
+            *times.entry(span.pid).or_default() += served;
+        }
+        served_until = span.end;
+    }
+    let all: u64 = times.values().sum();
+    let share = |(pid, time): (Option<u32>, u64)| Some((pid?, time as f64 / all.max(1) as f64));
+    times.into_iter().filter_map(share).collect()
+}
+
+/// Whether a request of another process was in flight when each of these ended.
+fn others_wait(spans: &[Span]) -> Vec<bool> {
+    // Of the requests that end later: the earliest begin, whose it is, and the earliest of all others.
+    let mut first: (Option<u32>, u64) = (None, u64::MAX);
+    let mut of_others = u64::MAX;
+    let mut wait = vec![false; spans.len()];
+    for (span, waits) in spans.iter().zip(&mut wait).rev() {
+        let earliest = if span.pid == first.0 { of_others } else { first.1 };
+        *waits = earliest < span.end;
+        if span.pid == first.0 {
+            first.1 = first.1.min(span.begin);
+        } else if span.begin < first.1 {
+            of_others = first.1;
+            first = (span.pid, span.begin);
+        } else {
+            of_others = of_others.min(span.begin);
+        }
+    }
+    wait
 }
