@@ -1,12 +1,13 @@
 //! Facts about the machine that a sample does not contain, because only the diagnosis needs them.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::collector::boot_time;
 use super::mounts::counters::{FuseConnection, read_connections};
 use super::process::blocked_task::{
-    ThreadSleep, UsedMount, kernel_stack, mount_of_used_file, open_device_paths, read_switches,
-    used_mounts,
+    ThreadSleep, UsedMount, kernel_stack, mount_of_used_file, named_paths, open_device_paths,
+    read_switches, used_mounts,
 };
 use super::process::task_scan::{BlockedTask, TaskScan, TaskScanner};
 use super::system::device_health::{DeviceHealth, read_device_health};
@@ -33,6 +34,18 @@ pub struct FactsSample {
     pub groups: Vec<LimitedGroup>,
     /// Processes that wait for the locks of files.
     pub locks: Vec<LockWait>,
+}
+
+impl FactsSample {
+    /// The mount that a path leads to, by the mount points in it.
+    #[must_use]
+    pub fn mount_of(&self, path: &Path) -> Option<&MountEntry> {
+        let around = self
+            .mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.path));
+        around.max_by_key(|mount| mount.path.components().count())
+    }
 }
 
 /// Reads facts; keeps the kernel log open in between.
@@ -115,6 +128,7 @@ impl FactsReader {
             sleep: sleep.filter(|_| is_same_sleep),
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
             device_paths: open_device_paths(&self.roots, pid),
+            named_paths: named_paths(&self.roots, pid),
             switches: switches.filter(|_| is_same_sleep),
             asleep_since: None,
         }
@@ -139,6 +153,8 @@ pub struct BlockedDetails {
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open.
     pub device_paths: Vec<String>,
+    /// Absolute paths among the arguments of its process, and its working directory last.
+    pub named_paths: Vec<PathBuf>,
     /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
     pub switches: Option<u64>,
     /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.

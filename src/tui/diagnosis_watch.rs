@@ -17,7 +17,7 @@ use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::why::recorder::WindowRecorder;
 use crate::why::suspicion::is_suspicious;
-use crate::why::{Diagnosis, WINDOW, diagnose};
+use crate::why::{Severity, WINDOW, diagnose};
 
 /// Time between two scans of the tasks.
 const SCAN_INTERVAL: Duration = Duration::from_millis(500);
@@ -61,7 +61,8 @@ impl DiagnosisWatch {
                 wants_units,
                 previous: None,
                 is_shown: false,
-                alert_until: None,
+                // What waits already when the program starts is found at once.
+                alert_until: Some(Instant::now() + ALERT_TIME),
                 scan_due: Instant::now(),
                 quiet_check: Instant::now(),
             };
@@ -155,9 +156,7 @@ impl Watch {
         self.wants_units.store(is_examining, Ordering::Relaxed);
         if is_examining {
             self.scan();
-            if self.recorder.window().scans.len() >= MIN_SCANS {
-                self.examine();
-            }
+            self.examine(MIN_SCANS);
             return;
         }
         if was_examining {
@@ -165,17 +164,21 @@ impl Watch {
         }
         if was_examining || Instant::now() >= self.quiet_check {
             self.quiet_check = Instant::now() + QUIET_CHECK;
-            self.examine();
+            self.examine(0);
             self.recorder.rest();
         }
     }
 
-    fn examine(&mut self) {
+    /// Examines the window. With fewer scans than these only what is critical is told: how long a task
+    /// hangs is known at once, how often it waits is not.
+    fn examine(&mut self, min_scans: usize) {
+        let has_few = self.recorder.scan_count() < min_scans;
         let diagnosis = diagnose(self.recorder.evidence(FACTS_AGE));
-        self.send(diagnosis);
-    }
-
-    fn send(&self, diagnosis: Option<Diagnosis>) {
+        let first = diagnosis.as_ref().and_then(|it| it.causes.first());
+        let is_critical = first.is_some_and(|cause| cause.severity == Severity::Critical);
+        if has_few && !is_critical {
+            return;
+        }
         let traced = self.recorder.traced_device().cloned();
         self.senders
             .diagnosis

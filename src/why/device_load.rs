@@ -67,7 +67,7 @@ pub fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
 /// What shows how much a device is loaded.
 pub fn prove_load(cause: &mut Cause, device: &DeviceSummary) {
     let name = &device.name;
-    if device.read_await > device.write_await {
+    if device.reads_most() {
         cause.prove(name, READ_AWAIT, device.read_await);
     } else {
         cause.prove(name, WRITE_AWAIT, device.write_await);
@@ -88,16 +88,13 @@ pub fn severity(device: &DeviceSummary, critical: f64) -> Severity {
     }
 }
 
-/// ` 41 ms per write`: of the requests that take longer.
+/// ` 41 ms per write`: of the requests that take most of its time.
 pub fn latency_text(device: &DeviceSummary) -> String {
-    let (latency, what) = if device.read_await > device.write_await {
-        (device.read_await, "read")
-    } else {
-        (device.write_await, "write")
-    };
-    latency.map_or_else(String::new, |latency| {
-        format!(" {} per {what}", units::format_latency(latency))
-    })
+    let what = if device.reads_most() { "read" } else { "write" };
+    match device.latency() {
+        0.0 => String::new(),
+        latency => format!(" {} per {what}", units::format_latency(latency)),
+    }
 }
 
 /// The device with the most requests in flight.

@@ -117,6 +117,7 @@ metrics! {
     LIMIT_IOPS "limit_iops" "limit" PerSecond "io.max";
     LIMIT_USAGE_V1 "limit_usage" "use of the limit" Fraction "blkio.throttle.*";
     LIMIT_BYTES_V1 "limit_bytes" "limit" BytesPerSecond "blkio.throttle.*";
+    LIMIT_IOPS_V1 "limit_iops" "limit" PerSecond "blkio.throttle.*";
     /// Fraction of time in which at least one task of the group waited for I/O.
     GROUP_PRESSURE "io_pressure_some" "PSI io some" Fraction "io.pressure";
     MEMORY_LIMIT "memory_limit" "memory limit" Bytes "memory.max";

@@ -1,6 +1,6 @@
 //! Counters and limits of block I/O of a control group, by device (kernel
 //! Documentation/admin-guide/cgroup-v2.rst, `io.stat` and `io.max`; of cgroup-v1/blkio-controller.rst only
-//! the counters of the throttling policy and its limits on bytes).
+//! the counters of the throttling policy and its limits).
 
 use std::path::Path;
 
@@ -59,28 +59,23 @@ pub(super) fn read_limits(directory: &Path, hierarchy: Hierarchy) -> Vec<IoLimit
     if hierarchy == Hierarchy::V2 {
         return parse_io_max(&read("io.max"));
     }
+    type Field = fn(&mut IoLimit) -> &mut Option<u64>;
+    let files: [(&str, Field); 4] = [
+        ("read_bps_device", |it| &mut it.read_bytes_per_s),
+        ("write_bps_device", |it| &mut it.write_bytes_per_s),
+        ("read_iops_device", |it| &mut it.read_ios_per_s),
+        ("write_iops_device", |it| &mut it.write_ios_per_s),
+    ];
     let mut limits = Vec::new();
-    for (device, value) in device_lines(&read("blkio.throttle.read_bps_device")) {
-        let read_bytes_per_s = parse_number(value);
-        add_limit(
-            &mut limits,
-            &IoLimit {
+    for (name, field) in files {
+        for (device, value) in device_lines(&read(&format!("blkio.throttle.{name}"))) {
+            let mut limit = IoLimit {
                 device,
-                read_bytes_per_s,
                 ..IoLimit::default()
-            },
-        );
-    }
-    for (device, value) in device_lines(&read("blkio.throttle.write_bps_device")) {
-        let write_bytes_per_s = parse_number(value);
-        add_limit(
-            &mut limits,
-            &IoLimit {
-                device,
-                write_bytes_per_s,
-                ..IoLimit::default()
-            },
-        );
+            };
+            *field(&mut limit) = parse_number(value);
+            add_limit(&mut limits, &limit);
+        }
     }
     limits
 }

@@ -1,14 +1,18 @@
 //! Where a blocked task waits: its kernel stack, the file that it uses, the file systems of its process.
 //! Nothing here asks the file systems themselves, which may not respond.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use crate::drive::mounts::MountEntry;
-use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{nonempty_lines, parse_number, read_file, read_start, split_fields};
 use crate::roots::SysPaths;
 
 /// Open files that are examined for a blocked process at most.
 const MAX_FILES: usize = 64;
+/// Bytes of its arguments that are examined.
+const MAX_ARGUMENTS: u64 = 4096;
 /// System calls whose first argument is the descriptor of the only file that they use. Their numbers in a
 /// program for 32 bits stand for other calls, of which none is given a descriptor and waits for another
 /// file.
@@ -135,6 +139,22 @@ pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<Use
     found
 }
 
+/// The absolute paths among the arguments of a process, also behind a `=`, and its working directory last.
+#[must_use]
+pub fn named_paths(roots: &SysPaths, pid: u32) -> Vec<PathBuf> {
+    let place = roots.proc.join(pid.to_string());
+    let arguments = read_start(&place.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default();
+    let path = |argument: &[u8]| {
+        let value = argument.rsplit(|byte| *byte == b'=').next()?;
+        let is_path = value.starts_with(b"/");
+        is_path.then(|| PathBuf::from(OsStr::from_bytes(value)))
+    };
+    let arguments = arguments.split(|byte| *byte == 0).skip(1);
+    let mut paths: Vec<PathBuf> = arguments.filter_map(path).collect();
+    paths.extend(std::fs::read_link(place.join("cwd")));
+    paths
+}
+
 /// ID of the mount on which the file is that the system call of a task reads, writes or flushes. `None`
 /// where the call is given a path, and where the task may not be examined.
 #[must_use]
@@ -213,6 +233,16 @@ mod tests {
         assert_eq!(mount(format!("{copy} 0x3 0x0 0x4 0x0\n")), None);
         assert_eq!(mount("-1 0x3 0x7f00\n".to_owned()), None);
         assert_eq!(mount("running\n".to_owned()), None);
+    }
+
+    #[test]
+    fn paths_that_a_process_names_are_those_of_its_arguments_and_its_directory() {
+        let command = "/bin/dd\0if=/dev/zero\0of=/mnt/a\0bs=4k\0/srv\0";
+        let (root, roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
+        std::os::unix::fs::symlink("/home", root.path().join("proc/7/cwd")).unwrap();
+        let paths = named_paths(&roots, 7);
+        let expected = ["/dev/zero", "/mnt/a", "/srv", "/home"];
+        assert!(paths.iter().eq(expected.map(Path::new)), "{paths:?}");
     }
 
     #[test]

@@ -98,10 +98,21 @@ pub struct IntervalLoad {
 }
 
 impl DeviceSummary {
-    /// The higher of the mean latencies of reads and writes, in nanoseconds; 0 without requests.
+    /// Whether its time goes into reads rather than into writes.
+    pub fn reads_most(&self) -> bool {
+        let time = |iops: f64, latency: Option<f64>| iops * latency.unwrap_or(0.0);
+        time(self.read_iops, self.read_await) > time(self.write_iops, self.write_await)
+    }
+
+    /// Mean latency in the direction that takes most of its time, in nanoseconds; 0 without requests.
     pub fn latency(&self) -> f64 {
-        let latencies = [self.read_await, self.write_await];
-        latencies.into_iter().flatten().fold(0.0, f64::max)
+        let reads_most = self.reads_most();
+        let latency = if reads_most {
+            self.read_await
+        } else {
+            self.write_await
+        };
+        latency.unwrap_or(0.0)
     }
 
     /// Fraction of the intervals for which a condition holds.

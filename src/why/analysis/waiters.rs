@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
+use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::BlockedDetails;
 use crate::stats::sorting::SortList as _;
@@ -185,24 +186,31 @@ fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
     looks.collect()
 }
 
-/// The devices that a blocked process has open, and those of the file systems on which it has files open.
+/// The devices that a blocked process has open, and those of the file systems on which it has files open;
+/// of one without any, those of the file systems that its arguments and its working directory lead to.
 fn devices_of_files(window: &EvidenceWindow, pid: u32, devices: &[DeviceSummary]) -> Vec<SafeText> {
     let Some(last) = window.snapshots.last() else {
         return Vec::new();
     };
     let details = || window.blocked.iter().filter(|details| details.pid == pid);
+    let of_mount = |device_id: (u32, u32)| {
+        let mut systems = last.file_systems.iter();
+        let system = systems.find(|it| it.device_id == device_id);
+        let number = system.map_or(device_id, |it| it.block_device);
+        last.drives.iter().find(|drive| drive.number == number)
+    };
     let opened = details().flat_map(|details| &details.device_paths);
     let opened = opened.filter_map(|path| last.drives.iter().find(|drive| drive.path == *path));
-    let mounted = details()
-        .flat_map(|details| &details.mounts)
-        .filter_map(|mount| {
-            let mut systems = last.file_systems.iter();
-            let system = systems.find(|it| it.device_id == mount.device_id);
-            let number = system.map_or(mount.device_id, |it| it.block_device);
-            last.drives.iter().find(|drive| drive.number == number)
-        });
+    let mounts = details().flat_map(|details| &details.mounts);
+    let mounted = mounts.filter_map(|mount| of_mount(mount.device_id));
+    let mut drives: Vec<&BlockDevice> = opened.chain(mounted).collect();
+    if let Some((_, facts)) = window.facts.as_ref().filter(|_| drives.is_empty()) {
+        let paths = details().flat_map(|details| &details.named_paths);
+        let mounts = paths.filter_map(|path| facts.mount_of(path));
+        drives.extend(mounts.filter_map(|mount| of_mount(mount.device_id)).next());
+    }
     let mut names: Vec<SafeText> = Vec::new();
-    for drive in opened.chain(mounted) {
+    for drive in drives {
         let name = SafeText::from(&drive.name);
         if devices.iter().any(|device| device.name == name) && !names.contains(&name) {
             names.push(name);

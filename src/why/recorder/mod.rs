@@ -135,9 +135,9 @@ impl WindowRecorder {
         self.readings.clear();
     }
 
-    /// The snapshots and the scans so far, without the facts.
-    pub fn window(&self) -> &EvidenceWindow {
-        &self.window
+    /// Scans of the tasks so far.
+    pub fn scan_count(&self) -> usize {
+        self.window.scans.len()
     }
 
     /// What gives reason to scan the tasks although no snapshot shows it; costs little.

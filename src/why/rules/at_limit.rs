@@ -20,6 +20,8 @@ const HIGH_PRESSURE: f64 = 0.2;
 const SOME_WAITING: f64 = 0.02;
 /// Requests in flight up to which a task issues one request after the other.
 const ONE_REQUEST: f64 = 1.5;
+/// Requests in flight compared with the time that a task waits, below which it waits for something else.
+const FEW_IN_FLIGHT: f64 = 0.25;
 /// Requests in flight from which a device is at the limit of what its users make of it.
 const FULL_QUEUE: f64 = 1.8;
 /// Share of the traffic that makes a device one process's own.
@@ -76,10 +78,11 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     let kinds = waiter.kinds.iter();
     let most = kinds.max_by(|a, b| a.1.total_cmp(b.1));
     let (what, advice) = match (most.map(|(kind, _)| *kind), device) {
-        (Some(WaitKind::Lock), _) => (
-            "for a lock that another task holds".to_owned(),
-            "the kernel stack shows which lock it is: cat /proc/PID/stack (root)",
-        ),
+        (Some(WaitKind::Lock), _) => {
+            cause.device = device.map(|device| device.name.clone());
+            let advice = "the kernel stack shows which lock it is: cat /proc/PID/stack (root)";
+            (lock_text(analysis, device), advice)
+        }
         (Some(WaitKind::Server), _) => (
             "for the answers of the server of its file system".to_owned(),
             "the latency of the server, or of the network, is the limit",
@@ -107,6 +110,19 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     cause.sentence = format!("{who} (pid {pid}) waits {time} of the time {what}.");
     cause.remedies.push(Remedy::advice(advice));
     cause
+}
+
+/// The holder of a lock often waits for the journal of the file system.
+fn lock_text(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> String {
+    let mut waiters = analysis.waiters.iter();
+    let commits = waiters.any(|it| it.waits_for(&[WaitKind::Commit]) >= SOME_WAITING);
+    match device.filter(|_| commits) {
+        Some(device) => format!(
+            "for a lock whose holder waits for the journal of {}",
+            device.name
+        ),
+        None => "for a lock that another task holds".to_owned(),
+    }
 }
 
 /// What a task waits for whose memory is the limit.
@@ -171,6 +187,12 @@ fn of_requests(
         );
     }
     let latency = latency_text(device);
+    if device.queue < waiter.blocked * FEW_IN_FLIGHT {
+        return (
+            format!("for its requests to {name}, which are held back before they reach it"),
+            "a limit of its control group, or of a layer above the device, is the limit",
+        );
+    }
     if device.queue <= ONE_REQUEST {
         let seeks = device.serial || !device.is_flash && device.latency() >= SEEK_LATENCY;
         let bound = if seeks { "seek-bound" } else { "latency-bound" };

@@ -95,9 +95,11 @@ fn readers(analysis: &Analysis<'_>, members: Option<&[u32]>) -> Vec<Party> {
             }
         }
     }
-    if let Some(members) = members {
-        sums.retain(|pid, _| members.contains(pid));
-    }
+    let some_blocked = sums.values().any(|(_, blocked)| *blocked > 0.0);
+    sums.retain(|pid, (_, blocked)| match members {
+        Some(members) => members.contains(pid),
+        None => *blocked > 0.0 || !some_blocked,
+    });
     let mut readers: Vec<(u32, (f64, f64))> = sums.into_iter().collect();
     readers.sort_list_by(|a, b| b.1.0.total_cmp(&a.1.0));
     let most = readers.into_iter().take(MAX_READERS);

@@ -54,17 +54,18 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         let usages = limited().filter_map(|(unit, limit)| {
             let uses = uses(analysis, unit, &limit);
             let most = uses.into_iter().reduce(f64::max)?;
-            Some(Evidence::of(&unit.name, usage_metric(analysis), most))
+            Some(Evidence::of(&unit.name, metrics(analysis)[0], most))
         });
         usages.take(3).collect()
     })
 }
 
-fn usage_metric(analysis: &Analysis<'_>) -> Metric {
+/// Use of a limit, a limit of bytes, and one of requests.
+fn metrics(analysis: &Analysis<'_>) -> [Metric; 3] {
     if analysis.is_first_version {
-        LIMIT_USAGE_V1
+        [LIMIT_USAGE_V1, LIMIT_BYTES_V1, LIMIT_IOPS_V1]
     } else {
-        LIMIT_USAGE
+        [LIMIT_USAGE, LIMIT_BYTES, LIMIT_IOPS]
     }
 }
 
@@ -132,14 +133,10 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
     let usage = uses.iter().sum::<f64>() / uses.len() as f64;
-    cause.prove(name, usage_metric(analysis), usage);
-    let limit_bytes = if analysis.is_first_version {
-        LIMIT_BYTES_V1
-    } else {
-        LIMIT_BYTES
-    };
-    cause.prove(name, limit_bytes, bytes);
-    cause.prove(name, LIMIT_IOPS, requests);
+    let [usage_metric, bytes_metric, requests_metric] = metrics(analysis);
+    cause.prove(name, usage_metric, usage);
+    cause.prove(name, bytes_metric, bytes);
+    cause.prove(name, requests_metric, requests);
     cause.prove(name, GROUP_PRESSURE, unit.pressure_some);
     if let Some(waiter) = waiting.first() {
         cause.prove(&waiter.command, BLOCKED, waiter.blocked);
@@ -179,38 +176,37 @@ fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> V
             format!("raise the limit of {device} with systemctl set-property"),
         )];
     }
-    let files: &[(&str, &str)] = match (analysis.is_first_version, limit.read_bytes_per_s) {
-        (false, _) => &[("io.max", "rbps=max wbps=max riops=max wiops=max")],
-        (true, Some(_)) => &[
-            ("blkio.throttle.read_bps_device", "0"),
-            ("blkio.throttle.write_bps_device", "0"),
-        ],
-        (true, None) => &[("blkio.throttle.write_bps_device", "0")],
+    let mut drives = analysis.last.drives.iter();
+    let number = drives.find(|drive| drive.name == device.as_str());
+    let number = number.map(|drive| format!("{}:{}", drive.number.0, drive.number.1));
+    let files = if analysis.is_first_version {
+        let limits = [
+            (limit.read_bytes_per_s, "read_bps"),
+            (limit.write_bytes_per_s, "write_bps"),
+            (limit.read_ios_per_s, "read_iops"),
+            (limit.write_ios_per_s, "write_iops"),
+        ];
+        let set = limits.into_iter().filter(|(limit, _)| limit.is_some());
+        set.map(|(_, name)| {
+            (
+                format!("blkio/{}/blkio.throttle.{name}_device", unit.path),
+                "0",
+            )
+        })
+        .collect()
+    } else {
+        let nothing = "rbps=max wbps=max riops=max wiops=max";
+        vec![(format!("{}/io.max", unit.path), nothing)]
     };
-    let remove = |(file, value): &(&str, &str)| {
-        let path = io_directory(analysis, unit) + "/" + file;
-        let mut drives = analysis.last.drives.iter();
-        let drive = drives.find(|drive| drive.name == device.as_str());
-        let command = drive.and_then(|drive| {
-            let (major, minor) = drive.number;
-            let path = exact_path(&SafeText::from(&path)).and_then(shell::quote_word)?;
-            Some(format!("echo '{major}:{minor} {value}' > {path}"))
-        });
+    let remove = |(file, value): (String, &str)| {
+        let file = SafeText::from(format!("/sys/fs/cgroup/{file}").replace("//", "/"));
+        let path = exact_path(&file).and_then(shell::quote_word);
+        let command = path.zip(number.as_ref());
         Remedy::command_or(
-            command,
+            command.map(|(path, number)| format!("echo '{number} {value}' > {path}")),
             format!("removes the limit of {device}"),
-            format!("raise or remove the limit of {device} in {path}"),
+            format!("raise or remove the limit of {device} in {file}"),
         )
     };
-    files.iter().map(remove).collect()
-}
-
-/// The directory of the limits of a group, where distributions mount them.
-fn io_directory(analysis: &Analysis<'_>, unit: &UnitView) -> String {
-    let hierarchy = if analysis.is_first_version {
-        "/sys/fs/cgroup/blkio"
-    } else {
-        "/sys/fs/cgroup"
-    };
-    format!("{hierarchy}{}", unit.path)
+    files.into_iter().map(remove).collect()
 }

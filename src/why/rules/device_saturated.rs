@@ -3,6 +3,7 @@
 //! A saturated device alone is no problem: a fast copy saturates it too.
 
 use super::prelude::*;
+use crate::text::root_advice;
 
 pub(super) const RULE: Rule = Rule {
     code: "device-saturated",
@@ -78,7 +79,10 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
 /// requests than it serves.
 fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
-    let waits = |it: &&Waiter| it.devices.is_empty() && it.waits_for(&AT_DEVICE) >= SUFFERING;
+    let waits = |it: &&Waiter| {
+        let at_device = it.waits_for(&AT_DEVICE);
+        it.devices.is_empty() && at_device >= SUFFERING && at_device >= it.blocked / 2.0
+    };
     let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();
     let first = waiters.first()?;
     let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
@@ -88,10 +92,14 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
     cause.victims = parties(&waiters);
     cause.remedies.push(trace_requests(name));
     cause.sentence = format!(
-        "{} probably waits on {name}, which is saturated: {} requests in flight,{}; whose they are, root's rights show.",
+        "{} probably waits on {name}, which is saturated: {} requests in flight,{}; {}.",
         names(&cause.victims, waiters.len()).unwrap_or_default(),
         Unit::Count.text(device.queue),
-        latency_text(device)
+        latency_text(device),
+        root_advice(
+            ": then it is known whose they are",
+            "it is not known whose they are"
+        )
     );
     Some(cause)
 }

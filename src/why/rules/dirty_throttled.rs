@@ -3,6 +3,8 @@
 //! That a program which writes faster than the device is throttled to the device's speed is right.
 //! It is a problem where others are throttled with it, or where the device is slow.
 
+use std::collections::BTreeMap;
+
 use super::prelude::*;
 use crate::snapshot::view::HostView;
 
@@ -34,9 +36,19 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     let throttled = analysis
         .blocked(0.0)
         .filter(|it| throttled_time(it) >= MIN_THROTTLED);
-    let throttled: Vec<&Waiter> = throttled.collect();
-    let causes = cause(analysis, &throttled).into_iter().collect();
-    Examination::of(causes, || dirty_evidence(analysis))
+    let (dirty, limit) = dirty_memory(analysis);
+    let is_full = dirty
+        .zip(limit)
+        .is_none_or(|(dirty, limit)| dirty >= limit * FREE_RUN);
+    // Unless the memory as a whole is full, it is the share of one device that is used up.
+    let mut by_device: BTreeMap<Option<&SafeText>, Vec<&Waiter>> = BTreeMap::new();
+    for waiter in throttled {
+        let device = waiter.devices.first().filter(|_| !is_full);
+        by_device.entry(device).or_default().push(waiter);
+    }
+    let causes = by_device.into_iter();
+    let causes = causes.filter_map(|(device, waiters)| cause(analysis, &waiters, device));
+    Examination::of(causes.collect(), || dirty_evidence(analysis))
 }
 
 fn throttled_time(waiter: &Waiter) -> f64 {
@@ -69,30 +81,29 @@ fn lower_limits(analysis: &Analysis<'_>) -> Option<Remedy> {
     (limit_bytes >= MIN_DIRTY_LIMIT).then(|| Remedy::command(command, text))
 }
 
-/// The processes that fill the memory, who writes most first: those that write to a device that the
-/// throttled one uses, unless the memory as a whole is full, or its devices are unknown.
-fn writers<'a>(analysis: &'a Analysis<'_>, throttled: &Waiter) -> Vec<&'a ProcessSummary> {
-    let (dirty, limit) = dirty_memory(analysis);
-    let full = dirty
-        .zip(limit)
-        .is_none_or(|(dirty, limit)| dirty >= limit * FREE_RUN);
-    let is_full = full || throttled.devices.is_empty();
-    let shares_device = |process: &ProcessSummary| {
-        let mut devices = process.devices.iter();
-        devices.any(|name| throttled.devices.contains(name))
-    };
+/// The processes that fill the memory, who writes most first: of one device those that use it.
+fn writers<'a>(
+    analysis: &'a Analysis<'_>,
+    throttled: &Waiter,
+    device: Option<&SafeText>,
+) -> Vec<&'a ProcessSummary> {
+    let shares_it = |it: &ProcessSummary| device.is_none_or(|name| it.devices.contains(name));
     let processes = analysis.processes.iter();
     let mut writers: Vec<&ProcessSummary> = processes
         .filter(|it| it.write_bytes > 0.0)
-        .filter(|it| it.pid == throttled.pid || is_full || shares_device(it))
+        .filter(|it| it.pid == throttled.pid || shares_it(it))
         .collect();
     writers.sort_list_by(|a, b| b.write_bytes.total_cmp(&a.write_bytes));
     writers
 }
 
-fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
+fn cause(
+    analysis: &Analysis<'_>,
+    throttled: &[&Waiter],
+    device: Option<&SafeText>,
+) -> Option<Cause> {
     let first = throttled.first()?;
-    let writers = writers(analysis, first);
+    let writers = writers(analysis, first, device);
     let main = writers.first().copied();
     let total: f64 = writers.iter().map(|it| it.write_bytes).sum();
     let share = |pid: u32| {
@@ -103,7 +114,7 @@ fn cause(analysis: &Analysis<'_>, throttled: &[&Waiter]) -> Option<Cause> {
     victims.retain(|waiter| {
         main.is_some_and(|main| main.pid != waiter.pid) && share(waiter.pid) < VICTIM_SHARE
     });
-    let device = main.and_then(|main| main.devices.first());
+    let device = device.or_else(|| main?.devices.first());
     let device = device.or(first.devices.first());
     let written = device.and_then(|name| analysis.device(name));
     let written = written.map(|device| device.write_bytes);

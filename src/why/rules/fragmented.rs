@@ -45,8 +45,8 @@ fn cause(analysis: &Analysis<'_>) -> Option<Cause> {
     let drive = drives.iter().find(|it| it.number == layout.device_number)?;
     let name = drive.parent.as_deref().unwrap_or(&drive.name);
     let device = analysis.device(name).filter(|device| device.rotates)?;
-    let waiting = analysis.blocked_on(device, MIN_BLOCKED).into_iter();
-    let waiter = waiting.filter(|it| it.pid == layout.pid).last()?;
+    let mut waiting = analysis.blocked_on(device, MIN_BLOCKED).into_iter();
+    let waiter = waiting.find(|it| it.pid == layout.pid)?;
     let piece = layout.bytes as f64 / layout.pieces.max(1) as f64;
     let read_size = device.read_bytes / device.read_iops;
     let is_in_pieces = layout.pieces >= MIN_PIECES && piece <= MAX_PIECE;

@@ -104,12 +104,18 @@ fn tell_frozen(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> b
     let (Some(details), Some(facts)) = (details, analysis.facts()) else {
         return false;
     };
-    let only = match &details.mounts[..] {
-        [only] => Some(only.id),
-        _ => None,
+    let has_device = |mount: &&MountEntry| {
+        let mut systems = analysis.last.file_systems.iter();
+        systems.any(|it| it.device_id == mount.device_id)
     };
-    let id = details.used_mount_id.or(only);
-    let mount = facts.mounts.iter().find(|mount| Some(mount.id) == id);
+    let of_id = |id: u64| facts.mounts.iter().find(|mount| mount.id == id);
+    // A file that it is about to create is open nowhere: its arguments name it.
+    let named = details
+        .named_paths
+        .iter()
+        .filter_map(|path| facts.mount_of(path));
+    let used = details.used_mount_id.and_then(of_id);
+    let mount = used.or_else(|| named.filter(has_device).next());
     let Some(mount) = mount.filter(|_| analysis.is_in(waiter, FROZEN)) else {
         return false;
     };
@@ -136,7 +142,8 @@ fn tell_served(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> b
             analysis.lies_on(name, &(&drive.name).into()) && drive.backing_file.is_some()
         })?;
         let facts = analysis.facts()?;
-        let mount = served_mount(&facts.mounts, drive.backing_file.as_deref()?)?;
+        let mount = facts.mount_of(Path::new(drive.backing_file.as_deref()?))?;
+        client_of_file_system(&mount.file_system)?;
         Some((
             SafeText::from(&drive.name),
             AwaitedServer::of(analysis, facts, mount, None),
@@ -154,14 +161,6 @@ fn tell_served(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> b
     cause.device = Some(name);
     cause.remedies.extend(server.remedies);
     true
-}
-
-/// The mount with a server that a path leads to.
-fn served_mount<'a>(mounts: &'a [MountEntry], path: &str) -> Option<&'a MountEntry> {
-    let leads_to = |mount: &&MountEntry| Path::new(path).starts_with(&mount.path);
-    let around = mounts.iter().filter(leads_to);
-    let nearest = around.max_by_key(|mount| mount.path.components().count());
-    nearest.filter(|mount| client_of_file_system(&mount.file_system).is_some())
 }
 
 fn tell(cause: &mut Cause, hung: &[&Waiter], stuck: Option<&DeviceSummary>) {
