@@ -37,7 +37,8 @@ fn by_traffic(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> 
     let blame = blame(analysis, device);
     let mut culprits = blame.culprits.iter();
     let program = culprits.find(|party| names_one_of(&party.command, PROGRAMS))?;
-    let mut victims = blame.victims.clone();
+    // Whoever has as many requests in flight waits for it all the same.
+    let mut victims = [&blame.victims[..], &blame.competitors].concat();
     victims.retain(|it| it.pid != program.pid);
     if !is_overloaded(device) || program.share? < MIN_SHARE || victims.is_empty() {
         return None;
