@@ -56,6 +56,13 @@ static SITUATIONS: [Situation; 36] = [
     )
     .is_note(&["at-limit"]),
     row(
+        "loop device over a stopped FUSE server",
+        "dd hangs on the loop device, whose file is on a FUSE mount whose server is stopped.",
+        stuck::loop_device_over_a_stopped_fuse_server,
+    )
+    .is(&["hung-io"])
+    .within("12s"),
+    row(
         "two random readers",
         "Two readers wait for each other: the disk serves fewer requests than they issue.",
         disks::two_random_readers,
@@ -259,13 +266,6 @@ static SITUATIONS: [Situation; 36] = [
     )
     .is(&["fuse-or-network-stalled"])
     .within("10s"),
-    row(
-        "loop device over a stopped FUSE server",
-        "dd hangs on the loop device, whose file is on a FUSE mount whose server is stopped.",
-        stuck::loop_device_over_a_stopped_fuse_server,
-    )
-    .is(&["hung-io"])
-    .within("12s"),
     row(
         "frozen file system",
         "dd waits until the file system is thawed.",

@@ -1,6 +1,7 @@
 //! Writers: flushes, the page cache, bursts, locks.
 
 use std::fs;
+use std::process::Command;
 
 use super::limits::SlowWrites;
 use super::memory::DirtyLimit;
@@ -112,10 +113,8 @@ pub(in super::super) fn slow_sync(draw: &mut Draw) -> Option<Staged> {
 pub(in super::super) fn lock_of_a_directory(draw: &mut Draw) -> Option<Staged> {
     let (slow, file_system) = slow_file_system(&[])?;
     let place = file_system.mount_point().display().to_string();
-    let mounted = std::process::Command::new("mount")
-        .args(["-o", "remount,dirsync", &place])
-        .status();
-    assert!(mounted.unwrap().success());
+    let changed = Command::new("chattr").args(["+D", &place]).status();
+    assert!(changed.unwrap().success());
     slow.serve_serially(draw.micros("service", 6_000, 15_000));
     let creators = draw.number("creators", 3, 6);
     let load = Load::shell((0..creators).map(|number| {
@@ -136,11 +135,12 @@ pub(in super::super) fn lock_of_a_slow_reader(draw: &mut Draw) -> Option<Staged>
     let lock = write_file(file_system.file_path("lock"), 1);
     super::drop_cache(data.as_ref());
     slow.serve_serially(draw.micros("service", 8_000, 20_000));
-    let holder = direct_reader(&data, "4k", 0);
+    let reader = direct_reader(&data, "4k", 0);
+    // The lock belongs to the open file: the program that has taken it has ended.
     let load = Load::shell([
-        format!("exec 9<{lock}; flock -x 9; {holder}"),
+        format!("exec 9<{lock}; flock -x 9; {reader}"),
         format!("sleep 0.5; exec flock -x {lock} true"),
     ]);
-    let staged = Staged::new(load).names(&[0]).on(file_system.device_name());
-    Some(staged.says("lock").holding(file_system).holding(slow))
+    let staged = Staged::new(load).waits(&[1]).causes(&[0]).says("lock");
+    Some(staged.holding(file_system).holding(slow))
 }
