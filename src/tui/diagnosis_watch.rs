@@ -140,11 +140,8 @@ impl Watch {
 
     fn add_snapshot(&mut self, snapshot: Arc<Snapshot>) {
         let was_examining = self.is_examining();
-        let signals = self.recorder.read_signals();
-        if signals.fuse_waiting > 0
-            || signals.logged_errors
-            || is_suspicious(&snapshot, self.previous.as_deref())
-        {
+        let has_signals = self.recorder.has_signals();
+        if has_signals || is_suspicious(&snapshot, self.previous.as_deref()) {
             // A long interval between the samples must not end it.
             let interval = snapshot.interval.unwrap_or_default();
             self.alert_until = Some(Instant::now() + ALERT_TIME + interval);

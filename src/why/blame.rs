@@ -2,7 +2,7 @@
 
 use super::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
 use super::cause::{Cause, Certainty, Party};
-use super::evidence::{REQUESTS_AHEAD, TRAFFIC_SHARE};
+use super::evidence::{BLOCKED, REQUESTS_AHEAD, TRAFFIC_SHARE};
 use super::requests::RequestEvidence;
 use crate::stats::sorting::SortList as _;
 use crate::units;
@@ -114,6 +114,14 @@ fn users<'a>(
     let mut users: Vec<_> = users.into_iter().map(|it| (it, share(it))).collect();
     users.sort_list_by(|a, b| b.1.total_cmp(&a.1));
     users
+}
+
+/// Waiting processes as those who suffer, with the proof of who waits most.
+pub fn suffer(cause: &mut Cause, waiters: &[&Waiter]) {
+    cause.victims = parties(waiters);
+    if let Some(first) = waiters.first() {
+        cause.prove(&first.command, BLOCKED, first.blocked);
+    }
 }
 
 /// Waiting processes as parties.

@@ -20,6 +20,17 @@ pub enum Severity {
     Critical,
 }
 
+impl Severity {
+    /// A warning on a condition, otherwise a note.
+    pub fn warning_if(is_harmful: bool) -> Self {
+        if is_harmful {
+            Self::Warning
+        } else {
+            Self::Note
+        }
+    }
+}
+
 /// How a cause was established.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -208,8 +219,15 @@ impl Cause {
     }
 
     /// The cause, as one that is proven.
-    pub fn confirmed(mut self) -> Self {
-        self.certainty = Certainty::Confirmed;
+    pub fn confirmed(self) -> Self {
+        self.confirmed_if(true)
+    }
+
+    /// The cause, as one that is proven on a condition.
+    pub fn confirmed_if(mut self, is_proven: bool) -> Self {
+        if is_proven {
+            self.certainty = Certainty::Confirmed;
+        }
         self
     }
 

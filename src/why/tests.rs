@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::evidence;
 use super::window::LoadLooks;
 use super::*;
 use crate::drive::identity::list_block_devices;
@@ -10,18 +11,23 @@ use crate::drive::mounts::MountEntry;
 use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
-use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
 use crate::probe::files::layout::FileLayout;
 use crate::probe::mounts::counters::FuseConnection;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::probe::sample::ProbeNotice;
 use crate::probe::sample::UnitKind;
-use crate::probe::system::device_health::{DeviceHealth, LinkSpeed, RaidAction};
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
+use crate::probe::waits::groups::LimitedGroup;
+use crate::probe::waits::locks::LockWait;
+use crate::probe::waits::servers::FuseServer;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
+use crate::snapshot::files::{DeletedView, FileHolder};
 use crate::snapshot::view::{
     BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
     TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
@@ -38,6 +44,7 @@ struct Scene {
     units: Vec<UnitView>,
     file_systems: Vec<MountedFileSystem>,
     drives: Vec<BlockDevice>,
+    transfers: Vec<TransferView>,
     blocked: Vec<BlockedTask>,
     facts: FactsSample,
     read_file: Option<FileLayout>,
@@ -64,6 +71,7 @@ impl Scene {
             units: Vec::new(),
             file_systems: Vec::new(),
             drives: Vec::new(),
+            transfers: Vec::new(),
             blocked: Vec::new(),
             facts: FactsSample {
                 kernel_errors: NewErrors::Read(Vec::new()),
@@ -104,7 +112,7 @@ impl Scene {
             devices: self.devices.clone(),
             processes: self.processes.clone(),
             process_count: self.processes.len(),
-            transfers: Vec::new(),
+            transfers: self.transfers.clone(),
             growing_files: Vec::new(),
             units: Some(self.units.clone()),
             mounts: None,
@@ -887,10 +895,10 @@ fn busy_processors_without_io_are_not_io() {
 #[test]
 fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
-    scene.facts.devices = vec![DeviceHealth {
-        name: "md0".into(),
-        raid_action: Some(RaidAction::Check),
-        ..DeviceHealth::default()
+    scene.transfers = vec![TransferView {
+        command: "md0".into(),
+        kind: TransferKind::Check,
+        ..TransferView::default()
     }];
     scene.devices.push(DeviceView {
         kind: Some(DriveKind::Raid),
@@ -1397,5 +1405,380 @@ fn frozen_file_system_is_named_with_the_command_that_thaws_it() {
     assert_eq!(
         commands(&diagnosis, "fsfreeze"),
         ["fsfreeze --unfreeze /srv"]
+    );
+}
+
+/// What a metric says it comes from is read somewhere.
+#[test]
+fn every_value_has_a_source_that_is_read() {
+    fn read_all(directory: &std::path::Path, text: &mut String) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            if entry.path().is_dir() {
+                read_all(&entry.path(), text);
+            } else {
+                *text += &std::fs::read_to_string(entry.path()).unwrap();
+            }
+        }
+    }
+    let mut readers = String::new();
+    for module in ["probe", "drive", "trace"] {
+        let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        read_all(&place.join("src").join(module), &mut readers);
+    }
+    let mut names = std::collections::BTreeSet::new();
+    for Metric(name, label, unit, source) in evidence::ALL {
+        assert!(names.insert((name, source)), "{name} is there twice");
+        assert!(!name.contains(' ') && !label.is_empty(), "{name}");
+        assert!(!unit.text(1.5).is_empty());
+        let file = source.rsplit('/').next().unwrap().trim_end_matches('*');
+        let is_read = readers.contains(file) || file.starts_with("block requests");
+        assert!(is_read, "{name}: {source}");
+    }
+}
+
+/// A scene in which that process sleeps, with the details of its sleep.
+fn asleep(channel: &str, details: BlockedDetails) -> (Scene, BlockedDetails) {
+    let mut scene = Scene::quiet().with_process(20, "dd of=/mnt/a/x", 0.0, Some(channel));
+    scene.blocked[0].switches = Some(7);
+    let details = BlockedDetails {
+        pid: 20,
+        tid: 20,
+        switches: Some(7),
+        ..details
+    };
+    (scene, details)
+}
+
+#[test]
+fn hang_is_as_old_as_the_kernel_says() {
+    let (scene, mut details) = asleep("submit_bio_wait", BlockedDetails::default());
+    let first = |details: &BlockedDetails| {
+        let mut window = scene.window();
+        window.snapshots.truncate(1);
+        window.scans.truncate(3);
+        window.blocked = vec![details.clone()];
+        diagnose(&window).unwrap()
+    };
+    assert!(!first(&details).is_problem());
+    details.asleep_since = Some(Duration::from_secs(80));
+    let diagnosis = first(&details);
+    let cause = &diagnosis.causes[0];
+    assert_eq!(cause.code, "hung-io");
+    assert!(cause.sentence.contains("for 22.0 s"), "{}", cause.sentence);
+    assert_eq!(cause.evidence[0].source, "/proc/PID/sched");
+    // Another sleep.
+    details.switches = Some(6);
+    assert!(!first(&details).is_problem());
+}
+
+#[test]
+fn file_system_that_the_arguments_lead_to_is_the_frozen_one() {
+    let (mut scene, mut details) = asleep("percpu_rwsem_wait", BlockedDetails::default());
+    details.named_paths = vec!["/dev/zero".into(), "/mnt/a/x".into()];
+    scene.facts.mounts = vec![
+        mount(0, 9, "ext4", "/"),
+        mount(1, 0, "devtmpfs", "/dev"),
+        mount(2, 0, "ext4", "/mnt/a"),
+    ];
+    scene.file_systems = vec![MountedFileSystem {
+        device_id: (0, 42),
+        block_device: (8, 1),
+        mount_point: "/mnt/a".to_owned(),
+        path: Some("/mnt/a".into()),
+        kind: "ext4".to_owned(),
+        options: Vec::new(),
+        usage: None,
+    }];
+    let mut window = scene.window();
+    window.blocked = vec![details];
+    let found = commands(&diagnose(&window).unwrap(), "fsfreeze");
+    assert_eq!(found, ["fsfreeze --unfreeze /mnt/a"]);
+}
+
+#[test]
+fn stopped_server_is_named_with_the_command_that_continues_it() {
+    let server = FuseServer {
+        pid: 77,
+        start_ticks: 5,
+        name: b"sshfs".to_vec(),
+        arguments: b"sshfs\0host:\0/mnt/b\0".to_vec(),
+        is_stopped: true,
+        connection: None,
+    };
+    let mut window = waiting_for_server("request_wait_answer", two_served("fuse.sshfs"));
+    window.blocked[0].used_mount_id = Some(2);
+    window.looks.fuse_servers = vec![server.clone()];
+    let diagnosis = diagnose(&window).unwrap();
+    let sentence = &diagnosis.causes[0].sentence;
+    let expected = "the server of /mnt/b (fuse.sshfs), sshfs (pid 77), which is stopped (state T)";
+    assert!(sentence.contains(expected), "{sentence}");
+    assert_eq!(commands(&diagnosis, "kill -CONT 77").len(), 1);
+    // A loop device whose file lies there.
+    let (mut scene, mut details) = asleep("submit_bio_wait", BlockedDetails::default());
+    details.device_paths = vec!["/dev/sda".to_owned()];
+    scene.drives = vec![some_drive()];
+    scene.drives[0].backing_file = Some("/mnt/b/image".to_owned());
+    scene.facts.mounts = two_served("fuse.sshfs");
+    let mut window = scene.window();
+    window.blocked = vec![details];
+    window.looks.fuse_servers = vec![server];
+    let diagnosis = diagnose(&window).unwrap();
+    let cause = &diagnosis.causes[0];
+    assert_eq!(
+        (cause.code, cause.device.as_deref()),
+        ("hung-io", Some("sda"))
+    );
+    assert!(cause.sentence.contains(expected), "{}", cause.sentence);
+    assert_eq!(commands(&diagnosis, "kill -CONT 77").len(), 1);
+}
+
+/// A window in which a group with these processes reaches its limits.
+fn with_group(scene: &Scene, pids: &[u32]) -> EvidenceWindow {
+    let group = |hits: u64, throttled_periods: u64| LimitedGroup {
+        directory: "/sys/fs/cgroup/build".into(),
+        memory_bytes: Some(48 << 20),
+        memory_hits: hits,
+        processors: Some(0.25),
+        periods: throttled_periods * 2,
+        throttled_periods,
+        pids: pids.to_vec(),
+        ..LimitedGroup::default()
+    };
+    let mut window = scene.window();
+    let (begin, end) = window.facts.as_mut().unwrap();
+    end.at = Duration::from_secs(10);
+    begin.groups = vec![group(100, 0)];
+    end.groups = vec![group(5000, 50)];
+    window
+}
+
+#[test]
+fn memory_limit_of_a_control_group_is_named_and_its_processes_suffer() {
+    let mut scene = Scene::quiet()
+        .with_process(30, "make", 1e6, Some("folio_wait_bit_common"))
+        .with_process(31, "dd", 1e6, Some("folio_wait_bit_common"));
+    for process in &mut scene.processes {
+        process.state = Some('D');
+        process.read_bytes_per_s = Some(50e6);
+    }
+    scene.host.memory_pressure_some = Some(0.5);
+    let mut thrashing = scene;
+    for (swap, code) in [(20e6, "swap-thrashing"), (0.0, "cache-thrashing")] {
+        thrashing.host.swap_in_bytes_per_s = Some(swap);
+        thrashing.host.swap_out_bytes_per_s = Some(swap);
+        thrashing.host.refault_bytes_per_s = Some(80e6);
+        let diagnosis = diagnose(&with_group(&thrashing, &[30])).unwrap();
+        let cause = &diagnosis.causes[0];
+        assert_eq!((cause.code, cause.certainty), (code, Certainty::Confirmed));
+        let victims: Vec<u32> = cause.victims.iter().map(|it| it.pid).collect();
+        assert_eq!(victims, [30], "a bystander does not suffer");
+        let limit = "the memory limit of build, 50.3 MB,";
+        assert!(cause.sentence.contains(limit), "{}", cause.sentence);
+        let raise = commands(
+            &diagnosis,
+            "echo 100663296 > /sys/fs/cgroup/build/memory.max",
+        );
+        assert!(!raise.is_empty(), "{code}");
+    }
+    // Without a group, a task that waits for a disk is no victim of swapping.
+    thrashing.host.swap_in_bytes_per_s = Some(20e6);
+    thrashing.host.swap_out_bytes_per_s = Some(20e6);
+    let cause = thrashing.diagnosis().causes.remove(0);
+    assert_eq!(
+        (cause.victims.len(), cause.certainty),
+        (0, Certainty::Probable)
+    );
+}
+
+#[test]
+fn quota_and_lock_of_a_file_are_notes_with_names() {
+    let notes = |window: &EvidenceWindow| {
+        let diagnosis = diagnose(window).unwrap();
+        assert!(!diagnosis.is_problem());
+        let notes = diagnosis.causes.into_iter();
+        let notes = notes
+            .filter(|it| it.code == "at-limit")
+            .map(|it| it.sentence);
+        notes.collect::<Vec<String>>()
+    };
+    let scene = Scene::quiet().with_process(30, "make", 0.0, None);
+    let quota = notes(&with_group(&scene, &[30]));
+    let expected =
+        "is stopped in 50 % of the periods because build has reached its quota of 0.25 processors";
+    assert!(quota[0].contains(expected), "{quota:?}");
+    let mut window = scene.window();
+    let wait = LockWait {
+        waiter: 30,
+        holder: 31,
+        device_number: (8, 1),
+        inode: 5,
+    };
+    window.facts.as_mut().unwrap().0.locks = vec![wait];
+    assert_eq!(notes(&window), [String::new(); 0], "it ended");
+    window.facts.as_mut().unwrap().1.locks = vec![wait];
+    let lock = notes(&window);
+    assert!(
+        lock[0].starts_with("make (pid 30) waits for the lock of a file that "),
+        "{lock:?}"
+    );
+}
+
+#[test]
+fn limit_of_version_1_is_told_with_its_files() {
+    let mut scene = Scene::quiet();
+    scene.drives = vec![some_drive()];
+    scene.drives[0].number = (8, 0);
+    scene.units = vec![UnitView {
+        pressure_some: Some(0.6),
+        limits: vec![UnitLimit {
+            device: "sda".into(),
+            read_bytes_per_s: None,
+            write_bytes_per_s: None,
+            read_ios_per_s: Some(90),
+            write_ios_per_s: None,
+            usage: Some(1.0),
+        }],
+        ..UnitView::without_io("/backup", "backup")
+    }];
+    let mut window = scene.window();
+    for snapshot in &mut window.snapshots {
+        let mut first_version = Snapshot::clone(snapshot);
+        first_version.notices = vec![ProbeNotice::BufferedWritesUnattributed.message().into()];
+        *snapshot = Arc::new(first_version);
+    }
+    let diagnosis = diagnose(&window).unwrap();
+    assert_eq!(diagnosis.causes[0].evidence[0].source, "blkio.throttle.*");
+    let command = "echo '8:0 0' > /sys/fs/cgroup/blkio/backup/blkio.throttle.read_iops_device";
+    assert_eq!(commands(&diagnosis, "blkio"), [command]);
+}
+
+#[test]
+fn deleted_file_that_holds_the_space_is_named_with_a_guarded_command() {
+    let mut scene = Scene::quiet();
+    scene.file_systems = vec![MountedFileSystem {
+        device_id: (8, 1),
+        block_device: (8, 1),
+        mount_point: "/srv".to_owned(),
+        path: Some("/srv".into()),
+        kind: "ext4".to_owned(),
+        options: Vec::new(),
+        usage: Some(FileSystemUsage {
+            size_bytes: 1 << 30,
+            free_bytes: 0,
+            available_bytes: 0,
+            inodes: 0,
+            free_inodes: 0,
+        }),
+    }];
+    let mut window = scene.window();
+    assert_eq!(commands(&diagnose(&window).unwrap(), "du ").len(), 1);
+    window.looks.deleted_files = vec![DeletedView {
+        path: "/srv/big.log".into(),
+        device: None,
+        mount_point: Some("/srv".into()),
+        held_bytes: 900 << 20,
+        size_bytes: 900 << 20,
+        holders: vec![FileHolder {
+            pid: 7,
+            command: "logger".into(),
+            descriptor: 3,
+        }],
+        needed_by: None,
+        truncate_command: Some("[ 1 ] && truncate -cs 0 /proc/7/fd/3".into()),
+        copy_command: None,
+    }];
+    let diagnosis = diagnose(&window).unwrap();
+    let cause = &diagnosis.causes[0];
+    let held =
+        "944 MB of that are held by the deleted file /srv/big.log, which logger (pid 7) has open.";
+    assert!(cause.sentence.ends_with(held), "{}", cause.sentence);
+    assert_eq!(cause.culprits[0].pid, 7);
+    assert_eq!(commands(&diagnosis, "truncate").len(), 1);
+    assert_eq!(commands(&diagnosis, "diskscope files").len(), 1);
+    assert!(
+        commands(&diagnosis, "du ").is_empty(),
+        "du does not find it"
+    );
+}
+
+#[test]
+fn virtual_disk_is_judged_by_its_own_latency() {
+    let mut scene = saturated();
+    scene.drives = vec![some_drive()];
+    scene.drives[0].transport = Some("virtio".to_owned());
+    let mut window = scene.window();
+    let light = |latency: f64| {
+        let mut light = saturated();
+        light.drives.clone_from(&scene.drives);
+        light.devices = vec![device("sda", 1.0, 100.0, latency)];
+        Arc::new(light.snapshot(0))
+    };
+    let is_saturated = |window: &EvidenceWindow| {
+        let diagnosis = diagnose(window).unwrap();
+        codes(&diagnosis).contains(&"device-saturated")
+    };
+    window.snapshots[0] = light(2e6);
+    assert!(is_saturated(&window));
+    // 40 ms is little more than what it takes for one request.
+    window.snapshots[0] = light(20e6);
+    assert!(!is_saturated(&window));
+}
+
+#[test]
+fn waiters_of_io_uring_explain_the_pressure_of_an_idle_disk() {
+    let mut scene = Scene::quiet();
+    scene.host.pressure_some = Some(0.8);
+    let mut window = scene.window();
+    window.looks.uring_waiters = vec![(60, b"nginx".to_vec())];
+    let diagnosis = diagnose(&window).unwrap();
+    assert!(!diagnosis.is_problem());
+    let conclusion = diagnosis.conclusion();
+    let expected = "nginx (pid 60) waits for completions of io_uring";
+    assert!(conclusion.contains(expected), "{conclusion}");
+}
+
+#[test]
+fn writers_of_two_devices_are_throttled_by_those_of_their_own() {
+    let mut scene = Scene::quiet()
+        .with_process(1, "fio", 2e6, Some("balance_dirty_pages"))
+        .with_process(2, "dd", 9e6, Some("balance_dirty_pages"));
+    scene.processes[1].devices = vec![DeviceShare::named("sdb".into())];
+    scene.devices.push(device("sdb", 0.1, 5.0, 2e6));
+    let diagnosis = scene.diagnosis();
+    let causes = diagnosis
+        .causes
+        .iter()
+        .filter(|it| it.code == "dirty-throttled");
+    let told: Vec<_> = causes
+        .map(|it| (it.device.as_deref(), it.culprits[0].pid, it.victims[0].pid))
+        .collect();
+    assert_eq!(told.len(), 2);
+    assert!(
+        told.contains(&(Some("sda"), 1, 1)) && told.contains(&(Some("sdb"), 2, 2)),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn requests_that_do_not_reach_the_device_are_held_back() {
+    let mut scene = Scene::quiet().with_process(7, "dd", 1e6, Some("folio_wait_bit_common"));
+    scene.devices = vec![DeviceView {
+        read_ios_per_s: Some(91.0),
+        read_await_ns: Some(0.02e6),
+        ..device("sda", 0.002, 1.0, 30e6)
+    }];
+    let diagnosis = scene.diagnosis();
+    let sentence = &diagnosis.causes[0].sentence;
+    assert!(
+        sentence.contains("held back before they reach it"),
+        "{sentence}"
+    );
+    scene.devices[0].queue_size = Some(0.9);
+    scene.devices[0].read_await_ns = Some(9e6);
+    let diagnosis = scene.diagnosis();
+    let sentence = &diagnosis.causes[0].sentence;
+    assert!(
+        sentence.ends_with("9.00 ms per read: seek-bound."),
+        "{sentence}"
     );
 }

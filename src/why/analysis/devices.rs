@@ -18,14 +18,10 @@ const MAX_STACK: usize = 16;
 const SEVERAL: f64 = 2.0;
 const PARALLEL_SERVICE: f64 = 1e6;
 
-/// Latency of a single request that is usual for a kind of drive, in nanoseconds, where the window
-/// shows none: a seek and half a revolution of a disk; flash with its interface; a virtual disk,
-/// which may be either.
-const DISK_LATENCY: f64 = 12e6;
-const NVME_LATENCY: f64 = 0.3e6;
-const FLASH_LATENCY: f64 = 1e6;
+/// Latency of a single request that is usual, in nanoseconds, where the window shows none: of a removable
+/// drive, and of another one that does not seek.
 const REMOVABLE_LATENCY: f64 = 10e6;
-const UNKNOWN_LATENCY: f64 = 4e6;
+const USUAL_LATENCY: f64 = 4e6;
 
 /// A device over the window. Rates are means over the window.
 #[derive(Debug, Clone, Default)]
@@ -229,7 +225,7 @@ fn sum_up(
             .min()
             .unwrap_or(0),
         light_latency: light,
-        expected_latency: expected_latency(serial, is_virtual, drive, light),
+        expected_latency: expected_latency(is_virtual, drive, light),
         intervals: loads,
     }
 }
@@ -277,21 +273,15 @@ fn is_virtual(drive: &BlockDevice) -> bool {
 
 /// Latency under light load of a device: of one that says nothing reliable of itself, as a virtual one,
 /// what it showed in the window; of others at most what is usual.
-fn expected_latency(
-    serial: bool,
-    is_virtual: bool,
-    drive: Option<&BlockDevice>,
-    shown: Option<f64>,
-) -> f64 {
+fn expected_latency(is_virtual: bool, drive: Option<&BlockDevice>, shown: Option<f64>) -> f64 {
     let transport = drive.and_then(|drive| drive.transport.as_deref());
-    let rotational = drive.and_then(|drive| drive.rotational);
-    let usual = match (transport, rotational) {
-        _ if is_virtual || rotational.is_none() => return shown.unwrap_or(UNKNOWN_LATENCY),
-        _ if serial => DISK_LATENCY,
-        (Some("nvme"), _) => NVME_LATENCY,
-        (Some("usb" | "mmc"), _) => REMOVABLE_LATENCY,
-        (Some("sata" | "sas"), Some(false)) => FLASH_LATENCY,
-        _ => UNKNOWN_LATENCY,
+    let is_known = !is_virtual && drive.is_some_and(|drive| drive.rotational.is_some());
+    let usual = match transport {
+        Some("usb" | "mmc") => REMOVABLE_LATENCY,
+        _ => USUAL_LATENCY,
     };
-    shown.map_or(usual, |shown| shown.min(usual))
+    shown.map_or(
+        usual,
+        |shown| if is_known { shown.min(usual) } else { shown },
+    )
 }

@@ -140,15 +140,13 @@ impl WindowRecorder {
         self.window.scans.len()
     }
 
-    /// What gives reason to scan the tasks although no snapshot shows it; costs little.
-    pub fn read_signals(&mut self) -> QuietSignals {
+    /// Whether requests wait for FUSE servers or the kernel logged an I/O error: reason to scan the tasks
+    /// although no snapshot shows it. It costs little.
+    pub fn has_signals(&mut self) -> bool {
         let (fuse_waiting, errors) = self.facts.read_signals();
         let logged_errors = matches!(&errors, NewErrors::Read(errors) if !errors.is_empty());
         self.logged.push_back((boot_time(), errors));
-        QuietSignals {
-            fuse_waiting,
-            logged_errors,
-        }
+        fuse_waiting > 0 || logged_errors
     }
 
     fn read_facts(&mut self) {
@@ -237,15 +235,6 @@ impl WindowRecorder {
         // One attempt: what is refused once is refused again.
         self.may_trace = self.trace.is_some();
     }
-}
-
-/// What a quiet machine is asked once per snapshot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct QuietSignals {
-    /// Requests that wait for FUSE servers.
-    pub fuse_waiting: u64,
-    /// Whether the kernel logged an I/O error.
-    pub logged_errors: bool,
 }
 
 /// The errors of several readings.

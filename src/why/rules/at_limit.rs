@@ -71,8 +71,7 @@ fn awaited_device<'a>(analysis: &'a Analysis<'_>, waiter: &Waiter) -> Option<&'a
 
 fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     let mut cause = analysis.cause(RULE.code, Severity::Note);
-    cause.victims = parties(&[waiter]);
-    cause.prove(&waiter.command, BLOCKED, waiter.blocked);
+    suffer(&mut cause, &[waiter]);
     analysis.prove_sleep(&mut cause, waiter);
     let device = awaited_device(analysis, waiter);
     let kinds = waiter.kinds.iter();

@@ -52,9 +52,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         group.prove_memory(&mut cause);
         cause.remedies.push(group.raise_memory());
     }
-    if group.is_some() || waits_for_memory {
-        cause = cause.confirmed();
-    }
+    let mut cause = cause.confirmed_if(group.is_some() || waits_for_memory);
     cause.remedies.push(memory_users());
     let most = names(&cause.victims, 0);
     let most = most.map_or_else(String::new, |who| format!(", most by {who}"));

@@ -125,10 +125,8 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     if !waits || held.is_none() && !is_reached(&uses, limit) {
         return None;
     }
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(device);
-    if held.is_none() {
-        cause = cause.confirmed();
-    }
+    let cause = analysis.cause(RULE.code, Severity::Warning).on(device);
+    let mut cause = cause.confirmed_if(held.is_none());
     let bytes = limit.read_bytes_per_s.or(limit.write_bytes_per_s);
     let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
@@ -138,13 +136,10 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     cause.prove(name, bytes_metric, bytes);
     cause.prove(name, requests_metric, requests);
     cause.prove(name, GROUP_PRESSURE, unit.pressure_some);
-    if let Some(waiter) = waiting.first() {
-        cause.prove(&waiter.command, BLOCKED, waiter.blocked);
-    }
+    suffer(&mut cause, &waiting);
     if let Some(waiter) = held {
         analysis.prove_sleep(&mut cause, waiter);
     }
-    cause.victims = parties(&waiting);
     cause.remedies = raise_limit(analysis, unit, limit);
     let value = bytes.map(units::format_throughput);
     let value = value.or(requests.map(|it| Unit::PerSecond.text(it)));
@@ -159,23 +154,6 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
 /// A higher limit of the control group, or none.
 fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<Remedy> {
     let device = &limit.device;
-    if unit.belongs_to_system_manager() && !analysis.is_first_version {
-        let properties = [
-            "systemctl",
-            "show",
-            "--property=IOReadBandwidthMax",
-            "--property=IOWriteBandwidthMax",
-            "--property=IOReadIOPSMax",
-            "--property=IOWriteIOPSMax",
-            "--",
-            unit.name.as_str(),
-        ];
-        return vec![Remedy::command_or(
-            shell::command_line(properties),
-            format!("the present limits; systemctl set-property raises that of {device}"),
-            format!("raise the limit of {device} with systemctl set-property"),
-        )];
-    }
     let mut drives = analysis.last.drives.iter();
     let number = drives.find(|drive| drive.name == device.as_str());
     let number = number.map(|drive| format!("{}:{}", drive.number.0, drive.number.1));
@@ -204,7 +182,7 @@ fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> V
         let command = path.zip(number.as_ref());
         Remedy::command_or(
             command.map(|(path, number)| format!("echo '{number} {value}' > {path}")),
-            format!("removes the limit of {device}"),
+            format!("removes the limit of {device}, until the group is made anew"),
             format!("raise or remove the limit of {device} in {file}"),
         )
     };

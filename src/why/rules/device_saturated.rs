@@ -84,12 +84,13 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
         it.devices.is_empty() && at_device >= SUFFERING && at_device >= it.blocked / 2.0
     };
     let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();
-    let first = waiters.first()?;
+    if waiters.is_empty() {
+        return None;
+    }
     let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
     prove_load(&mut cause, device);
-    cause.prove(&first.command, BLOCKED, first.blocked);
+    suffer(&mut cause, &waiters);
     cause.prove_of_machine(WAITING_TASKS, waiters.len() as f64);
-    cause.victims = parties(&waiters);
     cause.remedies.push(trace_requests(name));
     cause.sentence = format!(
         "{} probably waits on {name}, which is saturated: {} requests in flight,{}; {}.",

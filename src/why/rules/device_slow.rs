@@ -50,12 +50,11 @@ fn is_slow(analysis: &Analysis<'_>, device: &DeviceSummary) -> bool {
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waiting = analysis.blocked_on(device, SUFFERING);
-    let first = waiting.first()?;
     // With a culprit the device is saturated by it, and the rate is evidence.
     let blame = blame(analysis, device);
     let is_alone = blame.victims.is_empty() && saturated_time(device) >= SATURATED_TIME;
     let fixed_rate = device.fixed_rate_spread().filter(|_| is_alone);
-    if fixed_rate.is_none() && !is_slow(analysis, device) {
+    if waiting.is_empty() || fixed_rate.is_none() && !is_slow(analysis, device) {
         return None;
     }
     let severity = severity(device, CRITICAL_LATENCY);
@@ -66,8 +65,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         cause.prove(name, RATE_SPREAD, fixed_rate);
         cause.culprits = blame.culprits;
     }
-    cause.prove(&first.command, BLOCKED, first.blocked);
-    cause.victims = parties(&waiting);
+    suffer(&mut cause, &waiting);
     cause.remedies.push(kernel_log());
     cause.remedies.extend(health_of(analysis, name));
     cause.remedies.push(trace_requests(name));

@@ -66,8 +66,7 @@ fn cause(analysis: &Analysis<'_>) -> Option<Cause> {
     cause.prove(name, READ_AWAIT, device.read_await);
     cause.prove(name, READ_SIZE, read_size);
     cause.prove(name, THROUGHPUT, device.read_bytes);
-    cause.prove(&waiter.command, BLOCKED, waiter.blocked);
-    cause.victims = parties(&[waiter]);
+    suffer(&mut cause, &[waiter]);
     cause.remedies.push(Remedy::advice(format!(
         "copy {path} while nobody writes it, where the file system has enough room in one place, and rename the copy; e4defrag of ext4 and xfs_fsr of XFS do it in place"
     )));

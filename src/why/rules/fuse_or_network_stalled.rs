@@ -34,10 +34,9 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     let server = awaited_server::search(analysis, &stalled);
     let mut cause = analysis.cause(RULE.code, Severity::Critical).confirmed();
     analysis.prove_sleep(&mut cause, first);
-    cause.prove(&first.command, BLOCKED, first.blocked);
+    suffer(&mut cause, &stalled);
     cause.prove_of_machine(WAITING_TASKS, stalled.len() as f64);
     cause.prove_of_machine(FUSE_WAITING, waiting.filter(|count| *count > 0.0));
-    cause.victims = parties(&stalled);
     cause.remedies = server.remedies;
     let who = names(&cause.victims, stalled.len()).unwrap_or_default();
     let slept = units::format_latency(first.longest_ns());

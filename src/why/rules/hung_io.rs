@@ -81,8 +81,8 @@ fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary
         let functions = stack.into_iter().flatten().take(MAX_STACK);
         cause.stack = functions.map(SafeText::from).collect();
     }
+    let mut cause = cause.confirmed_if(stuck.is_some());
     if let Some(device) = stuck {
-        cause = cause.confirmed();
         cause.prove(&device.name, STUCK_REQUESTS, device.min_in_flight as f64);
     }
     let is_told = first.is_some_and(|waiter| {

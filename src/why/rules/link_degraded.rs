@@ -31,11 +31,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         .filter(|(_, link)| link.current < link.supported * DEGRADED);
     let causes = degraded.map(|(name, link)| {
         let used = analysis.device(name).map_or(0.0, |it| it.throughput);
-        let severity = if used >= link.current * LIMITING {
-            Severity::Warning
-        } else {
-            Severity::Note
-        };
+        let severity = Severity::warning_if(used >= link.current * LIMITING);
         let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
         cause.prove(name, LINK, link.current);
         cause.prove(name, LINK_SUPPORTED, link.supported);

@@ -5,7 +5,7 @@ pub(super) use crate::files::shell;
 pub(super) use crate::stats::sorting::SortList as _;
 pub(super) use crate::units;
 pub(super) use crate::why::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
-pub(super) use crate::why::blame::{Blame, SUFFERING, blame, parties};
+pub(super) use crate::why::blame::{Blame, SUFFERING, blame, parties, suffer};
 pub(super) use crate::why::cause::{
     Cause, Certainty, NotExamined, Party, Remedy, RemedyReach, Severity,
 };

@@ -42,8 +42,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.prove(name, IOPS, device.iops);
     cause.prove(name, READ_AWAIT, device.read_await);
     cause.prove(name, WRITE_AWAIT, device.write_await);
-    cause.prove(&only.command, BLOCKED, only.blocked);
-    cause.victims = parties(&[only]);
+    suffer(&mut cause, &[only]);
     cause.remedies.push(Remedy::advice(
         "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
     ));

@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use crate::drive::DriveKind;
-use crate::probe::system::device_health::RaidAction;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 
@@ -17,60 +16,39 @@ pub(super) const RULE: Rule = Rule {
     examine,
 };
 
-/// What an array does besides I/O, as the facts and as the transfers of a recording name it.
-const ACTIONS: [(RaidAction, TransferKind, &str); 5] = [
-    (
-        RaidAction::Resync,
-        TransferKind::Resync,
-        "is resynchronized",
-    ),
-    (RaidAction::Recover, TransferKind::Rebuild, "is rebuilt"),
-    (RaidAction::Check, TransferKind::Check, "is checked"),
-    (RaidAction::Repair, TransferKind::Repair, "is repaired"),
-    (RaidAction::Reshape, TransferKind::Reshape, "is reshaped"),
+/// What an array does besides I/O, which is listed as a transfer.
+const ACTIONS: [(TransferKind, &str); 5] = [
+    (TransferKind::Resync, "is resynchronized"),
+    (TransferKind::Rebuild, "is rebuilt"),
+    (TransferKind::Check, "is checked"),
+    (TransferKind::Repair, "is repaired"),
+    (TransferKind::Reshape, "is reshaped"),
 ];
 
 fn examine(analysis: &Analysis<'_>) -> Examination {
-    let action = |device: &DeviceSummary| {
-        let mut actions = ACTIONS.iter();
-        let found = match analysis.facts() {
-            Some(facts) => {
-                let mut devices = facts.devices.iter();
-                let health = devices.find(|it| *it.name == *device.name)?;
-                actions.find(|(action, ..)| health.raid_action == Some(*action))
-            }
-            None => {
-                let mut transfers = analysis.last.transfers.iter();
-                let transfer = transfers.find(|it| it.command == device.name)?;
-                actions.find(|(_, kind, _)| transfer.kind == *kind)
-            }
-        };
-        found.map(|(.., what)| *what)
-    };
     let arrays = analysis.devices.iter();
     let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
-    let causes = arrays.filter_map(|device| Some(cause(analysis, device, action(device)?)));
+    let causes = arrays.filter_map(|array| {
+        let mut transfers = analysis.last.transfers.iter();
+        let transfer = transfers.find(|it| it.command == array.name)?;
+        let mut actions = ACTIONS.iter();
+        let (_, action) = actions.find(|(kind, _)| transfer.kind == *kind)?;
+        Some(cause(analysis, array, action))
+    });
     Examination::of(causes.collect(), Vec::new)
 }
 
 fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause {
     let name = &array.name;
     let waiting = analysis.blocked_on(array, SUFFERING);
-    let severity = if waiting.is_empty() {
-        Severity::Note
-    } else {
-        Severity::Warning
-    };
+    let severity = Severity::warning_if(!waiting.is_empty());
     let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
     let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);
         cause.prove(&member.name, UTILIZATION, member.busy);
     }
-    if let Some(waiter) = waiting.first() {
-        cause.prove(&waiter.command, BLOCKED, waiter.blocked);
-    }
-    cause.victims = parties(&waiting);
+    suffer(&mut cause, &waiting);
     cause.remedies.push(slow_resync(name));
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")

@@ -70,9 +70,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         group.prove_memory(&mut cause);
         cause.remedies.push(group.raise_memory());
     }
-    if group.is_some() || !suffering.is_empty() {
-        cause = cause.confirmed();
-    }
+    let mut cause = cause.confirmed_if(group.is_some() || !suffering.is_empty());
     cause.remedies.push(memory_users());
     cause.sentence = format!(
         "{} waits for memory; {} are read from swap and {} written to it, because {} is too small for what runs.",

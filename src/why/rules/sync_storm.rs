@@ -42,33 +42,24 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let committing: Vec<&Waiter> = waiting.iter().copied().filter(commits).collect();
     let is_proven = committing.len() >= MIN_WAITING;
     let suffering = if is_proven { committing } else { waiting };
-    let first = suffering.first()?;
     let flushes = device.flushes.unwrap_or(0.0);
     let flush_await = device.flush_await.unwrap_or(0.0);
     let by_flushes = flushes >= MANY_FLUSHES && flushes * flush_await / 1e9 >= FLUSHING_TIME;
     let write_size = device.write_bytes / device.write_iops;
     let enough = suffering.len() >= MIN_WAITING || flush_await >= SLOW_FLUSH;
-    if !enough || write_size > SMALL_WRITE || !(by_flushes || is_proven) {
+    if suffering.is_empty() || !enough || write_size > SMALL_WRITE || !(by_flushes || is_proven) {
         return None;
     }
     let name = &device.name;
     let is_noticed = flush_await.max(device.write_await.unwrap_or(0.0)) >= NOTICED;
-    let severity = if is_noticed {
-        Severity::Warning
-    } else {
-        Severity::Note
-    };
-    let mut cause = analysis.cause(RULE.code, severity).on(name);
-    if is_proven {
-        cause = cause.confirmed();
-    }
+    let cause = analysis.cause(RULE.code, Severity::warning_if(is_noticed));
+    let mut cause = cause.on(name).confirmed_if(is_proven);
     cause.prove(name, FLUSHES, flushes);
     cause.prove(name, FLUSH_AWAIT, device.flush_await);
     cause.prove(name, WRITE_AWAIT, device.write_await);
     cause.prove(name, WRITE_SIZE, write_size);
     cause.prove(name, WAITING_TASKS, suffering.len() as f64);
-    cause.prove(&first.command, BLOCKED, first.blocked);
-    cause.victims = parties(&suffering);
+    suffer(&mut cause, &suffering);
     cause.culprits = cause.victims.clone();
     for culprit in &mut cause.culprits {
         culprit.share = None;
