@@ -107,7 +107,11 @@ fn others_wait(spans: &[Span]) -> Vec<bool> {
     let mut of_others = u64::MAX;
     let mut wait = vec![false; spans.len()];
     for (span, waits) in spans.iter().zip(&mut wait).rev() {
-        let earliest = if span.pid == first.0 { of_others } else { first.1 };
+        let earliest = if span.pid == first.0 {
+            of_others
+        } else {
+            first.1
+        };
         *waits = earliest < span.end;
         if span.pid == first.0 {
             first.1 = first.1.min(span.begin);

@@ -37,6 +37,8 @@ pub(super) struct Situation {
     pub window: &'static str,
     /// Whether it is run while no other one is: it uses up the processors or switches swap on.
     pub is_alone: bool,
+    /// Whether it is known that it is not explained yet: it is staged and counted all the same.
+    pub is_open: bool,
     /// Sets it up; `None` where the machine has not what it needs.
     pub stage: fn(&mut Draw) -> Option<Staged>,
 }
@@ -230,8 +232,7 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// How a situation went.
 pub(super) struct Outcome {
-    pub name: &'static str,
-    pub expert: &'static str,
+    pub situation: &'static Situation,
     parameters: String,
     /// `None` where it could not be staged.
     faults: Option<Vec<String>>,
@@ -255,7 +256,7 @@ impl Outcome {
             Some(faults) if faults.is_empty() => "right".to_owned(),
             Some(faults) => format!("WRONG: {}", faults.join(", ")),
         };
-        let (name, parameters) = (self.name, &self.parameters);
+        let (name, parameters) = (self.situation.name, &self.parameters);
         format!(
             "{name}: {verdict} ({})\n    {}",
             parameters.trim(),
@@ -265,7 +266,12 @@ impl Outcome {
 
     /// What is needed to understand a wrong answer.
     fn report(&self) -> String {
-        format!("{}\n{}\n{:#}", self.text(), self.expert, self.document)
+        format!(
+            "{}\n{}\n{:#}",
+            self.text(),
+            self.situation.expert,
+            self.document
+        )
     }
 }
 
@@ -273,8 +279,7 @@ impl Outcome {
 pub(super) fn run(situation: &'static Situation, seed: u64) -> Outcome {
     let mut draw = Draw::new(seed, situation.name);
     let mut outcome = Outcome {
-        name: situation.name,
-        expert: situation.expert,
+        situation,
         parameters: String::new(),
         faults: None,
         said: String::new(),

@@ -14,6 +14,7 @@ const fn row(name: &'static str, expert: &'static str, stage: Stage) -> Situatio
         problem: Problem::Yes,
         window: "8s",
         is_alone: false,
+        is_open: false,
         stage,
     }
 }
@@ -39,6 +40,11 @@ impl Situation {
 
     const fn within(mut self, window: &'static str) -> Self {
         self.window = window;
+        self
+    }
+
+    const fn open(mut self) -> Self {
+        self.is_open = true;
         self
     }
 
@@ -220,6 +226,7 @@ static SITUATIONS: [Situation; 36] = [
         limits::busy_processors,
     )
     .is(&["not-io"])
+    .may_be_note(Problem::Either)
     .within("12s")
     .alone(),
     row(
@@ -307,11 +314,10 @@ fn situations_are_explained_as_by_an_expert() {
     let seed = seed();
     let situations: Vec<_> = SITUATIONS.iter().collect();
     let outcomes = run_all(&situations, seed);
-    let again = outcomes.iter().filter(|it| !it.is_right());
-    let again = again.map(|wrong| {
-        let situation = situations.iter().find(|it| it.name == wrong.name).unwrap();
-        run(situation, seed + 1)
-    });
+    let again = outcomes
+        .iter()
+        .filter(|it| !it.is_right() && !it.situation.is_open);
+    let again = again.map(|wrong| run(wrong.situation, seed + 1));
     let again: Vec<Outcome> = again.collect();
     let wrong = reports(&again);
     assert!(wrong.is_empty(), "{wrong}");
