@@ -1,5 +1,6 @@
 //! Facts about the machine that a sample does not contain, because only the diagnosis needs them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -129,6 +130,7 @@ impl FactsReader {
             mounts: used_mounts(&self.roots, &facts.mounts, pid),
             device_paths: open_device_paths(&self.roots, pid),
             named_paths: named_paths(&self.roots, pid),
+            working_directory: fs::read_link(self.roots.proc.join(format!("{pid}/cwd"))).ok(),
             switches: switches.filter(|_| is_same_sleep),
             asleep_since: None,
         }
@@ -153,8 +155,10 @@ pub struct BlockedDetails {
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open.
     pub device_paths: Vec<String>,
-    /// Absolute paths among the arguments of its process, and its working directory last.
+    /// Absolute paths among the arguments of its process.
     pub named_paths: Vec<PathBuf>,
+    /// The working directory of its process.
+    pub working_directory: Option<PathBuf>,
     /// Its context switches up to this sleep; `None` where that is not known, or ended meanwhile.
     pub switches: Option<u64>,
     /// Since when it sleeps at least (`CLOCK_BOOTTIME`), where the kernel tells.

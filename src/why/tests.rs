@@ -1601,10 +1601,12 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
             .map(|it| it.sentence);
         notes.collect::<Vec<String>>()
     };
-    let scene = Scene::quiet().with_process(30, "make", 0.0, None);
+    let scene = Scene::quiet()
+        .with_process(30, "make", 0.0, None)
+        .with_process(31, "dd", 1e6, None);
     let quota = notes(&with_group(&scene, &[30]));
     let expected =
-        "is stopped in 50 % of the periods because build has reached its quota of 0.25 processors";
+        "make is stopped in 50 % of the periods because build has reached its quota of 0.25 processors";
     assert!(quota[0].contains(expected), "{quota:?}");
     let mut window = scene.window();
     let wait = LockWait {
@@ -1617,10 +1619,8 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
     assert_eq!(notes(&window), [String::new(); 0], "it ended");
     window.facts.as_mut().unwrap().1.locks = vec![wait];
     let lock = notes(&window);
-    assert!(
-        lock[0].starts_with("make (pid 30) waits for the lock of a file that "),
-        "{lock:?}"
-    );
+    let expected = "make waits for the lock of a file that dd (pid 31) holds.";
+    assert_eq!(lock, [expected]);
 }
 
 #[test]
@@ -1770,7 +1770,7 @@ fn requests_that_do_not_reach_the_device_are_held_back() {
     let diagnosis = scene.diagnosis();
     let sentence = &diagnosis.causes[0].sentence;
     assert!(
-        sentence.contains("held back before they reach it"),
+        sentence.contains("for sda, which is not busy: "),
         "{sentence}"
     );
     scene.devices[0].queue_size = Some(0.9);

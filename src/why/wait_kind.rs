@@ -28,7 +28,8 @@ pub enum WaitKind {
     Unknown,
 }
 
-/// Beginnings of the names of functions (since kernel 4.15).
+/// Beginnings of the names of functions (since kernel 4.15). A wait channel never is a function that takes a
+/// lock: those of rwsem and mutex are left out of it, and the one that called them is told.
 const KINDS: [(WaitKind, &str); 6] = [
     (
         WaitKind::NotIo,
@@ -38,7 +39,7 @@ const KINDS: [(WaitKind, &str); 6] = [
     (
         WaitKind::Commit,
         "jbd2_log_wait_commit jbd2_complete_transaction wait_transaction_locked \
-         add_transaction_credits xfs_log_ xlog_ wait_current_trans btrfs_sync_log \
+         add_transaction_credits jbd2_journal_stop xfs_log_ xlog_ wait_current_trans btrfs_sync_log \
          btrfs_wait_for_commit wait_log_commit",
     ),
     (
@@ -53,7 +54,9 @@ const KINDS: [(WaitKind, &str); 6] = [
     (
         WaitKind::Lock,
         "rwsem_down __rwsem mutex_lock __mutex_lock down_ __down inode_dio_wait lock_page \
-         __lock_page folio_lock",
+         __lock_page folio_lock do_renameat2 path_openat filename_create do_unlinkat do_rmdir \
+         lookup_slow walk_component iterate_dir ext4_file_write_iter ext4_dio_write_iter \
+         ext4_buffered_write_iter",
     ),
     (
         WaitKind::Write,
@@ -82,6 +85,9 @@ pub fn wait_kind(channel: Option<&str>) -> WaitKind {
         WaitPlace::Other => WaitKind::Unknown,
     }
 }
+
+/// Beginnings of the names of functions in which a task waits for the writeback of whole file systems.
+pub const SYNC_FUNCTIONS: &str = "wb_wait_for_completion sync_inodes ksys_sync sync_fs";
 
 /// A part of the kernel that sends the requests of a file system to its server, by its name.
 pub type FileServerClient = &'static str;

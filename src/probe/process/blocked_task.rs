@@ -139,20 +139,18 @@ pub fn used_mounts(roots: &SysPaths, mounts: &[MountEntry], pid: u32) -> Vec<Use
     found
 }
 
-/// The absolute paths among the arguments of a process, also behind a `=`, and its working directory last.
+/// The absolute paths among the arguments of a process, also behind a `=`.
 #[must_use]
 pub fn named_paths(roots: &SysPaths, pid: u32) -> Vec<PathBuf> {
-    let place = roots.proc.join(pid.to_string());
-    let arguments = read_start(&place.join("cmdline"), MAX_ARGUMENTS).unwrap_or_default();
+    let file = roots.proc.join(format!("{pid}/cmdline"));
+    let arguments = read_start(&file, MAX_ARGUMENTS).unwrap_or_default();
     let path = |argument: &[u8]| {
         let value = argument.rsplit(|byte| *byte == b'=').next()?;
         let is_path = value.starts_with(b"/");
         is_path.then(|| PathBuf::from(OsStr::from_bytes(value)))
     };
     let arguments = arguments.split(|byte| *byte == 0).skip(1);
-    let mut paths: Vec<PathBuf> = arguments.filter_map(path).collect();
-    paths.extend(std::fs::read_link(place.join("cwd")));
-    paths
+    arguments.filter_map(path).collect()
 }
 
 /// ID of the mount on which the file is that the system call of a task reads, writes or flushes. `None`
@@ -236,12 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_a_process_names_are_those_of_its_arguments_and_its_directory() {
+    fn paths_that_a_process_names_are_those_of_its_arguments() {
         let command = "/bin/dd\0if=/dev/zero\0of=/mnt/a\0bs=4k\0/srv\0";
-        let (root, roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
-        std::os::unix::fs::symlink("/home", root.path().join("proc/7/cwd")).unwrap();
+        let (_root, roots) = SysPaths::with_files(&[("proc/7/cmdline", command)]);
         let paths = named_paths(&roots, 7);
-        let expected = ["/dev/zero", "/mnt/a", "/srv", "/home"];
+        let expected = ["/dev/zero", "/mnt/a", "/srv"];
         assert!(paths.iter().eq(expected.map(Path::new)), "{paths:?}");
     }
 

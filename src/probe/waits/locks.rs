@@ -1,5 +1,9 @@
 //! Who waits for the lock of a file that somebody else holds (`/proc/locks`, proc_locks(5)).
 
+use std::fs;
+use std::path::Path;
+
+use crate::probe::process::numbers::list_pids;
 use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
@@ -22,18 +26,20 @@ pub struct LockWait {
 pub fn lock_waits(roots: &SysPaths) -> Vec<LockWait> {
     let text = read_file(&roots.proc.join("locks")).unwrap_or_default();
     let mut waits = Vec::new();
-    let mut holder = None;
+    let (mut lock, mut holder) = (None, None);
     for line in nonempty_lines(&text) {
         let mut fields: Vec<&[u8]> = split_fields(line).skip(1).collect();
         let is_waiter = fields.first() == Some(&&b"->"[..]);
         fields.retain(|field| *field != b"->");
         let pid = fields.get(3).and_then(|pid| parse_number(pid));
         let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+        let is_alive = |pid: &u32| roots.proc.join(pid.to_string()).exists();
         if !is_waiter {
-            holder = pid;
+            lock = fields.get(4).copied();
+            holder = pid.filter(is_alive);
         } else if let (Some(waiter), Some(holder), Some((device_number, inode))) = (
             pid,
-            holder,
+            holder.or_else(|| holder_of(roots, lock?)),
             fields.get(4).and_then(|place| parse_place(place)),
         ) {
             waits.push(LockWait {
@@ -45,6 +51,21 @@ pub fn lock_waits(roots: &SysPaths) -> Vec<LockWait> {
         }
     }
     waits
+}
+
+/// The process that has a file with this lock open: the one that took it may have ended, as flock(1) does that
+/// was given the descriptor of a shell.
+fn holder_of(roots: &SysPaths, lock: &[u8]) -> Option<u32> {
+    let holds = |info: &Path| {
+        let text = read_file(info).unwrap_or_default();
+        let mut locks = nonempty_lines(&text).filter(|line| line.starts_with(b"lock:"));
+        locks.any(|line| split_fields(line).any(|field| field == lock))
+    };
+    list_pids(roots).into_iter().find(|pid| {
+        let files = fs::read_dir(roots.proc.join(format!("{pid}/fdinfo")));
+        let mut files = files.into_iter().flatten().flatten();
+        files.any(|file| holds(&file.path()))
+    })
 }
 
 /// `MAJOR:MINOR:INODE`, the numbers of the device hexadecimal.
@@ -65,13 +86,20 @@ mod tests {
                     1: -> FLOCK  ADVISORY  WRITE 901 fe:10:59 0 EOF\n\
                     2: OFDLCK ADVISORY  WRITE -1 fe:10:60 0 EOF\n\
                     2: -> POSIX  ADVISORY  WRITE 902 fe:10:60 0 EOF\n";
-        let (_root, roots) = SysPaths::with_files(&[("proc/locks", text)]);
+        let (root, roots) = SysPaths::with_files(&[("proc/locks", text)]);
         let wait = LockWait {
             waiter: 901,
             holder: 900,
             device_number: (254, 16),
             inode: 59,
         };
+        assert_eq!(lock_waits(&roots), [], "nobody is known to hold it");
+        let info = "pos:\t0\nlock:\t1: FLOCK  ADVISORY  WRITE 900 fe:10:59 0 EOF\n";
+        fs::create_dir_all(root.path().join("proc/905/fdinfo")).unwrap();
+        fs::write(root.path().join("proc/905/fdinfo/9"), info).unwrap();
+        let holder = 905;
+        assert_eq!(lock_waits(&roots), [LockWait { holder, ..wait }]);
+        fs::create_dir_all(root.path().join("proc/900")).unwrap();
         assert_eq!(lock_waits(&roots), [wait]);
     }
 }

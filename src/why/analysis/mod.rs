@@ -8,7 +8,7 @@ use procfs::sys::kernel::Version;
 
 use super::cause::{Cause, Severity};
 use super::evidence::{ASLEEP_FOR, BLOCKED_FOR};
-use super::wait_kind::{FileServerClient, WaitKind, client_of_function};
+use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function};
 use super::window::EvidenceWindow;
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
@@ -21,8 +21,6 @@ pub use self::waiters::Waiter;
 
 /// Fraction of the time for which a device that works off requests is busy.
 const WORKING: f64 = 0.3;
-/// Beginnings of the names of functions in which a task waits for the writeback of whole file systems.
-const SYNC_FUNCTIONS: &str = "wb_wait_for_completion sync_inodes ksys_sync sync_fs";
 
 /// The window, summed up.
 #[derive(Debug)]

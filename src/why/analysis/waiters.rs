@@ -10,7 +10,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::facts::BlockedDetails;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
-use crate::why::wait_kind::{WaitKind, wait_kind};
+use crate::why::wait_kind::{SYNC_FUNCTIONS, WaitKind, wait_kind};
 use crate::why::window::EvidenceWindow;
 
 /// A process that was blocked.
@@ -102,6 +102,7 @@ pub(super) fn summarize(
         }
     }
     let mut waiters: Vec<Waiter> = waiters.into_values().collect();
+    let journal = journal_device(&waiters);
     for waiter in &mut waiters {
         if let Some(process) = processes.iter().find(|process| process.pid == waiter.pid) {
             waiter.command.clone_from(&process.command);
@@ -109,11 +110,26 @@ pub(super) fn summarize(
             waiter.devices.clone_from(&process.devices);
         }
         if waiter.devices.is_empty() {
-            waiter.devices = devices_of_files(window, waiter.pid, devices);
+            // sync(2) waits for all devices.
+            let channel = waiter.wait_channel.as_deref().unwrap_or_default();
+            let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
+            waiter.devices = devices_of_files(window, waiter.pid, devices, !is_syncing);
+        }
+        let in_journal = waiter.waits_for(&[WaitKind::Lock, WaitKind::Commit]) > 0.0;
+        if waiter.devices.is_empty() && in_journal {
+            waiter.devices.extend(journal.clone());
         }
     }
     waiters.sort_list_by(|a, b| b.blocked.total_cmp(&a.blocked).then(a.pid.cmp(&b.pid)));
     waiters
+}
+
+/// The device of the journal whose kernel thread, `jbd2/sda1-8`, is blocked, if it is the only one.
+fn journal_device(waiters: &[Waiter]) -> Option<SafeText> {
+    let threads = waiters.iter().filter(|it| it.is_kernel_thread);
+    let mut names = threads.filter_map(|it| it.command.strip_prefix("jbd2/")?.rsplit_once('-'));
+    let (device, _) = names.next()?;
+    names.next().is_none().then(|| device.into())
 }
 
 fn add_look(waiter: &mut Waiter, look: &Look, share: f64, is_last: bool) {
@@ -187,8 +203,13 @@ fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
 }
 
 /// The devices that a blocked process has open, and those of the file systems on which it has files open;
-/// of one without any, those of the file systems that its arguments and its working directory lead to.
-fn devices_of_files(window: &EvidenceWindow, pid: u32, devices: &[DeviceSummary]) -> Vec<SafeText> {
+/// of one without any, with `by_paths`, that of the file system that an argument leads to.
+fn devices_of_files(
+    window: &EvidenceWindow,
+    pid: u32,
+    devices: &[DeviceSummary],
+    by_paths: bool,
+) -> Vec<SafeText> {
     let Some(last) = window.snapshots.last() else {
         return Vec::new();
     };
@@ -204,7 +225,11 @@ fn devices_of_files(window: &EvidenceWindow, pid: u32, devices: &[DeviceSummary]
     let mounts = details().flat_map(|details| &details.mounts);
     let mounted = mounts.filter_map(|mount| of_mount(mount.device_id));
     let mut drives: Vec<&BlockDevice> = opened.chain(mounted).collect();
-    if let Some((_, facts)) = window.facts.as_ref().filter(|_| drives.is_empty()) {
+    if let Some((_, facts)) = window
+        .facts
+        .as_ref()
+        .filter(|_| by_paths && drives.is_empty())
+    {
         let paths = details().flat_map(|details| &details.named_paths);
         let mounts = paths.filter_map(|path| facts.mount_of(path));
         drives.extend(mounts.filter_map(|mount| of_mount(mount.device_id)).next());

@@ -24,11 +24,11 @@ const MAX_DELETED: usize = 16;
 /// I/O pressure from which waiters of io_uring are looked for.
 const HIGH_PRESSURE: f64 = 0.2;
 
-/// Looks at what these snapshots give reason to; `before` is what was seen last.
+/// Looks at what these snapshots give reason to; `is_blocked` is whether a task is blocked, `before` is what was seen last.
 pub(super) fn look(
     roots: &SysPaths,
     snapshots: &[Arc<Snapshot>],
-    facts: &FactsSample,
+    (facts, is_blocked): (&FactsSample, bool),
     before: &LoadLooks,
 ) -> LoadLooks {
     let Some(last) = snapshots.last() else {
@@ -39,8 +39,15 @@ pub(super) fn look(
         stoppable: stoppable(roots, snapshots),
         ..LoadLooks::default()
     };
-    let connections = facts.fuse.iter().flatten();
-    if connections.into_iter().any(|it| it.waiting != Some(0)) {
+    // Without a mounted fusectl no connection is listed.
+    let connections = facts.fuse.as_ref().filter(|listed| !listed.is_empty());
+    let may_wait = connections.map_or(is_blocked, |all| all.iter().any(|it| it.waiting != Some(0)));
+    if may_wait
+        && facts
+            .mounts
+            .iter()
+            .any(|it| it.file_system.starts_with("fuse"))
+    {
         looks.fuse_servers = fuse_servers(roots);
     }
     let used = |it: &MountedFileSystem| it.usage.as_ref().and_then(FileSystemUsage::used_fraction);

@@ -154,7 +154,14 @@ impl WindowRecorder {
         let errors = std::mem::take(&mut facts.kernel_errors);
         self.logged.push_back((facts.at, errors));
         let window = &mut self.window;
-        window.looks = looks::look(&self.roots, &window.snapshots, &facts, &window.looks);
+        let scanned = window.scans.last();
+        let is_blocked = scanned.is_some_and(|scan| !scan.blocked.is_empty());
+        window.looks = looks::look(
+            &self.roots,
+            &window.snapshots,
+            (&facts, is_blocked),
+            &window.looks,
+        );
         self.readings.push_back(facts);
     }
 

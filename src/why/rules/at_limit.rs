@@ -1,6 +1,8 @@
 //! The busiest or longest-waiting work is at what limits it, and nobody else suffers: a note, so that a
 //! high I/O pressure and every task that is blocked for long are explained by name.
 
+use std::collections::BTreeMap;
+
 use super::group_limits::{GroupAtLimit, at_memory_limit, at_quota};
 use super::prelude::*;
 use crate::probe::waits::locks::LockWait;
@@ -48,11 +50,8 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     causes.extend(full.into_iter().map(|device| of_device(analysis, device)));
     let quotas = at_quota(analysis);
     causes.extend(quotas.iter().map(|group| of_quota(analysis, group)));
-    causes.extend(
-        lock_waits(analysis)
-            .into_iter()
-            .map(|wait| of_lock(analysis, &wait)),
-    );
+    let locks = lock_waits(analysis);
+    causes.extend(locks.iter().filter_map(|waits| of_lock(analysis, waits)));
     if causes.is_empty() && is_pressed {
         causes.extend(of_pressure(analysis));
     }
@@ -88,7 +87,8 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
         ),
         (Some(WaitKind::Memory), _) => of_memory(analysis, waiter, &mut cause),
         _ if analysis.is_syncing(waiter) => {
-            (until_written(analysis), "its data are written meanwhile")
+            let text = until_written(analysis, device);
+            (text, "its data are written meanwhile")
         }
         (_, Some(device)) => {
             cause.device = Some(device.name.clone());
@@ -148,8 +148,12 @@ fn of_memory(
     )
 }
 
-/// `until 131 MB are written, at 7.1 MB/s: about 18 s`.
-fn until_written(analysis: &Analysis<'_>) -> String {
+/// `until 131 MB are written, at 7.1 MB/s: about 18 s`. How much of one device is not written is not known.
+fn until_written(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> String {
+    if let Some(device) = device {
+        let rate = units::format_throughput(device.write_bytes);
+        return format!("until its data are written to {}, at {rate}", device.name);
+    }
     let host = &analysis.last.host;
     let unwritten = host.dirty_bytes.zip(host.writeback_bytes);
     let unwritten = unwritten.map(|(dirty, writeback)| (dirty + writeback) as f64);
@@ -186,10 +190,13 @@ fn of_requests(
         );
     }
     let latency = latency_text(device);
+    let rate = units::format_throughput(device.throughput);
+    let iops = units::format_count(device.iops.round());
+    let load = format!("{rate} and {iops} requests per second,{latency}");
     if device.queue < waiter.blocked * FEW_IN_FLIGHT {
         return (
-            format!("for its requests to {name}, which are held back before they reach it"),
-            "a limit of its control group, or of a layer above the device, is the limit",
+            format!("for {name}, which is not busy: {load}"),
+            "its requests are held back before they reach the device, by a limit or by what prepares them",
         );
     }
     if device.queue <= ONE_REQUEST {
@@ -202,9 +209,6 @@ fn of_requests(
     }
     let blame = blame(analysis, device);
     let own = blame.culprits.iter().find(|it| it.pid == waiter.pid);
-    let rate = units::format_throughput(device.throughput);
-    let iops = units::format_count(device.iops.round());
-    let load = format!("{rate} and {iops} requests per second,{latency}");
     if own.and_then(|party| party.share).unwrap_or(0.0) >= OWN_SHARE {
         return (
             format!("for {name}, whose limit its own requests reach: {load}"),
@@ -213,15 +217,13 @@ fn of_requests(
     }
     let users = blame.culprits.iter().take(2).map(|it| program(&it.command));
     let users = users.collect::<Vec<_>>().join(" and ");
-    let users = if users.is_empty() {
-        "requests of processes that are not known"
+    let busy = if users.is_empty() {
+        String::new()
     } else {
-        &users
+        format!(", which is busy with {users}")
     };
-    (
-        format!("for {name}, which is busy with {users}: {load}"),
-        "the work is limited by the device",
-    )
+    let what = format!("for {name}{busy}: {load}");
+    (what, "the work is limited by the device")
 }
 
 /// A device with a full queue on which no task is seen to wait.
@@ -271,13 +273,8 @@ fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     };
     cause.prove(name, THROTTLED, group.throttled);
     cause.prove(name, quota, group.group.processors);
-    let users = super::not_io::processor_users(analysis).into_iter();
-    cause.victims = users
-        .filter(|it| group.group.pids.contains(&it.pid))
-        .collect();
-    for victim in &mut cause.victims {
-        victim.share = None;
-    }
+    let members = group.group.pids.iter().take(MAX_WAITERS);
+    cause.victims = members.map(|pid| party(analysis, *pid)).collect();
     let who = names(&cause.victims, 0).unwrap_or_else(|| "Its work".to_owned());
     cause.sentence = format!(
         "{who} is stopped in {} of the periods because {name} has reached its quota of {} processors; that is no I/O.",
@@ -296,41 +293,71 @@ fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     cause
 }
 
-/// The waits for locks of files that last for the whole window.
-fn lock_waits(analysis: &Analysis<'_>) -> Vec<LockWait> {
+/// The waits for locks of files that last for the whole window, by file. Only where the holder does I/O: a
+/// daemon may wait for a lock for ever.
+fn lock_waits(analysis: &Analysis<'_>) -> Vec<Vec<LockWait>> {
     let Some((begin, end)) = &analysis.window.facts else {
         return Vec::new();
     };
-    let lasting = end.locks.iter().filter(|wait| begin.locks.contains(wait));
-    lasting.take(MAX_WAITERS).copied().collect()
+    let does_io = |pid: u32| {
+        let mut waiters = analysis.waiters.iter();
+        let process = analysis.process(pid);
+        waiters.any(|it| it.pid == pid) || process.is_some_and(|it| it.throughput() > 0.0)
+    };
+    let mut files: BTreeMap<((u32, u32), u64), Vec<LockWait>> = BTreeMap::new();
+    for wait in end.locks.iter().filter(|wait| begin.locks.contains(wait)) {
+        if does_io(wait.holder) {
+            let file = (wait.device_number, wait.inode);
+            files.entry(file).or_default().push(*wait);
+        }
+    }
+    files.into_values().collect()
 }
 
-fn of_lock(analysis: &Analysis<'_>, wait: &LockWait) -> Cause {
-    let scanned = analysis.window.scans.last();
-    let party = |pid: u32| {
-        let named = || Some(SafeText::from_bytes(&scanned?.processes.get(&pid)?.name));
-        let process = analysis.process(pid).map(|process| process.party(None));
-        process.unwrap_or_else(|| Party {
-            pid,
-            command: named().unwrap_or_default(),
-            ..Party::default()
-        })
-    };
+/// A process as a party, also one that no snapshot lists.
+fn party(analysis: &Analysis<'_>, pid: u32) -> Party {
+    let scan = analysis.window.scans.last();
+    let scanned = scan.and_then(|scan| scan.processes.get(&pid));
+    let process = analysis.process(pid).map(|process| process.party(None));
+    process.unwrap_or_else(|| Party {
+        pid,
+        command: scanned
+            .map(|it| SafeText::from_bytes(&it.name))
+            .unwrap_or_default(),
+        ..Party::default()
+    })
+}
+
+/// The processes that wait for the lock of one file.
+fn of_lock(analysis: &Analysis<'_>, waits: &[LockWait]) -> Option<Cause> {
+    let holder = waits.first()?.holder;
     let mut cause = analysis.cause(RULE.code, Severity::Note).confirmed();
-    cause.prove_of_machine(FILE_LOCKS, 1.0);
-    cause.victims = vec![party(wait.waiter)];
-    cause.culprits = vec![party(wait.holder)];
+    cause.prove_of_machine(FILE_LOCKS, waits.len() as f64);
+    cause.victims = waits
+        .iter()
+        .map(|wait| party(analysis, wait.waiter))
+        .collect();
+    cause.culprits = vec![party(analysis, holder)];
+    let mut waiters = analysis.waiters.iter();
+    let holds = waiters.find(|it| it.pid == holder);
+    let meanwhile = holds.map_or_else(String::new, |waiter| {
+        let time = units::format_percent(waiter.blocked);
+        match waiter.devices.first() {
+            Some(device) => format!(", which waits {time} of the time for {device}"),
+            None => format!(", which is blocked {time} of the time"),
+        }
+    });
     cause.sentence = format!(
-        "{} waits for the lock of a file that {} holds.",
-        with_pid(&cause.victims[0]),
+        "{} waits for the lock of a file that {} holds{meanwhile}.",
+        names(&cause.victims, 0)?,
         with_pid(&cause.culprits[0])
     );
-    let list = format!("lslocks -p {} | cat -v", wait.holder);
+    let list = format!("lslocks -p {holder} | cat -v");
     cause.remedies.push(Remedy::command(
         list,
         "the locks that it holds, with their files",
     ));
-    cause
+    Some(cause)
 }
 
 /// A high pressure without a task in uninterruptible sleep: waits for completions of io_uring count as
@@ -341,13 +368,9 @@ fn of_pressure(analysis: &Analysis<'_>) -> Option<Cause> {
         return busiest(analysis).map(|device| of_device(analysis, device));
     };
     let mut cause = analysis.cause(RULE.code, Severity::Note);
-    let command = SafeText::from_bytes(name);
-    let process = analysis.process(*pid).map(|process| process.party(None));
-    cause.victims = vec![process.unwrap_or_else(|| Party {
-        pid: *pid,
-        command,
-        ..Party::default()
-    })];
+    let mut waiter = party(analysis, *pid);
+    waiter.command = SafeText::from_bytes(name);
+    cause.victims = vec![waiter];
     cause.prove_of_machine(URING_WAITERS, waiters.len() as f64);
     cause.sentence = format!(
         "{} waits for completions of io_uring, which this kernel counts as waiting for I/O; the devices are not the limit.",

@@ -39,44 +39,50 @@ impl AwaitedServer {
         mount: &MountEntry,
         sleep: Option<ThreadSleep>,
     ) -> Self {
-        let place = place(&SafeText::from_path(&mount.path), &mount.file_system);
-        let mut text = format!("the server of {place}");
-        let mut remedies = Vec::new();
-        if let Some(server) = server_process(analysis, facts, mount) {
-            let state = if server.is_stopped {
-                ", which is stopped (state T)"
-            } else {
-                ""
-            };
-            let name = SafeText::from_bytes(&server.name);
-            text += &format!(", {name} (pid {}){state}", server.pid);
-            let (pid, start_ticks) = (server.pid, server.start_ticks);
-            let instance = ProcessInstance { pid, start_ticks };
-            let continued = server.is_stopped.then(|| continue_process(instance));
-            remedies.extend(continued);
-        }
-        remedies.push(unmount(&facts.mounts, mount, sleep));
+        let (text, continued) = server_text(analysis, facts, mount);
+        let unmount = unmount(&facts.mounts, mount, sleep);
         Self {
-            text,
+            text: format!("the server of {text}"),
             candidates: String::new(),
-            remedies,
+            remedies: continued.into_iter().chain([unmount]).collect(),
         }
     }
 
     /// That of one of these places, or of one that is not known, such as a file system that is not mounted
-    /// any more or is mounted in another namespace.
-    fn among(places: &[String]) -> Self {
-        let named = places.len().min(MAX_PLACES);
-        let candidates = match places {
-            [] => String::new(),
-            _ => format!(": possibly {}", places[..named].join(" or ")),
-        };
+    /// any more or is mounted in another namespace. To continue a stopped server harms nobody.
+    fn among(places: Vec<(String, Option<Remedy>)>) -> Self {
+        let (places, continued): (Vec<String>, Vec<_>) =
+            places.into_iter().take(MAX_PLACES).unzip();
+        let mut candidates = places.join(" or ");
+        if !candidates.is_empty() {
+            candidates.insert_str(0, ": possibly ");
+        }
+        let continued = continued.into_iter().flatten();
         Self {
             text: "the server of a FUSE or network file system".to_owned(),
             candidates,
-            remedies: vec![unmount_unanswering()],
+            remedies: continued.chain([unmount_unanswering()]).collect(),
         }
     }
+}
+
+/// A file system with the process that serves it, and what helps if that is stopped.
+fn server_text(
+    analysis: &Analysis<'_>,
+    facts: &FactsSample,
+    mount: &MountEntry,
+) -> (String, Option<Remedy>) {
+    let text = place(&SafeText::from_path(&mount.path), &mount.file_system);
+    let Some(server) = server_process(analysis, facts, mount) else {
+        return (text, None);
+    };
+    let (pid, start_ticks) = (server.pid, server.start_ticks);
+    let text = format!("{text}, {} (pid {pid})", SafeText::from_bytes(&server.name));
+    if !server.is_stopped {
+        return (text, None);
+    }
+    let continued = continue_process(ProcessInstance { pid, start_ticks });
+    (text + ", which is stopped (state T)", Some(continued))
 }
 
 fn place(mount_point: &SafeText, kind: &str) -> String {
@@ -86,7 +92,8 @@ fn place(mount_point: &SafeText, kind: &str) -> String {
 /// The server that all these tasks wait for, and what helps.
 pub(super) fn search(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> AwaitedServer {
     let Some(facts) = analysis.facts() else {
-        return AwaitedServer::among(&recorded_candidates(analysis, waiters));
+        let recorded = recorded_candidates(analysis, waiters).into_iter();
+        return AwaitedServer::among(recorded.map(|place| (place, None)).collect());
     };
     let mut found: Vec<&MountEntry> = Vec::new();
     let mut are_certain = true;
@@ -105,8 +112,7 @@ pub(super) fn search(analysis: &Analysis<'_>, waiters: &[&Waiter]) -> AwaitedSer
         return AwaitedServer::of(analysis, facts, only, sleep);
     }
     let places = found.into_iter();
-    let places = places.map(|it| place(&SafeText::from_path(&it.path), &it.file_system));
-    AwaitedServer::among(&places.collect::<Vec<_>>())
+    AwaitedServer::among(places.map(|it| server_text(analysis, facts, it)).collect())
 }
 
 /// The process that serves a FUSE file system: by the number of its connection where the kernel tells, or

@@ -46,6 +46,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         &blame.victims
     };
     cause.victims.clone_from(victims);
+    let is_victim = |it: &Party| blame.victims.iter().any(|victim| victim.pid == it.pid);
+    cause.culprits.retain(|it| !is_victim(it));
     prove_load(&mut cause, device);
     let time = saturated_time(device);
     cause.prove(
@@ -113,9 +115,7 @@ fn tell(cause: &mut Cause, device: &DeviceSummary, blame: &Blame, waiting: usize
     } else {
         ""
     };
-    let is_victim = |pid: u32| cause.victims.iter().any(|it| it.pid == pid);
-    let is_blamed = cause.culprits.iter().all(|it| !is_victim(it.pid));
-    cause.sentence = match cause.culprits.first().filter(|_| is_blamed) {
+    cause.sentence = match cause.culprits.first().filter(|_| !blame.victims.is_empty()) {
         Some(party) => {
             let probably = match cause.certainty {
                 Certainty::Confirmed => "",

@@ -44,6 +44,8 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
             let share = percent(party.share.unwrap_or(0.0));
             format!("; {} uses {share} of what is used", name(party))
         });
+        // Who uses the processors makes nobody wait for I/O.
+        cause.severity = Severity::Note;
         let busy = percent(busy);
         cause.sentence = format!("The processors are the limit, not I/O: {busy} busy{most}.");
         cause.remedies.push(processor_users_command());
@@ -68,7 +70,7 @@ pub(in crate::why) fn processor_users_command() -> Remedy {
 }
 
 /// Who used most processor time between the first and the last scan, with its share in that of all.
-pub(super) fn processor_users(analysis: &Analysis<'_>) -> Vec<Party> {
+fn processor_users(analysis: &Analysis<'_>) -> Vec<Party> {
     let [first, .., last] = &analysis.window.scans[..] else {
         return Vec::new();
     };
