@@ -1605,8 +1605,7 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
         .with_process(30, "make", 0.0, None)
         .with_process(31, "dd", 1e6, None);
     let quota = notes(&with_group(&scene, &[30]));
-    let expected =
-        "make is stopped in 50 % of the periods because build has reached its quota of 0.25 processors";
+    let expected = "make is stopped in 50 % of the periods because build has reached its quota of 0.25 processors";
     assert!(quota[0].contains(expected), "{quota:?}");
     let mut window = scene.window();
     let wait = LockWait {

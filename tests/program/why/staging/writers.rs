@@ -125,7 +125,7 @@ pub(in super::super) fn lock_of_a_directory(draw: &mut Draw) -> Option<Staged> {
     }));
     let all: Vec<usize> = (0..creators as usize).collect();
     let staged = Staged::new(load).waits(&all).on(file_system.device_name());
-    Some(staged.says("lock").holding(file_system).holding(slow))
+    Some(staged.holding(file_system).holding(slow))
 }
 
 /// Whoever has the lock reads slowly; the other one does nothing but wait for it.
@@ -141,6 +141,10 @@ pub(in super::super) fn lock_of_a_slow_reader(draw: &mut Draw) -> Option<Staged>
         format!("exec 9<{lock}; flock -x 9; {reader}"),
         format!("sleep 0.5; exec flock -x {lock} true"),
     ]);
+    let waits = format!(" {} ", load.pids()[1]);
+    wait_until("it waits for the lock", || {
+        fs::read_to_string("/proc/locks").is_ok_and(|locks| locks.contains(&waits))
+    });
     let staged = Staged::new(load).waits(&[1]).causes(&[0]).says("lock");
     Some(staged.holding(file_system).holding(slow))
 }
