@@ -26,6 +26,9 @@ const MIN_PRESSURE: f64 = 0.05;
 const HEAVY_REFAULTS: f64 = 50e6;
 /// for which tasks wait this fraction of the time.
 const HEAVY_IO_PRESSURE: f64 = 0.05;
+/// Share of all that is read, from which it is the machine's memory that is too small: beside a stream of new
+/// files, a few pages of earlier ones come back on every machine.
+const MIN_SHARE: f64 = 0.5;
 /// Readers that are named at most.
 const MAX_READERS: usize = 2;
 
@@ -47,6 +50,13 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         return Examination::RuledOut(cause.evidence);
     }
     let group = at_memory_limit(analysis);
+    let bottom = analysis
+        .whole_devices()
+        .filter(|it| it.underlying.is_empty());
+    let read: f64 = bottom.map(|it| it.read_bytes).sum();
+    if group.is_none() && mean < read * MIN_SHARE {
+        return Examination::RuledOut(cause.evidence);
+    }
     cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
     if let Some(group) = &group {
         group.prove_memory(&mut cause);
