@@ -303,7 +303,10 @@ pub(super) fn run(situation: &'static Situation, seed: u64) -> Outcome {
             outcome.said = format!("{code} {severity} {}", cause["sentence"]);
             staged.faults(situation, cause)
         }
-        None if are_processors_disturbed(situation, &document) => Vec::new(),
+        None if are_processors_disturbed(situation, &document) => {
+            outcome.said = "not judged: other work waits for I/O meanwhile".to_owned();
+            Vec::new()
+        }
         None if situation.codes.contains(&"not-io") && says(&document, "not-io") => Vec::new(),
         None => {
             outcome.said = document["sentence"].to_string();

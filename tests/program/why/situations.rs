@@ -194,7 +194,8 @@ static SITUATIONS: [Situation; 36] = [
         writers::lock_of_a_slow_reader,
     )
     .is(&["at-limit"])
-    .may_be_note(Problem::Either),
+    .may_be_note(Problem::Either)
+    .open(),
     row(
         "limit of bytes of a group",
         "dd waits because its group may read that many bytes a second.",
