@@ -187,7 +187,8 @@ static SITUATIONS: [Situation; 36] = [
         writers::lock_of_a_directory,
     )
     .is(&["at-limit", "sync-storm"])
-    .may_be_note(Problem::Either),
+    .may_be_note(Problem::Either)
+    .open(),
     row(
         "lock of a slow reader",
         "flock waits for a lock that dd holds, which reads slowly.",
