@@ -20,9 +20,9 @@ const MIN_PRESSURE: f64 = 0.05;
 const HEAVY_REFAULTS: f64 = 50e6;
 /// for which tasks wait this fraction of the time.
 const HEAVY_IO_PRESSURE: f64 = 0.05;
-/// Fraction of what is read from devices that has to be read again: a copy of a large file drops some pages
-/// of others.
-const MOST_READS: f64 = 0.5;
+/// Share of all that is read, from which it is the machine's memory that is too small: beside a stream of new
+/// files, a few pages of earlier ones come back on every machine.
+const MIN_SHARE: f64 = 0.5;
 /// The parent of all threads of the kernel, which read for others.
 const KERNEL_THREAD_PARENT: u32 = 2;
 /// Readers that are named at most.
@@ -43,11 +43,6 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let mut cause = analysis.cause(Severity::warning_if(is_harmful));
     cause.prove_of_machine(REFAULTS, mean);
     cause.prove_of_machine(MEMORY_PRESSURE, pressure);
-    let lowest = analysis
-        .whole_devices()
-        .filter(|it| it.underlying.is_empty());
-    let read: f64 = lowest.map(|device| device.read_bytes).sum();
-    let is_most = mean >= read * MOST_READS;
     let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
     let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
     let waits_for_files = mean >= HEAVY_REFAULTS && io.is_some_and(|it| it >= HEAVY_IO_PRESSURE);
@@ -56,7 +51,14 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         let mut blocked = analysis.blocked(SUFFERING);
         blocked.any(|it| group.group.pids.contains(&it.pid))
     });
-    if !often || !is_most || !(waits_for_memory || waits_for_files || members_wait) {
+    if !often || !(waits_for_memory || waits_for_files || members_wait) {
+        return Examination::RuledOut(cause.evidence);
+    }
+    let bottom = analysis
+        .whole_devices()
+        .filter(|it| it.underlying.is_empty());
+    let read: f64 = bottom.map(|it| it.read_bytes).sum();
+    if group.is_none() && mean < read * MIN_SHARE {
         return Examination::RuledOut(cause.evidence);
     }
     cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
