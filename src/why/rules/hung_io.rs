@@ -105,9 +105,9 @@ fn tell_frozen(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> b
     let of_id = |id: u64| facts.mounts.iter().find(|mount| mount.id == id);
     // A file that it is about to create is open nowhere: its arguments name it.
     let named = details.named_paths.iter().chain(&details.working_directory);
-    let named = named.filter_map(|path| facts.mount_of(path));
+    let mut named = named.filter_map(|path| facts.mount_of(path));
     let used = details.used_mount_id.and_then(of_id);
-    let mount = used.or_else(|| named.filter(has_device).next());
+    let mount = used.or_else(|| named.find(has_device));
     let Some(mount) = mount.filter(|_| analysis.is_in(waiter, FROZEN)) else {
         return false;
     };
