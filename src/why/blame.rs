@@ -66,7 +66,9 @@ pub fn blame(analysis: &Analysis<'_>, device: &DeviceSummary) -> Blame {
     let traced = analysis.window.requests.as_ref();
     let traced = traced.filter(|it| it.device == device.name && it.requests > 0);
     let users = users(analysis, device, traced);
+    // Where the threads of the kernel that work for a loop device make all requests, nobody is known as culprit.
     let top = users.first().copied();
+    let top = top.filter(|(_, share)| *share >= CULPRIT_SHARE);
     let share_of = |pid: u32| {
         let own = users.iter().find(|(process, _)| process.pid == pid);
         own.map_or(0.0, |(_, share)| *share)

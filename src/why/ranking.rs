@@ -34,7 +34,12 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
     for rule in &RULES {
         let code = rule.code;
         match (rule.examine)(&analysis) {
-            Examination::Found(causes) => diagnosis.causes.extend(causes),
+            Examination::Found(causes) => {
+                let causes = causes.into_iter();
+                diagnosis
+                    .causes
+                    .extend(causes.map(|cause| Cause { code, ..cause }));
+            }
             Examination::RuledOut(evidence) => {
                 diagnosis.ruled_out.push(RuledOut { code, evidence });
             }
@@ -115,7 +120,7 @@ fn rank(cause: &Cause) -> usize {
 /// of the machine as a whole.
 fn explains(analysis: &Analysis<'_>, cause: &Cause, other: &Cause) -> bool {
     let rule = RULES.iter().find(|rule| rule.code == cause.code);
-    let is_listed = rule.is_some_and(|rule| rule.explains.contains(&other.code));
+    let is_listed = rule.is_some_and(|rule| rule.explains(other.code));
     if !is_listed || cause.severity < other.severity.min(Severity::Warning) {
         return false;
     }

@@ -10,10 +10,29 @@ use crate::files::safe_text::SafeText;
 pub struct Rule {
     /// Code of its causes.
     pub code: &'static str,
-    /// Codes of the causes that such a cause explains, on the same device or for the same process.
-    pub explains: &'static [&'static str],
-    /// Decides about a window.
+    /// Decides about a window; the causes get the code.
     pub examine: fn(&Analysis<'_>) -> Examination,
+    explained: &'static str,
+}
+
+impl Rule {
+    /// A rule; its causes explain those with one of these codes, on the same device or for the same process.
+    pub const fn new(
+        code: &'static str,
+        examine: fn(&Analysis<'_>) -> Examination,
+        explained: &'static str,
+    ) -> Self {
+        Self {
+            code,
+            examine,
+            explained,
+        }
+    }
+
+    /// Whether its causes can explain one with this code.
+    pub fn explains(&self, code: &str) -> bool {
+        self.explained.split(' ').any(|it| it == code)
+    }
 }
 
 /// Result of a rule.

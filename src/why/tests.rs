@@ -1613,6 +1613,7 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
         holder: 31,
         device_number: (8, 1),
         inode: 5,
+        slept: None,
     };
     window.facts.as_mut().unwrap().0.locks = vec![wait];
     assert_eq!(notes(&window), [String::new(); 0], "it ended");

@@ -35,7 +35,7 @@ impl TestCgroup {
     }
 
     /// `None`, and why in one line, where the kernel has no such controller or refuses the limit.
-    fn with_limit(controller: &str, file: &str, limit: &str) -> Option<Self> {
+    pub fn with_limit(controller: &str, file: &str, limit: &str) -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("diskscope-test-{}-{number}", std::process::id());
@@ -49,6 +49,12 @@ impl TestCgroup {
             return None;
         }
         Some(group)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        let name = self.0.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// A line for sh(1) that runs a command in the group, in place of the shell after `exec`.

@@ -48,6 +48,9 @@ enum Service {
     Serial(Duration),
     /// All at the same time.
     Parallel(Duration),
+    /// One after the other as on a hard disk: a seek where it does not continue the one before, and its size
+    /// at that many bytes a second.
+    Seeking(Duration, f64),
 }
 
 /// Which operations are slow, and how many of them wait.
@@ -56,8 +59,10 @@ struct Speed {
     /// takes none.
     content: Mutex<Vec<u8>>,
     service: Mutex<Service>,
-    /// The request that is served.
-    served: Mutex<()>,
+    /// The request that is served, by the end of the one before.
+    served: Mutex<u64>,
+    /// How long a flush takes.
+    flush: Mutex<Duration>,
     slow: [AtomicBool; 5],
     waiting: [AtomicUsize; 5],
     /// A file whose name was removed is neither opened nor has it sizes, as on mergerfs.
@@ -72,6 +77,7 @@ impl Speed {
             content: Mutex::new(vec![0; SIZE as usize]),
             service: Mutex::default(),
             served: Mutex::default(),
+            flush: Mutex::default(),
             slow: Default::default(),
             waiting: Default::default(),
             loses_removed_files: AtomicBool::default(),
@@ -95,11 +101,16 @@ impl Speed {
         }
     }
 
-    /// Answers now, or on a thread of its own when the time has come.
-    fn answer(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
+    /// Answers now, or on a thread of its own when the time has come. A transfer has an offset and a size.
+    fn answer(
+        self: &Arc<Self>,
+        operation: Operation,
+        transfer: Option<(u64, u64)>,
+        answer: impl FnOnce() + Send + 'static,
+    ) {
         let index = operation as usize;
         if !self.slow[index].load(Ordering::SeqCst) {
-            return self.serve(operation, answer);
+            return self.serve(operation, transfer, answer);
         }
         self.waiting[index].fetch_add(1, Ordering::SeqCst);
         let speed = Arc::clone(self);
@@ -112,20 +123,39 @@ impl Speed {
             speed.waiting[index].fetch_sub(1, Ordering::SeqCst);
         });
     }
-}
 
-impl Speed {
-    /// Answers after the time that a read or a write takes.
-    fn serve(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
-        let is_transfer = matches!(operation, Operation::Read | Operation::Write);
-        let (is_serial, time) = match *self.service.lock().unwrap() {
-            Service::Serial(time) if is_transfer => (true, time),
-            Service::Parallel(time) if is_transfer => (false, time),
+    /// Answers after the time that a transfer or a flush takes.
+    fn serve(
+        self: &Arc<Self>,
+        operation: Operation,
+        transfer: Option<(u64, u64)>,
+        answer: impl FnOnce() + Send + 'static,
+    ) {
+        let (offset, size) = transfer.unwrap_or_default();
+        let (is_serial, seek, move_time) = match *self.service.lock().unwrap() {
+            _ if operation == Operation::Fsync => {
+                (true, Duration::ZERO, *self.flush.lock().unwrap())
+            }
+            Service::Serial(time) if transfer.is_some() => (true, Duration::ZERO, time),
+            Service::Parallel(time) if transfer.is_some() => (false, Duration::ZERO, time),
+            Service::Seeking(seek, rate) if transfer.is_some() => {
+                (true, seek, Duration::from_secs_f64(size as f64 / rate))
+            }
             _ => return answer(),
         };
+        if seek + move_time == Duration::ZERO {
+            return answer();
+        }
         let speed = Arc::clone(self);
         std::thread::spawn(move || {
-            let served = is_serial.then(|| speed.served.lock().unwrap());
+            let mut served = is_serial.then(|| speed.served.lock().unwrap());
+            let mut time = move_time;
+            if let Some(end) = served.as_deref_mut().filter(|_| transfer.is_some()) {
+                if *end != offset {
+                    time += seek;
+                }
+                *end = offset + size;
+            }
             if !speed.over.load(Ordering::SeqCst) {
                 std::thread::sleep(time);
             }
@@ -153,7 +183,7 @@ impl Filesystem for Server {
             Some("disk") => reply.entry(&TIME_TO_LIVE, &attributes(DISK), Generation(0)),
             _ => self
                 .0
-                .answer(Operation::Lookup, || reply.error(Errno::ENOENT)),
+                .answer(Operation::Lookup, None, || reply.error(Errno::ENOENT)),
         }
     }
 
@@ -186,7 +216,7 @@ impl Filesystem for Server {
         if self.is_lost(inode) {
             return reply.error(Errno::ESTALE);
         }
-        self.0.answer(Operation::Open, || {
+        self.0.answer(Operation::Open, None, || {
             reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
         });
     }
@@ -228,7 +258,9 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let data = self.0.read(offset, size);
-        self.0.answer(Operation::Read, move || reply.data(&data));
+        let transfer = Some((offset, u64::from(size)));
+        self.0
+            .answer(Operation::Read, transfer, move || reply.data(&data));
     }
 
     fn write(
@@ -244,13 +276,14 @@ impl Filesystem for Server {
         reply: ReplyWrite,
     ) {
         let count = data.len() as u32;
+        let transfer = Some((offset, u64::from(count)));
         self.0.write(offset, data);
         self.0
-            .answer(Operation::Write, move || reply.written(count));
+            .answer(Operation::Write, transfer, move || reply.written(count));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.0.answer(Operation::Fsync, || reply.ok());
+        self.0.answer(Operation::Fsync, None, || reply.ok());
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
@@ -324,6 +357,17 @@ impl SlowDisk {
     /// The same, many at a time.
     pub fn serve_in_parallel(&self, time: Duration) {
         *self.speed.service.lock().unwrap() = Service::Parallel(time);
+    }
+
+    /// From now on reads and writes take as long as on a hard disk with that time for a seek and that many
+    /// bytes a second.
+    pub fn serve_as_hard_disk(&self, seek: Duration, bytes_per_s: f64) {
+        *self.speed.service.lock().unwrap() = Service::Seeking(seek, bytes_per_s);
+    }
+
+    /// From now on each flush takes that time, while nothing else is served.
+    pub fn flush_in(&self, time: Duration) {
+        *self.speed.flush.lock().unwrap() = time;
     }
 
     /// Whether somebody waits for the operation.

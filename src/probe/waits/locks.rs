@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::probe::text::{list_numbers_at, nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
 
 /// A process that waits for the lock of a file.
@@ -17,6 +19,8 @@ pub struct LockWait {
     pub device_number: (u32, u32),
     /// Its inode.
     pub inode: u64,
+    /// How long the process has slept at least; `None` where the kernel does not tell.
+    pub slept: Option<Duration>,
 }
 
 /// The processes that wait for locks. A lock whose holder has no number here, as one of a file
@@ -46,8 +50,14 @@ pub fn lock_waits(roots: &SysPaths) -> Vec<LockWait> {
                 holder,
                 device_number,
                 inode,
+                slept: None,
             });
         }
+    }
+    let keys: Vec<(u32, u32)> = waits.iter().map(|it| (it.waiter, it.waiter)).collect();
+    let slept = slept_times(roots, &keys);
+    for wait in &mut waits {
+        wait.slept = slept.get(&(wait.waiter, wait.waiter)).copied();
     }
     waits
 }
@@ -94,6 +104,7 @@ mod tests {
             holder: 900,
             device_number: (254, 16),
             inode: 59,
+            slept: None,
         };
         assert_eq!(lock_waits(&roots), [], "nobody is known to hold it");
         let info = "pos:\t0\nlock:\t1: FLOCK  ADVISORY  WRITE 900 fe:10:59 0 EOF\n";

@@ -159,9 +159,9 @@ impl<'w> Analysis<'w> {
         above as f64 / values.len().max(1) as f64
     }
 
-    /// A cause that is seen since the begin of the window.
-    pub fn cause(&self, code: &'static str, severity: Severity) -> Cause {
-        Cause::new(code, severity, &self.window.snapshots[0].time)
+    /// A cause that is seen since the begin of the window; who examines gives it its code.
+    pub fn cause(&self, severity: Severity) -> Cause {
+        Cause::new("", severity, &self.window.snapshots[0].time)
     }
 
     /// The device of that name.

@@ -8,12 +8,6 @@ use super::prelude::*;
 use crate::probe::waits::locks::LockWait;
 use crate::text::root_advice;
 
-pub(super) const RULE: Rule = Rule {
-    code: "at-limit",
-    explains: &[],
-    examine,
-};
-
 /// Tasks that are explained at most.
 const MAX_WAITERS: usize = 4;
 /// I/O pressure that is explained by name, however short the waits of each task are.
@@ -33,7 +27,7 @@ const FLUSHED: f64 = 0.2;
 /// Latency in nanoseconds from which a read of a device of unknown kind is a seek.
 const SEEK_LATENCY: f64 = 3e6;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let pressure = analysis.mean(|host| host.pressure_some);
     let is_pressed = pressure.is_some_and(|pressure| pressure >= HIGH_PRESSURE);
     let mut waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).take(MAX_WAITERS).collect();
@@ -69,7 +63,7 @@ fn awaited_device<'a>(analysis: &'a Analysis<'_>, waiter: &Waiter) -> Option<&'a
 }
 
 fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
-    let mut cause = analysis.cause(RULE.code, Severity::Note);
+    let mut cause = analysis.cause(Severity::Note);
     suffer(&mut cause, &[waiter]);
     analysis.prove_sleep(&mut cause, waiter);
     let device = awaited_device(analysis, waiter);
@@ -230,7 +224,7 @@ fn of_requests(
 fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
     let name = &device.name;
     let blame = blame(analysis, device);
-    let mut cause = analysis.cause(RULE.code, Severity::Note).on(name);
+    let mut cause = analysis.cause(Severity::Note).on(name);
     cause.culprits.clone_from(&blame.culprits);
     prove_load(&mut cause, device);
     cause.prove(name, THROUGHPUT, device.throughput);
@@ -265,7 +259,7 @@ fn with_pid(party: &Party) -> String {
 /// A control group that its quota of processor time stops.
 fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     let name = &group.name;
-    let mut cause = analysis.cause(RULE.code, Severity::Note).confirmed();
+    let mut cause = analysis.cause(Severity::Note).confirmed();
     let quota = if group.group.is_first_version {
         QUOTA_V1
     } else {
@@ -293,7 +287,7 @@ fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     cause
 }
 
-/// The waits for locks of files that last for the whole window, by file. Only where the holder does I/O: a
+/// The waits for locks of files that last for half of the window and longer, by file. Only where the holder does I/O: a
 /// daemon may wait for a lock for ever.
 fn lock_waits(analysis: &Analysis<'_>) -> Vec<Vec<LockWait>> {
     let Some((begin, end)) = &analysis.window.facts else {
@@ -305,8 +299,11 @@ fn lock_waits(analysis: &Analysis<'_>) -> Vec<Vec<LockWait>> {
         waiters.any(|it| it.pid == pid) || process.is_some_and(|it| it.throughput() > 0.0)
     };
     let mut files: BTreeMap<((u32, u32), u64), Vec<LockWait>> = BTreeMap::new();
-    for wait in end.locks.iter().filter(|wait| begin.locks.contains(wait)) {
-        if does_io(wait.holder) {
+    for wait in &end.locks {
+        let same = |it: &LockWait| (it.waiter, it.inode) == (wait.waiter, wait.inode);
+        let slept = wait.slept.map_or(0.0, |slept| slept.as_secs_f64());
+        let lasts = slept >= analysis.seconds / 2.0 || begin.locks.iter().any(same);
+        if lasts && does_io(wait.holder) {
             let file = (wait.device_number, wait.inode);
             files.entry(file).or_default().push(*wait);
         }
@@ -331,7 +328,7 @@ fn party(analysis: &Analysis<'_>, pid: u32) -> Party {
 /// The processes that wait for the lock of one file.
 fn of_lock(analysis: &Analysis<'_>, waits: &[LockWait]) -> Option<Cause> {
     let holder = waits.first()?.holder;
-    let mut cause = analysis.cause(RULE.code, Severity::Note).confirmed();
+    let mut cause = analysis.cause(Severity::Note).confirmed();
     cause.prove_of_machine(FILE_LOCKS, waits.len() as f64);
     cause.victims = waits
         .iter()
@@ -367,7 +364,7 @@ fn of_pressure(analysis: &Analysis<'_>) -> Option<Cause> {
     let Some((pid, name)) = waiters.first() else {
         return busiest(analysis).map(|device| of_device(analysis, device));
     };
-    let mut cause = analysis.cause(RULE.code, Severity::Note);
+    let mut cause = analysis.cause(Severity::Note);
     let mut waiter = party(analysis, *pid);
     waiter.command = SafeText::from_bytes(name);
     cause.victims = vec![waiter];

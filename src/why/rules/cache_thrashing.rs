@@ -6,12 +6,6 @@ use super::group_limits::{at_memory_limit, memory_text};
 use super::prelude::*;
 use crate::snapshot::view::HostView;
 
-pub(super) const RULE: Rule = Rule {
-    code: "cache-thrashing",
-    explains: &["device-saturated", "not-io"],
-    examine,
-};
-
 /// Bytes per second that are read again,
 const MIN_REFAULTS: f64 = 10e6;
 /// in this fraction of the snapshots,
@@ -26,10 +20,15 @@ const MIN_PRESSURE: f64 = 0.05;
 const HEAVY_REFAULTS: f64 = 50e6;
 /// for which tasks wait this fraction of the time.
 const HEAVY_IO_PRESSURE: f64 = 0.05;
+/// Share of all that is read, from which it is the machine's memory that is too small: beside a stream of new
+/// files, a few pages of earlier ones come back on every machine.
+const MIN_SHARE: f64 = 0.5;
+/// The parent of all threads of the kernel, which read for others.
+const KERNEL_THREAD_PARENT: u32 = 2;
 /// Readers that are named at most.
 const MAX_READERS: usize = 2;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let refaults = |host: &HostView| host.refault_bytes_per_s;
     let Some(mean) = analysis.mean(refaults) else {
         let reason = NotExamined::NotReported("/proc/vmstat is not readable");
@@ -37,16 +36,31 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     };
     let pressure = analysis.mean(|host| host.memory_pressure_some);
     let io = analysis.mean(|host| host.pressure_some);
-    let mut cause = analysis.cause(RULE.code, Severity::Warning);
+    // A task that waits less than that for files or memory is not harmed.
+    let waiters = analysis.waiters.iter();
+    let waits = waiters.map(|it| it.waits_for(&[WaitKind::Read, WaitKind::Memory]));
+    let is_harmful = !analysis.window.has_blocked_tasks() || waits.sum::<f64>() >= SUFFERING;
+    let mut cause = analysis.cause(Severity::warning_if(is_harmful));
     cause.prove_of_machine(REFAULTS, mean);
     cause.prove_of_machine(MEMORY_PRESSURE, pressure);
     let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
     let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
     let waits_for_files = mean >= HEAVY_REFAULTS && io.is_some_and(|it| it >= HEAVY_IO_PRESSURE);
-    if !often || !(waits_for_memory || waits_for_files) {
+    let group = at_memory_limit(analysis);
+    let members_wait = group.as_ref().is_some_and(|group| {
+        let mut blocked = analysis.blocked(SUFFERING);
+        blocked.any(|it| group.group.pids.contains(&it.pid))
+    });
+    if !often || !(waits_for_memory || waits_for_files || members_wait) {
         return Examination::RuledOut(cause.evidence);
     }
-    let group = at_memory_limit(analysis);
+    let bottom = analysis
+        .whole_devices()
+        .filter(|it| it.underlying.is_empty());
+    let read: f64 = bottom.map(|it| it.read_bytes).sum();
+    if group.is_none() && mean < read * MIN_SHARE {
+        return Examination::RuledOut(cause.evidence);
+    }
     cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
     if let Some(group) = &group {
         group.prove_memory(&mut cause);
@@ -73,34 +87,30 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
 fn readers(analysis: &Analysis<'_>, members: Option<&[u32]>) -> Vec<Party> {
     let alive = analysis.last.processes.iter().filter(|it| !it.exited);
     let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
-    let share = 1.0 / analysis.window.snapshots.len().max(1) as f64;
-    // Bytes read, and fraction of the snapshots in which one of its processes was blocked.
-    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    let mut bytes: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut with_ended: BTreeSet<u32> = BTreeSet::new();
     for snapshot in &analysis.window.snapshots {
         let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-        let mut blocked: BTreeSet<u32> = BTreeSet::new();
-        for view in snapshot.processes.iter().filter(|it| it.tid == it.pid) {
-            let bytes = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
+        let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
+        for view in whole.filter(|it| it.parent_pid != KERNEL_THREAD_PARENT) {
+            let read = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
             let mut named = [view.pid, view.parent_pid].into_iter();
             let named = named.find(|pid| *pid > 1 && alive.contains(pid));
-            let Some(pid) = named.filter(|_| bytes > 0.0) else {
-                continue;
-            };
-            let sum = sums.entry(pid).or_default();
-            sum.0 += bytes;
-            if view.state == Some('D') && blocked.insert(pid) {
-                sum.1 += share;
+            if let Some(pid) = named.filter(|_| read > 0.0) {
+                *bytes.entry(pid).or_default() += read;
+                with_ended.extend((pid != view.pid).then_some(pid));
             }
         }
     }
-    let some_blocked = sums.values().any(|(_, blocked)| *blocked > 0.0);
-    sums.retain(|pid, (_, blocked)| match members {
+    let blocked = |pid: u32| Some(analysis.waiters.iter().find(|it| it.pid == pid)?.blocked);
+    // Who has ended was seldom seen to wait.
+    bytes.retain(|pid, _| match members {
         Some(members) => members.contains(pid),
-        None => *blocked > 0.0 || !some_blocked,
+        None => blocked(*pid).is_some() || with_ended.contains(pid),
     });
-    let mut readers: Vec<(u32, (f64, f64))> = sums.into_iter().collect();
-    readers.sort_list_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    let mut readers: Vec<(u32, f64)> = bytes.into_iter().collect();
+    readers.sort_list_by(|a, b| b.1.total_cmp(&a.1));
     let most = readers.into_iter().take(MAX_READERS);
-    most.filter_map(|(pid, (_, blocked))| Some(analysis.process(pid)?.party(Some(blocked))))
+    most.filter_map(|(pid, _)| Some(analysis.process(pid)?.party(blocked(pid))))
         .collect()
 }

@@ -6,19 +6,6 @@ use super::prelude::*;
 use crate::snapshot::view::{UnitLimit, UnitView};
 use crate::transfers::limits::AT_LIMIT;
 
-pub(super) const RULE: Rule = Rule {
-    code: "cgroup-throttled",
-    explains: &[
-        "dirty-throttled",
-        "sync-storm",
-        "device-slow",
-        "device-saturated",
-        "queue-starved",
-        "hung-io",
-    ],
-    examine,
-};
-
 /// Seconds of a slice of time, in which the kernel lets whole requests pass: of 25 requests per second
 /// two in each slice, so that 20 are reached (block/blk-throttle.c, `DFL_THROTL_SLICE_HD` and
 /// `tg_within_iops_limit`).
@@ -38,7 +25,7 @@ const IN_DEVICE: [WaitKind; 4] = [
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some(units) = &analysis.last.units else {
         let reason = NotExamined::NotReported("control groups are not readable");
         return Examination::NotExamined(reason);
@@ -125,7 +112,7 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     if !waits || held.is_none() && !is_reached(&uses, limit) {
         return None;
     }
-    let cause = analysis.cause(RULE.code, Severity::Warning).on(device);
+    let cause = analysis.cause(Severity::Warning).on(device);
     let mut cause = cause.confirmed_if(held.is_none());
     let bytes = limit.read_bytes_per_s.or(limit.write_bytes_per_s);
     let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);

@@ -5,12 +5,6 @@
 use super::prelude::*;
 use crate::text::root_advice;
 
-pub(super) const RULE: Rule = Rule {
-    code: "device-saturated",
-    explains: &["dirty-throttled"],
-    examine,
-};
-
 /// Processes with equal shares that have to wait for each other: one waits for itself.
 const MIN_COMPETITORS: usize = 2;
 /// Latency in nanoseconds from which waiting is critical.
@@ -23,7 +17,7 @@ const AT_DEVICE: [WaitKind; 4] = [
     WaitKind::Unknown,
 ];
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let overloaded = analysis.whole_devices().filter(|it| is_overloaded(it));
     let causes = overloaded.filter_map(|device| cause(analysis, device));
     Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
@@ -34,18 +28,18 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let blame = blame(analysis, device);
     let waiting = analysis.blocked_on(device, SUFFERING).len();
     if blame.victims.is_empty() && waiting < MIN_COMPETITORS {
-        return unattributed(analysis, device).filter(|_| waiting == 0);
+        let is_unknown = waiting == 0 && blame.culprits.is_empty();
+        return unattributed(analysis, device).filter(|_| is_unknown);
     }
     let severity = severity(device, CRITICAL_LATENCY);
-    let mut cause = analysis.cause(RULE.code, severity).on(name);
+    let mut cause = analysis.cause(severity).on(name);
     cause.culprits.clone_from(&blame.culprits);
-    let compete = blame.victims.is_empty();
-    let victims = if compete {
-        &blame.competitors
-    } else {
-        &blame.victims
-    };
-    cause.victims.clone_from(victims);
+    // Of several with about the same share none is the one to blame.
+    let compete = blame.victims.is_empty() || blame.competitors.len() >= MIN_COMPETITORS;
+    if compete {
+        cause.victims.clone_from(&blame.competitors);
+    }
+    cause.victims.extend(blame.victims.iter().cloned());
     let is_victim = |it: &Party| blame.victims.iter().any(|victim| victim.pid == it.pid);
     cause.culprits.retain(|it| !is_victim(it));
     prove_load(&mut cause, device);
@@ -73,7 +67,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         }
     }
     cause.remedies.push(trace_requests(name));
-    tell(&mut cause, device, &blame, waiting);
+    tell(&mut cause, device, &blame, (waiting, compete));
     Some(cause)
 }
 
@@ -89,7 +83,7 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
     if waiters.is_empty() {
         return None;
     }
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
+    let mut cause = analysis.cause(Severity::Warning).on(name);
     prove_load(&mut cause, device);
     suffer(&mut cause, &waiters);
     cause.prove_of_machine(WAITING_TASKS, waiters.len() as f64);
@@ -107,7 +101,12 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
     Some(cause)
 }
 
-fn tell(cause: &mut Cause, device: &DeviceSummary, blame: &Blame, waiting: usize) {
+fn tell(
+    cause: &mut Cause,
+    device: &DeviceSummary,
+    blame: &Blame,
+    (waiting, compete): (usize, bool),
+) {
     let name = &device.name;
     let latency = latency_text(device);
     let kind = if device.serial {
@@ -115,7 +114,7 @@ fn tell(cause: &mut Cause, device: &DeviceSummary, blame: &Blame, waiting: usize
     } else {
         ""
     };
-    cause.sentence = match cause.culprits.first().filter(|_| !blame.victims.is_empty()) {
+    cause.sentence = match cause.culprits.first().filter(|_| !compete) {
         Some(party) => {
             let probably = match cause.certainty {
                 Certainty::Confirmed => "",

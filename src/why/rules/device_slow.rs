@@ -3,12 +3,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "device-slow",
-    explains: &["dirty-throttled", "device-saturated", "queue-starved"],
-    examine,
-};
-
 /// Latency in nanoseconds of a request that hardly shares the device, from which a disk and any
 /// other device is slow.
 const SLOW_DISK: f64 = 60e6;
@@ -23,7 +17,7 @@ const MIN_TIME: f64 = 0.5;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 1e9;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
     let causes = devices.filter_map(|device| cause(analysis, device));
     Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
@@ -58,7 +52,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         return None;
     }
     let severity = severity(device, CRITICAL_LATENCY);
-    let mut cause = analysis.cause(RULE.code, severity).on(name);
+    let mut cause = analysis.cause(severity).on(name);
     prove_load(&mut cause, device);
     if fixed_rate.is_some() {
         cause.prove(name, THROUGHPUT, device.throughput);

@@ -8,12 +8,6 @@ use std::collections::BTreeMap;
 use super::prelude::*;
 use crate::snapshot::view::HostView;
 
-pub(super) const RULE: Rule = Rule {
-    code: "dirty-throttled",
-    explains: &[],
-    examine,
-};
-
 /// Fraction of the time that a writer has to be throttled.
 const MIN_THROTTLED: f64 = 0.25;
 /// A writer with less than this fraction of all dirtied bytes is throttled because of others.
@@ -32,7 +26,7 @@ const MIB: u64 = 1 << 20;
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let throttled = analysis
         .blocked(0.0)
         .filter(|it| throttled_time(it) >= MIN_THROTTLED);
@@ -122,7 +116,7 @@ fn cause(
     if victims.is_empty() && !is_slow {
         return None;
     }
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).confirmed();
+    let mut cause = analysis.cause(Severity::Warning).confirmed();
     cause.device = device.cloned();
     let time = throttled_time(first);
     cause.prove(&first.command, BLOCKED, time);

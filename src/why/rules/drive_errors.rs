@@ -6,17 +6,6 @@ use super::prelude::*;
 use crate::probe::facts::FactsSample;
 use crate::probe::system::kernel_log::NewErrors;
 
-pub(super) const RULE: Rule = Rule {
-    code: "drive-errors",
-    explains: &[
-        "hung-io",
-        "device-slow",
-        "device-saturated",
-        "dirty-throttled",
-    ],
-    examine,
-};
-
 /// Characters of a message that are told.
 const MESSAGE_CHARACTERS: usize = 160;
 
@@ -33,7 +22,7 @@ struct DeviceErrors {
 
 type ErrorsByDevice = BTreeMap<SafeText, DeviceErrors>;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let found = match &analysis.window.facts {
         Some((begin, end)) => logged_errors(begin, end),
         None => recorded_errors(analysis),
@@ -94,7 +83,7 @@ fn recorded_errors(analysis: &Analysis<'_>) -> Result<ErrorsByDevice, NotExamine
 }
 
 fn cause(analysis: &Analysis<'_>, name: &SafeText, errors: DeviceErrors) -> Cause {
-    let cause = analysis.cause(RULE.code, Severity::Critical);
+    let cause = analysis.cause(Severity::Critical);
     let mut cause = cause.confirmed().on(name);
     cause.prove(name, LOGGED_ERRORS, errors.logged as f64);
     let failed = errors.failed_commands.map(|count| count as f64);

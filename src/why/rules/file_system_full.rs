@@ -4,12 +4,6 @@ use super::prelude::*;
 use crate::snapshot::files::DeletedView;
 use crate::snapshot::view::MountView;
 
-pub(super) const RULE: Rule = Rule {
-    code: "file-system-full",
-    explains: &[],
-    examine,
-};
-
 /// Available bytes below which a file system is full: writes fail or are about to fail,
 const FULL_BYTES: f64 = 16e6;
 /// as a fraction of its size: a small file system counts as full later.
@@ -40,7 +34,7 @@ struct FileSystemUse {
     used_inodes: f64,
 }
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let file_systems = match (analysis.facts(), &analysis.last.mounts) {
         (Some(_), _) => examined_file_systems(analysis),
         (None, Some(mounts)) => mounts.iter().filter_map(recorded_use).collect(),
@@ -111,7 +105,7 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
         (_, false) => Severity::Note,
     };
     let place = &file_system.mount_point;
-    let mut cause = analysis.cause(RULE.code, severity).confirmed();
+    let mut cause = analysis.cause(severity).confirmed();
     cause.device = device;
     let fraction = if no_inodes { inodes } else { used };
     cause.prove(place, AVAILABLE, available);

@@ -5,12 +5,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "fragmented",
-    explains: &[],
-    examine,
-};
-
 /// Mean size in bytes of a piece up to which a disk spends most of its time with seeks: two thirds of
 /// it at this size.
 const MAX_PIECE: f64 = 1e6;
@@ -25,7 +19,7 @@ const SEEK_LATENCY: f64 = 4e6;
 /// Fraction of the time for which the reader has to wait: otherwise nobody notices.
 const MIN_BLOCKED: f64 = 0.5;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     if analysis.facts().is_none() {
         return Examination::NotExamined(NotExamined::NotRecorded);
     }
@@ -57,10 +51,7 @@ fn cause(analysis: &Analysis<'_>) -> Option<Cause> {
         return None;
     }
     let (name, path) = (&device.name, SafeText::from(&layout.path));
-    let mut cause = analysis
-        .cause(RULE.code, Severity::Warning)
-        .confirmed()
-        .on(name);
+    let mut cause = analysis.cause(Severity::Warning).confirmed().on(name);
     cause.prove(&path, PIECES, layout.pieces as f64);
     cause.prove(&path, PIECE_SIZE, piece);
     cause.prove(name, READ_AWAIT, device.read_await);

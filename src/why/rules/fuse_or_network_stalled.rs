@@ -5,19 +5,13 @@ use std::time::Duration;
 use super::awaited_server;
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "fuse-or-network-stalled",
-    explains: &[],
-    examine,
-};
-
 /// Sleep in one request from which the server does not answer; in a shorter window this fraction
 /// of it, but not less than the last value.
 const STALLED: Duration = Duration::from_secs(4);
 const WHOLE_WINDOW: f64 = 0.7;
 const LEAST: Duration = Duration::from_secs(2);
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     if !analysis.window.has_blocked_tasks() {
         return Examination::NotExamined(NotExamined::NotRecorded);
     }
@@ -32,7 +26,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         return Examination::RuledOut(evidence.into_iter().collect());
     };
     let server = awaited_server::search(analysis, &stalled);
-    let mut cause = analysis.cause(RULE.code, Severity::Critical).confirmed();
+    let mut cause = analysis.cause(Severity::Critical).confirmed();
     analysis.prove_sleep(&mut cause, first);
     suffer(&mut cause, &stalled);
     cause.prove_of_machine(WAITING_TASKS, stalled.len() as f64);

@@ -7,12 +7,6 @@ use super::awaited_server::AwaitedServer;
 use super::prelude::*;
 use crate::drive::mounts::MountEntry;
 
-pub(super) const RULE: Rule = Rule {
-    code: "hung-io",
-    explains: &["device-slow", "dirty-throttled", "sync-storm"],
-    examine,
-};
-
 /// Sleep that is not normal; in a shorter window the whole of it, but not less than the second
 /// value.
 const HUNG: Duration = Duration::from_secs(10);
@@ -33,7 +27,7 @@ const IN_IO: [WaitKind; 6] = [
     WaitKind::Unknown,
 ];
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let whole = Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW);
     let limit = if whole < LEAST { HUNG } else { HUNG.min(whole) };
     // What is waited for makes no progress. Kernel threads wait for others.
@@ -70,7 +64,7 @@ fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
 
 fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary>) -> Cause {
     let first = hung.first();
-    let mut cause = analysis.cause(RULE.code, Severity::Critical);
+    let mut cause = analysis.cause(Severity::Critical);
     let own = first.and_then(|waiter| waiter.devices.first().cloned());
     cause.device = stuck.map(|device| device.name.clone()).or(own);
     cause.victims = parties(hung);

@@ -2,12 +2,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "link-degraded",
-    explains: &[],
-    examine,
-};
-
 /// Fraction of the supported speed below which a link is degraded.
 const DEGRADED: f64 = 0.75;
 /// Fraction of the link's speed from which it is the limit: protocol overhead is the rest.
@@ -15,7 +9,7 @@ const LIMITING: f64 = 0.7;
 /// Links that are listed where none is degraded.
 const MAX_LISTED: usize = 3;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some(facts) = analysis.facts() else {
         return Examination::NotExamined(NotExamined::NotRecorded);
     };
@@ -32,7 +26,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     let causes = degraded.map(|(name, link)| {
         let used = analysis.device(name).map_or(0.0, |it| it.throughput);
         let severity = Severity::warning_if(used >= link.current * LIMITING);
-        let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
+        let mut cause = analysis.cause(severity).confirmed().on(name);
         cause.prove(name, LINK, link.current);
         cause.prove(name, LINK_SUPPORTED, link.supported);
         cause.prove(name, THROUGHPUT, used);

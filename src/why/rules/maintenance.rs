@@ -2,12 +2,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "maintenance",
-    explains: &["device-saturated", "dirty-throttled", "sync-storm"],
-    examine,
-};
-
 /// Programs whose purpose is maintenance of a file system or a device: names of their executables.
 const PROGRAMS: &str = "fsck e2fsck fsck.ext2 fsck.ext3 fsck.ext4 fsck.xfs fsck.vfat fsck.fat \
     xfs_repair xfs_scrub xfs_fsr btrfs btrfsck badblocks updatedb updatedb.mlocate updatedb.plocate \
@@ -18,7 +12,7 @@ const DISCARDING: &str = "fstrim blkdiscard";
 /// program matters.
 const MIN_SHARE: f64 = 0.3;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
     let causes = devices
         .filter_map(|device| by_traffic(analysis, device).or_else(|| by_discards(analysis, device)))
@@ -82,7 +76,7 @@ fn cause(
     share: &str,
 ) -> Cause {
     let name = &device.name;
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).on(name);
+    let mut cause = analysis.cause(Severity::Warning).on(name);
     prove_load(&mut cause, device);
     cause.remedies = against(&program, device, analysis);
     cause.victims = victims;

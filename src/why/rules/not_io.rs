@@ -2,12 +2,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "not-io",
-    explains: &[],
-    examine,
-};
-
 /// Fraction of the processor time from which the processors are busy,
 const BUSY: f64 = 0.9;
 /// and of the time in which somebody waits for one, from which it matters.
@@ -21,7 +15,7 @@ const MIN_SHARE: f64 = 0.1;
 /// Processes that are named at most.
 const MAX_PARTIES: usize = 3;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let Some(busy) = analysis.mean(|host| host.cpu_busy) else {
         let reason = NotExamined::NotReported("the kernel does not report it");
         return Examination::NotExamined(reason);
@@ -29,7 +23,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
     let processors = analysis.mean(|host| host.cpu_pressure_some);
     let memory = analysis.mean(|host| host.memory_pressure_some);
     let io = analysis.mean(|host| host.pressure_some);
-    let mut cause = analysis.cause(RULE.code, Severity::Warning).confirmed();
+    let mut cause = analysis.cause(Severity::Warning).confirmed();
     cause.prove_of_machine(CPU_BUSY, busy);
     cause.prove_of_machine(CPU_PRESSURE, processors);
     cause.prove_of_machine(IO_PRESSURE, io);

@@ -19,5 +19,5 @@ pub(super) use crate::why::remedies::{
     against, continue_process, exact_path, health_of, kernel_log, memory_users, pause_of,
     trace_requests,
 };
-pub(super) use crate::why::rule::{Examination, Rule};
+pub(super) use crate::why::rule::Examination;
 pub(super) use crate::why::wait_kind::{FUSE, WaitKind, client_of_file_system};

@@ -3,12 +3,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "queue-starved",
-    explains: &[],
-    examine,
-};
-
 /// Requests in flight: about one, all the time.
 const ONE_REQUEST: std::ops::Range<f64> = 0.6..1.4;
 /// Fraction of the time that the application has to wait.
@@ -18,7 +12,7 @@ const SMALL_REQUEST: f64 = 64e3;
 /// Latency in nanoseconds up to which the device itself is not slow.
 const FAST: f64 = 5e6;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let flash = analysis
         .whole_devices()
         .filter(|device| device.is_flash && !device.serial);
@@ -37,7 +31,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     if !fits || device.iops == 0.0 || device.latency() > FAST {
         return None;
     }
-    let mut cause = analysis.cause(RULE.code, Severity::Note).on(name);
+    let mut cause = analysis.cause(Severity::Note).on(name);
     cause.prove(name, QUEUE, device.queue);
     cause.prove(name, IOPS, device.iops);
     cause.prove(name, READ_AWAIT, device.read_await);

@@ -5,17 +5,6 @@ use crate::drive::DriveKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 
-pub(super) const RULE: Rule = Rule {
-    code: "raid-resync",
-    explains: &[
-        "device-saturated",
-        "device-slow",
-        "sync-storm",
-        "dirty-throttled",
-    ],
-    examine,
-};
-
 /// What an array does besides I/O, which is listed as a transfer.
 const ACTIONS: [(TransferKind, &str); 5] = [
     (TransferKind::Resync, "is resynchronized"),
@@ -25,7 +14,7 @@ const ACTIONS: [(TransferKind, &str); 5] = [
     (TransferKind::Reshape, "is reshaped"),
 ];
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let arrays = analysis.devices.iter();
     let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
     let causes = arrays.filter_map(|array| {
@@ -42,7 +31,7 @@ fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause 
     let name = &array.name;
     let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = Severity::warning_if(!waiting.is_empty());
-    let mut cause = analysis.cause(RULE.code, severity).confirmed().on(name);
+    let mut cause = analysis.cause(severity).confirmed().on(name);
     let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);

@@ -3,18 +3,12 @@
 use super::prelude::*;
 use crate::snapshot::advice::{ObservedLoad, tuning_advice};
 
-pub(super) const RULE: Rule = Rule {
-    code: "setup-unfit",
-    explains: &[],
-    examine,
-};
-
 /// Requests per second from which a device is in use.
 const IN_USE: f64 = 20.0;
 /// Devices that are listed where nothing is unfit.
 const MAX_LISTED: usize = 3;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     if analysis.last.drives.is_empty() {
         return Examination::NotExamined(NotExamined::NotRecorded);
     }
@@ -41,10 +35,7 @@ fn causes(analysis: &Analysis<'_>, device: &DeviceSummary) -> Vec<Cause> {
     };
     let advice = tuning_advice(drive, &analysis.last.file_systems, Some(load));
     let causes = advice.into_iter().map(|advice| {
-        let mut cause = analysis
-            .cause(RULE.code, Severity::Note)
-            .confirmed()
-            .on(name);
+        let mut cause = analysis.cause(Severity::Note).confirmed().on(name);
         cause.prove(name, IOPS, device.iops);
         cause.prove(name, THROUGHPUT, device.throughput);
         cause.remedies.push(Remedy::command(

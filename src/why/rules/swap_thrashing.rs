@@ -4,12 +4,6 @@ use super::group_limits::{at_memory_limit, memory_text};
 use super::prelude::*;
 use crate::snapshot::view::HostView;
 
-pub(super) const RULE: Rule = Rule {
-    code: "swap-thrashing",
-    explains: &["cache-thrashing", "device-saturated", "not-io"],
-    examine,
-};
-
 /// Bytes per second read from swap from which somebody notices,
 const MIN_SWAP_IN: f64 = 1e6;
 /// in this fraction of the snapshots.
@@ -29,7 +23,7 @@ const SWAP_WAIT: f64 = 0.05;
 const IN_MEMORY: &str = "do_swap_page swapin_ swap_read __swap_ read_swap_cache shrink_ \
                          reclaim_throttle try_to_free try_charge mem_cgroup_";
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let swap_in = |host: &HostView| host.swap_in_bytes_per_s;
     let Some(read) = analysis.mean(swap_in) else {
         let reason = NotExamined::NotReported("/proc/vmstat is not readable");
@@ -44,7 +38,7 @@ fn examine(analysis: &Analysis<'_>) -> Examination {
         Some(pressure) => pressure >= MIN_PRESSURE || goes_round && pressure >= ROUND_TRIP_PRESSURE,
         None => written >= MIN_SWAP_OUT,
     };
-    let mut cause = analysis.cause(RULE.code, Severity::Critical);
+    let mut cause = analysis.cause(Severity::Critical);
     cause.prove_of_machine(SWAP_IN, read);
     cause.prove_of_machine(SWAP_OUT, written);
     cause.prove_of_machine(MEMORY_PRESSURE, pressure);

@@ -2,12 +2,6 @@
 
 use super::prelude::*;
 
-pub(super) const RULE: Rule = Rule {
-    code: "sync-storm",
-    explains: &["device-saturated", "device-slow", "queue-starved"],
-    examine,
-};
-
 /// Flushes per second from which they are many, if each of them takes time.
 const MANY_FLUSHES: f64 = 20.0;
 /// Fraction of the time for which flushes have to be in flight, counted one after the other.
@@ -24,7 +18,7 @@ const SLOW_FLUSH: f64 = 20e6;
 /// the cause.
 const PROVEN_COMMIT: f64 = 0.2;
 
-fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let devices = analysis.whole_devices();
     let causes = devices.filter_map(|device| cause(analysis, device));
     Examination::of_devices(analysis, causes.collect(), || {
@@ -44,7 +38,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let suffering = if is_proven { committing } else { waiting };
     let flushes = device.flushes.unwrap_or(0.0);
     let flush_await = device.flush_await.unwrap_or(0.0);
-    let by_flushes = flushes >= MANY_FLUSHES && flushes * flush_await / 1e9 >= FLUSHING_TIME;
+    let are_noticed = flushes >= MANY_FLUSHES || flush_await >= SLOW_FLUSH;
+    let by_flushes = are_noticed && flushes * flush_await / 1e9 >= FLUSHING_TIME;
     let write_size = device.write_bytes / device.write_iops;
     let enough = suffering.len() >= MIN_WAITING || flush_await >= SLOW_FLUSH;
     if suffering.is_empty() || !enough || write_size > SMALL_WRITE || !(by_flushes || is_proven) {
@@ -52,7 +47,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     }
     let name = &device.name;
     let is_noticed = flush_await.max(device.write_await.unwrap_or(0.0)) >= NOTICED;
-    let cause = analysis.cause(RULE.code, Severity::warning_if(is_noticed));
+    let cause = analysis.cause(Severity::warning_if(is_noticed));
     let mut cause = cause.on(name).confirmed_if(is_proven);
     cause.prove(name, FLUSHES, flushes);
     cause.prove(name, FLUSH_AWAIT, device.flush_await);
@@ -74,7 +69,14 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let what = if suffering.len() == 1 {
         format!("waits for the flushes of {name}, each of which takes long")
     } else {
-        format!("wait for each other's flushes on {name}")
+        let locked = suffering.iter();
+        let mut locked = locked.map(|it| it.waits_for(&[WaitKind::Lock]));
+        let lock = if locked.any(|time| time >= SUFFERING) {
+            ", some of them for a lock that another holds meanwhile"
+        } else {
+            ""
+        };
+        format!("wait for each other's flushes on {name}{lock}")
     };
     cause.sentence = format!("{who} {what}: {rate} flushes per second{each}.");
     Some(cause)

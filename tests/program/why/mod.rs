@@ -3,17 +3,18 @@
 //! Other load of the machine may have causes of its own: a test looks at those of its own devices
 //! and processes.
 
-mod devices;
-mod faults;
-mod fragmented;
 mod harmless;
-mod memory;
-mod ordinary;
 mod recorded;
+mod server;
+mod situation;
+mod situations;
+mod staging;
 mod usage;
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 /// The document of `why --json` over that time.
@@ -34,13 +35,6 @@ fn why(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The cause of a device that is named first. Errors are left out: numbers of loop devices are
-/// reused, so that the kernel log names the device of another test.
-fn first_code<'d>(document: &'d Value, device: &str) -> Option<&'d str> {
-    let mut codes = codes_of_device(document, device).into_iter();
-    codes.find(|code| *code != "drive-errors")
-}
-
 /// The codes of the causes of a device, in the order in which they are named.
 fn codes_of_device<'d>(document: &'d Value, device: &str) -> Vec<&'d str> {
     let name = device.trim_start_matches("/dev/");
@@ -51,13 +45,7 @@ fn codes_of_device<'d>(document: &'d Value, device: &str) -> Vec<&'d str> {
         .collect()
 }
 
-/// A number from `low` up to, and not including, `high`.
-fn draw(low: u64, high: u64) -> u64 {
-    use rand::Rng as _;
-    low + rand::make_rng::<rand::rngs::Xoshiro256PlusPlus>().next_u64() % (high - low)
-}
-
-/// Programs that run until they are dropped.
+/// Programs that run, with what they have started, until this is dropped.
 struct Load(Vec<Child>);
 
 impl Load {
@@ -65,6 +53,8 @@ impl Load {
         let start = |line: String| {
             Command::new("sh")
                 .args(["-c", &line])
+                .process_group(0)
+                .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -80,8 +70,8 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
+        for child in &self.0 {
+            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
         }
         for child in &mut self.0 {
             let _ = child.wait();
