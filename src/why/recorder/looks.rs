@@ -21,6 +21,8 @@ const MAX_PROCESSES: usize = 16;
 /// Fraction of the space in use from which deleted files are looked for, and how many are kept.
 const NEARLY_FULL: f64 = 0.97;
 const MAX_DELETED: usize = 16;
+/// Files that are read in order and may lie on a rotational disk.
+const MAX_FILES: usize = 8;
 /// I/O pressure from which waiters of io_uring are looked for.
 const HIGH_PRESSURE: f64 = 0.2;
 
@@ -101,20 +103,21 @@ fn read_file(
         .filter(|drive| completes_reads(drive.parent.as_deref().unwrap_or(&drive.name)))
         .map(|drive| drive.number)
         .collect();
-    let reads = snapshots.iter().flat_map(|snapshot| &snapshot.transfers);
-    let reads = reads.filter_map(|it| {
-        Some((
-            it.pid?,
-            it.source.as_deref()?,
-            it.interval_rate_bytes_per_s?,
-        ))
-    });
-    let (pid, path, _) = reads.max_by(|a, b| a.2.total_cmp(&b.2))?;
     if disks.is_empty() {
         return None;
     }
-    let known = known.filter(|known| known.pid == pid && known.path == path);
-    known
-        .cloned()
-        .or_else(|| read_layout(roots, (pid, path), &disks))
+    let reads = snapshots.iter().flat_map(|snapshot| &snapshot.transfers);
+    let reads = reads.filter_map(|it| {
+        let rate = it.interval_rate_bytes_per_s.filter(|rate| *rate > 0.0)?;
+        Some((it.pid?, it.source.as_deref()?, rate))
+    });
+    let mut reads: Vec<(u32, &str, f64)> = reads.collect();
+    reads.sort_list_by(|a, b| b.2.total_cmp(&a.2));
+    let mut files: Vec<(u32, &str)> = reads.iter().map(|(pid, path, _)| (*pid, *path)).collect();
+    files.dedup();
+    files.into_iter().take(MAX_FILES).find_map(|(pid, path)| {
+        let known = known.filter(|known| known.pid == pid && known.path == path);
+        let layout = known.cloned();
+        layout.or_else(|| read_layout(roots, (pid, path), &disks))
+    })
 }

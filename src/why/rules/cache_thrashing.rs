@@ -20,9 +20,11 @@ const MIN_PRESSURE: f64 = 0.05;
 const HEAVY_REFAULTS: f64 = 50e6;
 /// for which tasks wait this fraction of the time.
 const HEAVY_IO_PRESSURE: f64 = 0.05;
-/// Share of all that is read, from which it is the machine's memory that is too small: beside a stream of new
-/// files, a few pages of earlier ones come back on every machine.
-const MIN_SHARE: f64 = 0.5;
+/// Fraction of what is read from devices that has to be read again: a copy of a large file drops some pages
+/// of others.
+const MOST_READS: f64 = 0.5;
+/// The parent of all threads of the kernel, which read for others.
+const KERNEL_THREAD_PARENT: u32 = 2;
 /// Readers that are named at most.
 const MAX_READERS: usize = 2;
 
@@ -41,6 +43,11 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let mut cause = analysis.cause(Severity::warning_if(is_harmful));
     cause.prove_of_machine(REFAULTS, mean);
     cause.prove_of_machine(MEMORY_PRESSURE, pressure);
+    let lowest = analysis
+        .whole_devices()
+        .filter(|it| it.underlying.is_empty());
+    let read: f64 = lowest.map(|device| device.read_bytes).sum();
+    let is_most = mean >= read * MOST_READS;
     let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
     let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
     let waits_for_files = mean >= HEAVY_REFAULTS && io.is_some_and(|it| it >= HEAVY_IO_PRESSURE);
@@ -49,14 +56,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         let mut blocked = analysis.blocked(SUFFERING);
         blocked.any(|it| group.group.pids.contains(&it.pid))
     });
-    if !often || !(waits_for_memory || waits_for_files || members_wait) {
-        return Examination::RuledOut(cause.evidence);
-    }
-    let bottom = analysis
-        .whole_devices()
-        .filter(|it| it.underlying.is_empty());
-    let read: f64 = bottom.map(|it| it.read_bytes).sum();
-    if group.is_none() && mean < read * MIN_SHARE {
+    if !often || !is_most || !(waits_for_memory || waits_for_files || members_wait) {
         return Examination::RuledOut(cause.evidence);
     }
     cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
@@ -89,7 +89,8 @@ fn readers(analysis: &Analysis<'_>, members: Option<&[u32]>) -> Vec<Party> {
     let mut with_ended: BTreeSet<u32> = BTreeSet::new();
     for snapshot in &analysis.window.snapshots {
         let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-        for view in snapshot.processes.iter().filter(|it| it.tid == it.pid) {
+        let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
+        for view in whole.filter(|it| it.parent_pid != KERNEL_THREAD_PARENT) {
             let read = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
             let mut named = [view.pid, view.parent_pid].into_iter();
             let named = named.find(|pid| *pid > 1 && alive.contains(pid));
