@@ -162,6 +162,11 @@ impl Staged {
 
     /// Whether a cause is about this situation.
     fn is_about(&self, cause: &Value) -> bool {
+        let mut victims = self.victims.iter();
+        if cause["severity"] == "note" && !self.victims.is_empty() {
+            // What limits the culprit itself is another thing than who waits for it.
+            return victims.any(|pid| has_party(&cause["victims"], *pid));
+        }
         let pids = [&self.victims, &self.culprits, &self.named];
         let mut pids = pids.into_iter().flatten();
         let names_object = |object: &String| {

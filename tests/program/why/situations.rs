@@ -23,14 +23,14 @@ type Stage = fn(&mut super::situation::Draw) -> Option<super::situation::Staged>
 
 impl Situation {
     /// The codes that say it.
-    const fn is(mut self, codes: &'static [&'static str]) -> Self {
+    const fn told_as(mut self, codes: &'static [&'static str]) -> Self {
         self.codes = codes;
         self
     }
 
     /// Something is limited by itself, and nobody suffers.
-    const fn is_note(self, codes: &'static [&'static str]) -> Self {
-        self.is(codes).may_be_note(Problem::No)
+    const fn noted_as(self, codes: &'static [&'static str]) -> Self {
+        self.told_as(codes).may_be_note(Problem::No)
     }
 
     const fn may_be_note(mut self, problem: Problem) -> Self {
@@ -60,125 +60,125 @@ static SITUATIONS: [Situation; 36] = [
         "fio waits for the disk, one request at a time: seek-bound. Nobody else uses it.",
         disks::one_random_reader,
     )
-    .is_note(&["at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "loop device over a stopped FUSE server",
         "dd hangs on the loop device, whose file is on a FUSE mount whose server is stopped.",
         stuck::loop_device_over_a_stopped_fuse_server,
     )
-    .is(&["hung-io"])
+    .told_as(&["hung-io"])
     .within("12s"),
     row(
         "two random readers",
         "Two readers wait for each other: the disk serves fewer requests than they issue.",
         disks::two_random_readers,
     )
-    .is(&["device-saturated"]),
+    .told_as(&["device-saturated"]),
     row(
         "four random readers",
         "Four readers wait for each other: the disk serves fewer requests than they issue.",
         disks::four_random_readers,
     )
-    .is(&["device-saturated"]),
+    .told_as(&["device-saturated"]),
     row(
         "two sequential readers",
         "Two readers in order wait for each other: the disk seeks between them.",
         disks::two_sequential_readers,
     )
-    .is(&["device-saturated"]),
+    .told_as(&["device-saturated"]),
     row(
         "one reader at depth 64",
         "fio fills the queue by itself: the device is at its limit, and nobody else waits.",
         disks::reader_at_depth_64,
     )
-    .is_note(&["at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "backup against reader",
         "dd waits because fio keeps the disk's queue full.",
         disks::backup_against_reader,
     )
-    .is(&["device-saturated"]),
+    .told_as(&["device-saturated"]),
     row(
         "tar of small files",
         "tar reads small files, one request at a time: seek-bound.",
         disks::tar_of_small_files,
     )
-    .is_note(&["at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "one request at a time on flash",
         "fio has one request in flight; the drive would serve many.",
         disks::one_request_at_a_time_on_flash,
     )
-    .is_note(&["queue-starved", "at-limit"]),
+    .noted_as(&["queue-starved", "at-limit"]),
     row(
         "reads that take long on an idle disk",
         "The device is slow although little is asked of it: a failing drive, or the network behind it.",
         disks::network_disk_of_high_latency,
     )
-    .is(&["device-slow"])
+    .told_as(&["device-slow"])
     .within("12s"),
     row(
         "badblocks against readers",
         "The readers wait because badblocks examines the disk.",
         disks::badblocks_against_readers,
     )
-    .is(&["maintenance"]),
+    .told_as(&["maintenance"]),
     row(
         "e2fsck against readers",
         "The readers wait because e2fsck checks the file system.",
         disks::check_of_a_file_system_against_readers,
     )
-    .is(&["maintenance"]),
+    .told_as(&["maintenance"]),
     row(
         "scheduler on a loop device",
         "The device sorts requests that the disk below sorts again.",
         disks::unfit_scheduler,
     )
-    .is_note(&["setup-unfit"])
+    .noted_as(&["setup-unfit"])
     .within("5s"),
     row(
         "one dsync loop",
         "dd waits for the flush after each write: flush-bound.",
         writers::one_dsync_writer,
     )
-    .is_note(&["at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "one dsync loop, slow flushes",
         "dd waits for flushes of 40 ms: the drive writes its cache out each time.",
         writers::one_dsync_writer_with_slow_flushes,
     )
-    .is(&["sync-storm", "device-slow"]),
+    .told_as(&["sync-storm", "device-slow"]),
     row(
         "fsync storm",
         "The writers wait for each other's flushes.",
         writers::dsync_storm,
     )
-    .is(&["sync-storm", "device-saturated"]),
+    .told_as(&["sync-storm", "device-saturated"]),
     row(
         "checkpoint against WAL",
         "The log waits during the bursts of the checkpoint, which come every few seconds.",
         writers::checkpoint_against_wal,
     )
-    .is(&["device-saturated", "sync-storm"])
+    .told_as(&["device-saturated", "sync-storm"])
     .within("12s"),
     row(
         "random buffered writer",
         "fio waits because the memory for unwritten data is full: the disk writes it back slowly.",
         writers::random_buffered_writer,
     )
-    .is(&["dirty-throttled"]),
+    .told_as(&["dirty-throttled"]),
     row(
         "writer faster than its device",
         "dd waits because the memory for unwritten data is full: the device writes few MB/s.",
         writers::writer_faster_than_its_device,
     )
-    .is(&["dirty-throttled"]),
+    .told_as(&["dirty-throttled"]),
     row(
         "slow sync",
         "sync waits until the data are written, at the rate of the device: no hang.",
         writers::slow_sync,
     )
-    .is(&["at-limit", "dirty-throttled"])
+    .told_as(&["at-limit", "dirty-throttled"])
     .may_be_note(Problem::Either)
     .within("12s"),
     row(
@@ -186,7 +186,7 @@ static SITUATIONS: [Situation; 36] = [
         "The processes wait for the lock of the directory, whose holder waits for the disk.",
         writers::lock_of_a_directory,
     )
-    .is(&["at-limit", "sync-storm"])
+    .told_as(&["at-limit", "sync-storm"])
     .may_be_note(Problem::Either)
     .open(),
     row(
@@ -194,7 +194,7 @@ static SITUATIONS: [Situation; 36] = [
         "flock waits for a lock that dd holds, which reads slowly.",
         writers::lock_of_a_slow_reader,
     )
-    .is(&["at-limit"])
+    .told_as(&["at-limit"])
     .may_be_note(Problem::Either)
     .open(),
     row(
@@ -202,32 +202,32 @@ static SITUATIONS: [Situation; 36] = [
         "dd waits because its group may read that many bytes a second.",
         limits::group_at_its_limit,
     )
-    .is(&["cgroup-throttled"]),
+    .told_as(&["cgroup-throttled"]),
     row(
         "limit of requests of a group",
         "dd waits because its group may issue that many requests a second.",
         limits::group_at_its_limit_of_requests,
     )
-    .is(&["cgroup-throttled"]),
+    .told_as(&["cgroup-throttled"]),
     row(
         "request that exceeds the limit",
         "dd waits for one request, which its group's limit holds back for many seconds.",
         limits::request_that_exceeds_the_limit,
     )
-    .is(&["cgroup-throttled"])
+    .told_as(&["cgroup-throttled"])
     .within("11s"),
     row(
         "processor quota",
         "The job has used up the processor time of its group in most periods.",
         limits::processor_quota,
     )
-    .is_note(&["at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "busy processors",
         "The processors are the limit, not I/O.",
         limits::busy_processors,
     )
-    .is(&["not-io"])
+    .told_as(&["not-io"])
     .may_be_note(Problem::Either)
     .within("12s")
     .alone(),
@@ -236,7 +236,7 @@ static SITUATIONS: [Situation; 36] = [
         "The group's memory is smaller than the file that it reads again and again.",
         memory::group_smaller_than_its_file,
     )
-    .is(&["cache-thrashing"])
+    .told_as(&["cache-thrashing"])
     .within("10s")
     .alone(),
     row(
@@ -244,7 +244,7 @@ static SITUATIONS: [Situation; 36] = [
         "The group's memory is smaller than what its process uses: it swaps all the time.",
         memory::group_that_swaps,
     )
-    .is(&["swap-thrashing"])
+    .told_as(&["swap-thrashing"])
     .within("10s")
     .alone(),
     row(
@@ -252,49 +252,49 @@ static SITUATIONS: [Situation; 36] = [
         "No space is left there.",
         space::full_file_system,
     )
-    .is(&["file-system-full"])
+    .told_as(&["file-system-full"])
     .within("4s"),
     row(
         "no inodes",
         "There is space, but no inode is left: no file can be created.",
         space::no_inodes,
     )
-    .is(&["file-system-full"])
+    .told_as(&["file-system-full"])
     .within("4s"),
     row(
         "deleted file that holds space",
         "No space is left, because perl holds a deleted file.",
         space::deleted_file_that_holds_space,
     )
-    .is(&["file-system-full"])
+    .told_as(&["file-system-full"])
     .within("4s"),
     row(
         "stopped FUSE server",
         "dd waits for the server of that mount, which is stopped.",
         stuck::stopped_fuse_server,
     )
-    .is(&["fuse-or-network-stalled"])
+    .told_as(&["fuse-or-network-stalled"])
     .within("10s"),
     row(
         "frozen file system",
         "dd waits until the file system is thawed.",
         stuck::frozen_file_system,
     )
-    .is(&["hung-io"])
+    .told_as(&["hung-io"])
     .within("9s"),
     row(
         "area that fails",
         "The drive cannot read that area.",
         faults::area_that_fails,
     )
-    .is(&["drive-errors"])
+    .told_as(&["drive-errors"])
     .within("5s"),
     row(
         "file in many pieces",
         "dd waits for a file that lies in many small pieces on a disk.",
         faults::file_in_many_pieces,
     )
-    .is(&["fragmented"]),
+    .told_as(&["fragmented"]),
 ];
 
 /// The seed of this run: `DISKSCOPE_SEED`, or another one each time.
