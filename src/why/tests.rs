@@ -1616,7 +1616,7 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
         slept: None,
     };
     window.facts.as_mut().unwrap().0.locks = vec![wait];
-    assert_eq!(notes(&window), [String::new(); 0], "it ended");
+    assert_eq!(notes(&window), Vec::<String>::new(), "it ended");
     window.facts.as_mut().unwrap().1.locks = vec![wait];
     let lock = notes(&window);
     let expected = "make waits for the lock of a file that dd (pid 31) holds.";

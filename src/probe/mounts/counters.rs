@@ -64,8 +64,11 @@ pub fn parse_mountstats(text: &[u8]) -> Vec<CountedFileSystem> {
     for line in nonempty_lines(text) {
         let words: Vec<&[u8]> = split_fields(line.trim_ascii()).collect();
         // `device SERVER:PATH mounted on POINT with fstype TYPE ...`
-        if let (true, Some(point), Some(kind)) = (words[0] == b"device", words.get(4), words.get(7))
-        {
+        if let (true, Some(point), Some(kind)) = (
+            words.first() == Some(&&b"device"[..]),
+            words.get(4),
+            words.get(7),
+        ) {
             is_nfs = kind.starts_with(b"nfs");
             mounts.extend(is_nfs.then(|| CountedFileSystem {
                 name: unescape(point),

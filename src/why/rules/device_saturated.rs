@@ -110,7 +110,7 @@ fn tell(
     let name = &device.name;
     let latency = latency_text(device);
     let kind = if device.serial {
-        ", a rotational disk,"
+        "; it is a rotational disk"
     } else {
         ""
     };
@@ -121,14 +121,14 @@ fn tell(
                 Certainty::Probable => "probably ",
             };
             format!(
-                "{} waits{latency} on {name} {probably}because it{kind} is saturated by {}{}.",
+                "{} waits{latency}: {name} is {probably}saturated by {}{}{kind}.",
                 victim(cause, "A process"),
                 culprit(party),
                 blame.share_text()
             )
         }
         None => format!(
-            "{} wait for each other{latency} on {name}; it{kind} serves fewer requests than they issue.",
+            "{} wait for each other{latency} on {name}, which serves fewer requests than they issue{kind}.",
             names(&cause.victims, waiting).unwrap_or_else(|| "Processes".to_owned())
         ),
     };

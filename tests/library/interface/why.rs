@@ -39,7 +39,7 @@ fn saturated() -> Cause {
     let begin = "2026-11-21T18:01:50Z".into();
     let mut cause = Cause::new("device-saturated", Severity::Warning, &begin);
     cause.device = Some("sda".into());
-    cause.sentence = "postgres (postgresql@15-main) waits 41.0 ms per write on sda because it, a rotational disk, is saturated by cp of nightly-backup.service; 62 % of the requests served meanwhile are its.".to_owned();
+    cause.sentence = "postgres (postgresql@15-main) waits 41.0 ms per write: sda is saturated by cp of nightly-backup.service; 62 % of the requests served meanwhile are its.".to_owned();
     cause.evidence = vec![
         Evidence::of(&"sda".into(), WRITE_AWAIT, 41e6),
         Evidence::of(&"sda".into(), QUEUE, 31.2),
