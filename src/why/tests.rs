@@ -1621,6 +1621,22 @@ fn quota_and_lock_of_a_file_are_notes_with_names() {
     let lock = notes(&window);
     let expected = "make waits for the lock of a file that dd (pid 31) holds.";
     assert_eq!(lock, [expected]);
+    let scene = Scene::quiet()
+        .with_process(30, "make", 0.0, None)
+        .with_process(31, "dd", 1e6, Some("folio_wait_bit_common"));
+    let mut window = scene.window();
+    let (begin, end) = window.facts.as_mut().unwrap();
+    (begin.locks, end.locks) = (vec![wait], vec![wait]);
+    let lock = notes(&window);
+    assert_eq!(
+        lock.len(),
+        1,
+        "no note of its own about the holder: {lock:?}"
+    );
+    assert!(
+        lock[0].contains("holds, which waits 100 % of the time"),
+        "{lock:?}"
+    );
 }
 
 #[test]

@@ -30,7 +30,12 @@ const SEEK_LATENCY: f64 = 3e6;
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     let pressure = analysis.mean(|host| host.pressure_some);
     let is_pressed = pressure.is_some_and(|pressure| pressure >= HIGH_PRESSURE);
-    let mut waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).take(MAX_WAITERS).collect();
+    let locks = lock_waits(analysis);
+    // What the holder of a lock waits for is said of those who wait for it.
+    let holds_lock = |waiter: &&Waiter| locks.iter().flatten().any(|it| it.holder == waiter.pid);
+    let blocked = analysis.blocked(SUFFERING);
+    let blocked = blocked.filter(|waiter| !holds_lock(waiter));
+    let mut waiters: Vec<&Waiter> = blocked.take(MAX_WAITERS).collect();
     if waiters.is_empty() && is_pressed {
         waiters.extend(analysis.blocked(SOME_WAITING).next());
     }
@@ -44,7 +49,6 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
     causes.extend(full.into_iter().map(|device| of_device(analysis, device)));
     let quotas = at_quota(analysis);
     causes.extend(quotas.iter().map(|group| of_quota(analysis, group)));
-    let locks = lock_waits(analysis);
     causes.extend(locks.iter().filter_map(|waits| of_lock(analysis, waits)));
     if causes.is_empty() && is_pressed {
         causes.extend(of_pressure(analysis));

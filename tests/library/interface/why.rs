@@ -79,7 +79,7 @@ fn dirty() -> Cause {
     let begin = "2026-11-21T18:02:01Z".into();
     let mut cause = Cause::new("dirty-throttled", Severity::Warning, &begin);
     cause.device = Some("sda".into());
-    cause.sentence = "A writer is throttled n/a of the time: sda writes only, and the memory for unwritten data is used up.".to_owned();
+    cause.sentence = "A writer is throttled 95 % of the time: sda writes only, and the memory for unwritten data is used up.".to_owned();
     cause.consequence_of = Some("device-saturated");
     cause
 }

@@ -73,9 +73,9 @@ fn faults_in_recordings_are_named_first() {
         assert_eq!(output.status.code(), Some(0), "{name}: {message}");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let cause = &document["causes"][0];
-        let found = cause["code"]
-            .as_str()
-            .filter(|_| cause["severity"] != "note");
+        // Busy processors harm nobody's I/O, but are the answer.
+        let is_answer = cause["severity"] != "note" || cause["code"] == "not-io";
+        let found = cause["code"].as_str().filter(|_| is_answer);
         if found != expected {
             wrong.push(format!("{name}: {found:?} {}", cause["sentence"]));
         }
