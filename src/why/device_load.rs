@@ -97,6 +97,39 @@ pub fn latency_text(device: &DeviceSummary) -> String {
     }
 }
 
+/// `; it comes in bursts, about every 4.0 s`: where the load rises and falls again and again at an even pace, as
+/// that of checkpoints does.
+pub fn burst_text(analysis: &Analysis<'_>, device: &DeviceSummary) -> String {
+    let each = analysis.seconds / device.intervals.len().max(1) as f64;
+    let queues: Vec<f64> = device.intervals.iter().map(|it| it.queue).collect();
+    let period = burst_period(&queues).map(|intervals| intervals * each * 1e9);
+    period.map_or_else(String::new, |period| {
+        let period = units::format_latency(period);
+        format!("; the load comes in bursts, about every {period}")
+    })
+}
+
+/// Mean distance of the begins of bursts, in intervals: of at least two whose distances differ by one interval at
+/// most from another, in less than 60 % of the time. A burst is what exceeds half of the longest queue, after less
+/// than a quarter.
+fn burst_period(queues: &[f64]) -> Option<f64> {
+    let most = queues.iter().copied().fold(0.0, f64::max);
+    let high = queues.iter().filter(|queue| **queue > most / 2.0).count();
+    let mut begins = Vec::new();
+    let mut is_low = false;
+    for (interval, queue) in queues.iter().enumerate() {
+        if *queue < most / 4.0 {
+            is_low = true;
+        } else if *queue > most / 2.0 && std::mem::take(&mut is_low) {
+            begins.push(interval);
+        }
+    }
+    let distances: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (least, largest) = (distances.iter().min()?, distances.iter().max()?);
+    let is_even = largest - least <= 1 && high as f64 <= 0.6 * queues.len() as f64;
+    is_even.then(|| distances.iter().sum::<usize>() as f64 / distances.len() as f64)
+}
+
 /// The device with the most requests in flight.
 pub fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
@@ -107,4 +140,30 @@ pub fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
 pub fn busiest_evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
     let queue = busiest(analysis).map(|device| Evidence::of(&device.name, QUEUE, device.queue));
     queue.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_at_an_even_pace_have_a_period() {
+        let period = |queues: &[u8]| {
+            let queues: Vec<f64> = queues.iter().map(|queue| f64::from(*queue)).collect();
+            burst_period(&queues)
+        };
+        assert_eq!(period(&[1, 20, 1, 1, 1, 19, 1, 1, 1, 20]), Some(4.0));
+        assert_eq!(period(&[0, 20, 15, 1, 0, 19, 18, 0, 1, 1, 20]), Some(4.5));
+        for steady in [
+            &[20, 18, 20, 19, 20, 18][..],
+            &[],
+            &[0, 0, 0],
+            // One burst, an uneven pace, loaded most of the time.
+            &[1, 1, 20, 20, 1, 1],
+            &[1, 20, 1, 20, 1, 1, 1, 1, 20],
+            &[1, 20, 20, 20, 20, 1, 20, 20, 20, 20],
+        ] {
+            assert_eq!(period(steady), None, "{steady:?}");
+        }
+    }
 }

@@ -68,6 +68,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     }
     cause.remedies.push(trace_requests(name));
     tell(&mut cause, device, &blame, (waiting, compete));
+    let sentence = cause.sentence.trim_end_matches('.');
+    cause.sentence = format!("{sentence}{}.", burst_text(analysis, device));
     Some(cause)
 }
 

@@ -10,8 +10,8 @@ pub(super) use crate::why::cause::{
     Cause, Certainty, NotExamined, Party, Remedy, RemedyReach, Severity,
 };
 pub(super) use crate::why::device_load::{
-    SATURATED_TIME, busiest, busiest_evidence, is_overloaded, is_risen, latency_text, prove_load,
-    saturated_time, severity,
+    SATURATED_TIME, burst_text, busiest, busiest_evidence, is_overloaded, is_risen, latency_text,
+    prove_load, saturated_time, severity,
 };
 pub(super) use crate::why::evidence::*;
 pub(super) use crate::why::parties::{culprit, name, names, program, victim};

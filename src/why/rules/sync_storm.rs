@@ -78,6 +78,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         };
         format!("wait for each other's flushes on {name}{lock}")
     };
-    cause.sentence = format!("{who} {what}: {rate} flushes per second{each}.");
+    let bursts = burst_text(analysis, device);
+    cause.sentence = format!("{who} {what}: {rate} flushes per second{each}{bursts}.");
     Some(cause)
 }

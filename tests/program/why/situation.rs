@@ -37,8 +37,6 @@ pub(super) struct Situation {
     pub window: &'static str,
     /// Whether it is run while no other one is: it uses up the processors or switches swap on.
     pub is_alone: bool,
-    /// Whether it is known that it is not explained yet: it is staged and counted all the same.
-    pub is_open: bool,
     /// Sets it up; `None` where the machine has not what it needs.
     pub stage: fn(&mut Draw) -> Option<Staged>,
 }
