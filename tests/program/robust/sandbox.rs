@@ -13,14 +13,16 @@ pub use crate::requirement::is_root;
 
 pub struct RunSandbox {
     directory: tempfile::TempDir,
+    /// In memory: how long a session takes to be durable must not depend on what other tests write.
+    state: tempfile::TempDir,
 }
 
 impl RunSandbox {
     pub fn new() -> Self {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let sandbox = Self { directory };
+        let state = tempfile::tempdir_in("/dev/shm").unwrap();
+        let sandbox = Self { directory, state };
         fs::create_dir_all(sandbox.scratch()).unwrap();
-        fs::create_dir_all(sandbox.state()).unwrap();
         sandbox
     }
 
@@ -33,7 +35,7 @@ impl RunSandbox {
     }
 
     pub fn state(&self) -> PathBuf {
-        self.path().join("state")
+        self.state.path().to_owned()
     }
 
     /// Sessions and journals, the latest first.

@@ -75,8 +75,11 @@ fn interrupt_before_the_second_sample_is_no_failure() {
         let signals = u64::from_str_radix(caught.trim(), 16).ok()?;
         Some(signals & 1 << (Signal::INT.as_raw() - 1) != 0)
     };
-    wait_until("the worker handles SIGINT", || {
-        worker(&why).and_then(handles_interrupt) == Some(true)
+    let parent = PathBuf::from(format!("/proc/{}", why.id()));
+    wait_until("both processes handle SIGINT", || {
+        let processes = [worker(&why), Some(parent.clone())];
+        let handled = processes.map(|it| it.and_then(handles_interrupt));
+        handled == [Some(true); 2]
     });
     kill_process(Pid::from_child(&why), Signal::INT).unwrap();
     assert_eq!(why.wait().unwrap().code(), Some(130));
