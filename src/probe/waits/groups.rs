@@ -68,33 +68,39 @@ fn add_limited(found: &mut Vec<LimitedGroup>, directory: PathBuf, depth: usize) 
     for below in subdirectories(&directory) {
         add_limited(found, below, depth - 1);
     }
-    let mut group = read_limits(&directory);
-    if group.memory_bytes.is_some() || group.processors.is_some() {
+    if let Some(mut group) = read_limits(&directory) {
         group.pids = processes_below(&directory, depth);
         group.directory = directory;
         found.push(group);
     }
 }
 
-fn read_limits(directory: &Path) -> LimitedGroup {
+/// The limits of a group and how often they were reached. Of most groups, which have none, the counters are
+/// not read.
+fn read_limits(directory: &Path) -> Option<LimitedGroup> {
     let read = |name: &str| read_file(&directory.join(name));
     let number = |name: &str| parse_number(read(name)?.trim_ascii());
-    let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
+    let memory = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
+    let memory_bytes = memory.filter(|bytes| *bytes < NO_LIMIT);
+    let processors = quota(&read("cpu.max").unwrap_or_default()).or_else(|| {
+        let period = number("cpu.cfs_period_us").filter(|period| *period > 0)?;
+        Some(number("cpu.cfs_quota_us")? as f64 / period as f64)
+    });
+    if memory_bytes.is_none() && processors.is_none() {
+        return None;
+    }
     let events = read("memory.events").unwrap_or_default();
     let [hits] = named_numbers(&events, ["max"]);
     let statistics = read("cpu.stat").unwrap_or_default();
     let [periods, throttled_periods] = named_numbers(&statistics, ["nr_periods", "nr_throttled"]);
-    LimitedGroup {
-        memory_bytes: limit.filter(|bytes| *bytes < NO_LIMIT),
+    Some(LimitedGroup {
+        memory_bytes,
         memory_hits: hits.or_else(|| number("memory.failcnt")).unwrap_or(0),
-        processors: quota(&read("cpu.max").unwrap_or_default()).or_else(|| {
-            let period = number("cpu.cfs_period_us").filter(|period| *period > 0)?;
-            Some(number("cpu.cfs_quota_us")? as f64 / period as f64)
-        }),
+        processors,
         periods: periods.unwrap_or(0),
         throttled_periods: throttled_periods.unwrap_or(0),
         ..LimitedGroup::default()
-    }
+    })
 }
 
 /// The quota in `cpu.max`: `QUOTA PERIOD`, or `max PERIOD` without one.
