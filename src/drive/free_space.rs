@@ -21,9 +21,9 @@ use crate::units;
 /// Sizes are multiples of this, which is a multiple of every drive's block size.
 pub(super) const SIZE_GRANULARITY: u64 = 4096;
 /// Most bytes that have to stay free on a file system.
-pub const RESERVE_BYTES: u64 = 1 << 30;
+const RESERVE_BYTES: u64 = 1 << 30;
 /// On a small file system, 1 in this many bytes.
-pub const RESERVE_DIVISOR: u64 = 20;
+const RESERVE_DIVISOR: u64 = 20;
 /// Default size of a scratch file, if there is enough space.
 const DEFAULT_SCRATCH_BYTES: u64 = 1 << 30;
 /// A smaller file fits into the cache of the drive, so its results say nothing about the medium.

@@ -19,7 +19,6 @@ pub mod unplug;
 
 pub use self::error::{DriveError, ErrorKind};
 pub(crate) use self::error::{QUOTA_ADVICE, io_error_context, is_gone};
-pub use self::free_space::{RESERVE_BYTES, RESERVE_DIVISOR};
 pub use self::guard::{
     Consent, InspectedMedium, Inspection, OverwriteImpact, PermittedFile, Reason, Refusal, User,
     WritePermit,

@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Interval between two heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
 /// Shorter pauses cannot be distinguished from other delays, such as a major page fault.
-pub const MIN_PAUSE: Duration = Duration::from_millis(400);
+const MIN_PAUSE: Duration = Duration::from_millis(400);
 /// Shortest pause where the kernel does not report the run delay.
 const MIN_UNEXPLAINED_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum number of pauses that are kept individually.

@@ -73,15 +73,6 @@ impl ChartSpec {
         }
     }
 
-    /// Makes the vertical axis span the points instead of starting at 0.
-    #[must_use]
-    pub const fn without_zero(self) -> Self {
-        Self {
-            from_zero: false,
-            ..self
-        }
-    }
-
     /// Marks these metrics on the horizontal axis.
     #[must_use]
     pub const fn with_marks(self, marks: &'static [MetricId]) -> Self {

@@ -67,9 +67,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         }
     }
     cause.remedies.push(trace_requests(name));
-    tell(&mut cause, device, &blame, (waiting, compete));
-    let sentence = cause.sentence.trim_end_matches('.');
-    cause.sentence = format!("{sentence}{}.", burst_text(analysis, device));
+    let bursts = burst_text(analysis, device);
+    tell(&mut cause, device, &blame, (waiting, compete), &bursts);
     Some(cause)
 }
 
@@ -108,6 +107,7 @@ fn tell(
     device: &DeviceSummary,
     blame: &Blame,
     (waiting, compete): (usize, bool),
+    bursts: &str,
 ) {
     let name = &device.name;
     let latency = latency_text(device);
@@ -123,14 +123,14 @@ fn tell(
                 Certainty::Probable => "probably ",
             };
             format!(
-                "{} waits{latency}: {name} is {probably}saturated by {}{}{kind}.",
+                "{} waits{latency}: {name} is {probably}saturated by {}{}{kind}{bursts}.",
                 victim(cause, "A process"),
                 culprit(party),
                 blame.share_text()
             )
         }
         None => format!(
-            "{} wait for each other{latency} on {name}, which serves fewer requests than they issue{kind}.",
+            "{} wait for each other{latency} on {name}, which serves fewer requests than they issue{kind}{bursts}.",
             names(&cause.victims, waiting).unwrap_or_else(|| "Processes".to_owned())
         ),
     };
