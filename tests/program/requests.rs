@@ -391,7 +391,7 @@ fn trace_prints_its_summary_first_and_requests_where_they_are_wanted() {
     assert!(lines.last().unwrap()["summary"]["requests"].as_u64() >= Some(20));
 }
 
-/// Instances of other PID namespaces that record: `diskscope-PID-START-NAMESPACE-NUMBER`.
+/// Instances of other PID namespaces that record: `diskscope-PID-TIME-NAMESPACE`.
 fn recording_instances_of_other_namespaces() -> Vec<String> {
     let own = std::fs::read_link("/proc/self/ns/pid").unwrap();
     let own = own.to_str().unwrap().replace("pid:[", "").replace(']', "");

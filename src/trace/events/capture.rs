@@ -9,10 +9,9 @@ use super::catalog::{EventSpec, TraceDetail, drop_fallbacks, wanted_events};
 use super::decode::EventDecoder;
 use super::error::TraceError;
 use super::event::{DeviceNumber, Event, EventKind};
-use super::instance::TraceInstance;
 use super::page::PageFormat;
 use super::reader::{RingReader, ThreadNames};
-use super::tracefs::TracefsMount;
+use super::tracefs::{TraceInstance, TracefsMount};
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 
@@ -45,8 +44,8 @@ impl EventRecorder {
         buffer_kib: u32,
     ) -> Result<Self, TraceError> {
         let tracefs = TracefsMount::open(roots)?;
-        let directory = tracefs.root().join("events");
-        let names = ThreadNames::new(&roots.proc, tracefs.root());
+        let directory = tracefs.root.join("events");
+        let names = ThreadNames::new(&roots.proc, &tracefs.root);
         // First of all: who may not trace is told so.
         let instance = TraceInstance::create(roots, tracefs, buffer_kib)?;
         let wanted = wanted_events(detail);
@@ -63,7 +62,7 @@ impl EventRecorder {
         let format = format.ok_or_else(|| TraceError::NotDescribed {
             what: "pages of its buffer that can be read".to_owned(),
         })?;
-        let reader = RingReader::open(&instance.path().join("per_cpu"), decoder, format, names)?;
+        let reader = RingReader::open(&instance.path.join("per_cpu"), decoder, format, names)?;
         for event in &events {
             if let Some(filter) = event.filter(devices) {
                 instance.write(&format!("events/{}/filter", event.path), &filter)?;
@@ -293,7 +292,10 @@ mod tests {
         let worker = CaptureWorker {
             recorder: EventRecorder {
                 reader: RingReader::open(&per_cpu, decoder, format, names).unwrap(),
-                instance: TraceInstance::at_path(directory.path().to_owned()),
+                instance: TraceInstance {
+                    path: directory.path().to_owned(),
+                    _tracefs: TracefsMount::at_path(directory.path()),
+                },
                 events: Vec::new(),
             },
             stop: Arc::default(),
