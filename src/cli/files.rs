@@ -22,7 +22,7 @@ use crate::report::hot_files::hot_files_text;
 use crate::roots::SysPaths;
 use crate::snapshot::files;
 use crate::text;
-use crate::trace::hot_files::{FileTrace, RecordedTime};
+use crate::trace::hot_files::FileTrace;
 use crate::units;
 
 /// The deleted files; the keys are those of `--json`.
@@ -41,9 +41,6 @@ pub(super) struct FilesArguments {
     /// duration of the trace, such as 10s; a bare number is seconds
     #[arg(long, requires = "hot", default_value = "10s", value_parser = units::parse_time)]
     duration: Duration,
-    /// trace all of the time, even where that takes much processor time
-    #[arg(long, requires = "hot")]
-    no_sampling: bool,
     /// list the open files of this process
     #[arg(value_parser = value_parser!(u32).range(1..))]
     pid: Option<u32>,
@@ -92,12 +89,7 @@ impl FilesArguments {
     /// `files --hot`.
     fn run_hot(&self, output: &mut Destination) -> CommandResult {
         let control = signals::cancelled_by_signals()?;
-        let recorded = if self.no_sampling {
-            RecordedTime::All
-        } else {
-            RecordedTime::WithinCpuLimit
-        };
-        let trace = FileTrace::start(&SysPaths::default(), recorded)?;
+        let trace = FileTrace::start(&SysPaths::default())?;
         let end = Instant::now() + self.duration;
         while !control.is_cancelled() && trace.end_reason().is_none() {
             let left = end.saturating_duration_since(Instant::now());

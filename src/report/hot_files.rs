@@ -73,12 +73,6 @@ pub fn other_bytes(view: &HotFilesView) -> String {
 /// What makes the numbers less than they should be.
 fn remarks(view: &HotFilesView) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(share) = view.sampled_share() {
-        let share = units::format_percent(share);
-        lines.push(format!(
-            "sampled: requests of {share} of the time are counted"
-        ));
-    }
     if view.events_lost > 0 {
         let lost = view.events_lost;
         lines.push(format!("{lost} events were lost: the bytes are too low"));
@@ -90,7 +84,7 @@ fn remarks(view: &HotFilesView) -> Vec<String> {
                  direct I/O without iomap)"
             }
             UnknownReason::Subvolumes => {
-                "btrfs has an inode of that number in each subvolume, and the file was not open any more"
+                "files of two subvolumes of btrfs have the same inode number"
             }
             UnknownReason::TooManyFiles => "too many files",
             UnknownReason::NoFileSystem => "no mounted file system: raw devices, swap",
@@ -134,7 +128,6 @@ mod tests {
     fn hot_files_are_listed_with_syncs_and_journal() {
         let view = HotFilesView {
             duration_ns: 10_000_000_000,
-            recorded_ns: 5_000_000_000,
             files: vec![
                 HotFileView {
                     file: file(Some("/var/lib/base/16384")),

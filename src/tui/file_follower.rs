@@ -9,7 +9,7 @@ use super::threads::CommandThread;
 use crate::app::Message;
 use crate::app::requests::TraceUnavailable;
 use crate::roots::SysPaths;
-use crate::trace::hot_files::{FileTrace, RecordedTime};
+use crate::trace::hot_files::FileTrace;
 
 /// Time between two views.
 const VIEW_INTERVAL: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ struct ShownTrace {
 impl ShownTrace {
     /// Sends why files cannot be traced, if they cannot.
     fn start(roots: &SysPaths, senders: &FeedSenders) -> Option<Self> {
-        match FileTrace::start(roots, RecordedTime::WithinCpuLimit) {
+        match FileTrace::start(roots) {
             Ok(trace) => Some(Self {
                 trace,
                 next_view: Instant::now() + VIEW_INTERVAL,

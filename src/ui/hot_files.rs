@@ -142,10 +142,6 @@ fn warnings(state: &HotFilesState, view: &HotFilesView, theme: Theme) -> Line<'s
         let lost = grouped_thousands(view.events_lost as f64);
         texts.push((format!("{lost} events lost: too low"), StyleRole::Error));
     }
-    if let Some(share) = view.sampled_share() {
-        let share = units::format_percent(share);
-        texts.push((format!("sampled {share} of the time"), StyleRole::Warning));
-    }
     let spans = texts.into_iter().map(|(text, role)| {
         let style = theme.role_style(role);
         Span::styled(format!("{text}   "), style)

@@ -5,13 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use foldhash::HashMap;
-use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 
 use super::threads::FileHint;
 use super::totals::FileTotals;
 use super::volumes::Volumes;
 use crate::probe::files::handle::FoundFile;
 use crate::roots::SysPaths;
+use crate::trace::events::event::DeviceNumber;
 
 /// Limit on files. The bytes of further ones are counted together.
 const MAX_FILES: usize = 100_000;
@@ -23,8 +24,6 @@ const LOOKUPS_PER_ROUND: usize = 5_000;
 pub(super) struct FileId {
     /// Index of its file system.
     pub(super) volume: usize,
-    /// Device number of its subvolume of btrfs; 0 on other file systems.
-    pub(super) subvolume: (u32, u32),
     /// The inode.
     pub(super) inode: u64,
 }
@@ -36,6 +35,10 @@ pub(super) struct TracedFile {
     pub(super) path: Option<PathBuf>,
     pub(super) is_deleted: bool,
     was_looked_up: bool,
+    /// Device number as stat(2) tells it: on btrfs that of the subvolume.
+    device: Option<DeviceNumber>,
+    /// Whether files of two subvolumes of btrfs have this inode.
+    pub(super) is_ambiguous: bool,
     pub(super) totals: FileTotals,
 }
 
@@ -47,9 +50,6 @@ pub(super) struct Files {
     pub(super) volumes: Volumes,
     /// By identity.
     pub(super) all: HashMap<FileId, TracedFile>,
-    /// Files of btrfs that a process had open, by process, file system and inode; `None` where it has files of
-    /// two subvolumes with that inode.
-    opened: HashMap<(u32, usize, u64), Option<FileId>>,
     lookups_left: usize,
 }
 
@@ -74,34 +74,14 @@ impl Files {
         has_room.then(|| self.all.entry(id).or_default())
     }
 
-    /// The file that an inode means. Where several subvolumes of btrfs may have it, it is the one that the
-    /// process has open, if it was looked at while it was open.
-    pub(super) fn id_of(&self, volume: usize, inode: u64, process: u32) -> Option<FileId> {
-        if self.volumes.all.get(volume)?.has_subvolumes() {
-            return self.opened.get(&(process, volume, inode)).copied()?;
-        }
-        Some(FileId {
-            volume,
-            subvolume: (0, 0),
-            inode,
-        })
-    }
-
     /// Looks up the path of a file that a process uses now.
     pub(super) fn note_used(&mut self, hint: FileHint, process: u32) {
-        let volume = hint.device.map(|device| self.volumes.by_device_id(device));
-        if volume == Some(None) {
-            return;
-        }
-        let id = volume
-            .flatten()
-            .and_then(|volume| self.id_of(volume, hint.inode, process));
-        if let Some(id) = id
-            && self.lookups_left > 0
-        {
-            self.lookups_left -= 1;
-            self.find_path(id);
-            if self.all.get(&id).is_some_and(|file| file.path.is_some()) {
+        if let Some(device) = hint.device {
+            let Some(volume) = self.volumes.by_device_id(device) else {
+                return;
+            };
+            let inode = hint.inode;
+            if self.lookups_left > 0 && self.find_path(FileId { volume, inode }) {
                 return;
             }
         }
@@ -112,30 +92,33 @@ impl Files {
                     return;
                 }
                 self.lookups_left -= 1;
-                self.note_opened(process, &entry.path(), hint.inode);
+                self.note_opened(&entry.path(), hint.inode);
             }
         }
     }
 
-    /// Looks up the path of a file by its inode, once.
-    pub(super) fn find_path(&mut self, id: FileId) {
-        let is_known = |file: &TracedFile| file.was_looked_up || file.path.is_some();
-        if self.all.get(&id).is_some_and(is_known) {
-            return;
+    /// Looks up the path of a file by its inode, once, where the file system finds it by that. Returns whether that
+    /// was enough.
+    pub(super) fn find_path(&mut self, id: FileId) -> bool {
+        let known = self.all.get(&id);
+        if let Some(file) = known.filter(|file| file.was_looked_up || file.path.is_some()) {
+            return file.path.is_some() && !self.volumes.all[id.volume].has_subvolumes();
         }
-        let volume = self.volumes.all.get(id.volume);
-        let found = volume.and_then(|volume| volume.find_inode(id.inode));
+        self.lookups_left = self.lookups_left.saturating_sub(1);
+        let found = self.volumes.all[id.volume].find_inode(id.inode);
         let path = found.as_ref().and_then(FoundFile::path);
         let deleted = found.as_ref().and_then(FoundFile::deleted_path);
+        let is_found = path.is_some() || deleted.is_some();
         if let Some(file) = self.entry(id) {
             file.was_looked_up = true;
             file.is_deleted = path.is_none() && deleted.is_some();
             file.path = path.or(deleted);
         }
+        is_found
     }
 
     /// Notes the file of a descriptor of a process, given by its link below `/proc`, if it has this inode.
-    fn note_opened(&mut self, process: u32, link: &Path, inode: u64) -> Option<()> {
+    fn note_opened(&mut self, link: &Path, inode: u64) -> Option<()> {
         // A server or a FUSE process that does not respond is not asked.
         let flags = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
         let about = statx(CWD, link, AtFlags::STATX_DONT_SYNC, flags).ok()?;
@@ -143,38 +126,17 @@ impl Files {
         if !is_file || inode != about.stx_ino {
             return None;
         }
-        let id = self.id_of_opened(process, &about)?;
+        let device = (about.stx_dev_major, about.stx_dev_minor);
+        let by_mount = self.volumes.by_mount(about.stx_mnt_id);
+        let volume = by_mount.or_else(|| self.volumes.by_device_id(device))?;
         let path = std::fs::read_link(link).ok()?;
-        let file = self.entry(id)?;
+        let file = self.entry(FileId { volume, inode })?;
+        file.is_ambiguous |= *file.device.get_or_insert(device) != device;
         if file.path.is_none() {
             file.is_deleted = about.stx_nlink == 0;
             file.path = Some(without_deleted_suffix(path, file.is_deleted));
         }
         Some(())
-    }
-
-    fn id_of_opened(&mut self, process: u32, about: &Statx) -> Option<FileId> {
-        let (device, inode) = ((about.stx_dev_major, about.stx_dev_minor), about.stx_ino);
-        // Files of btrfs have the number of their subvolume.
-        let by_mount = self.volumes.by_mount(about.stx_mnt_id);
-        let volume = by_mount.or_else(|| self.volumes.by_device_id(device))?;
-        if !self.volumes.all.get(volume)?.has_subvolumes() {
-            return self.id_of(volume, inode, process);
-        }
-        let id = FileId {
-            volume,
-            subvolume: device,
-            inode,
-        };
-        if self.opened.len() >= MAX_FILES {
-            self.opened.clear();
-        }
-        let known = self.opened.entry((process, volume, inode));
-        let known = known.or_insert(Some(id));
-        if *known != Some(id) {
-            *known = None;
-        }
-        Some(id)
     }
 }
 

@@ -8,7 +8,6 @@
 mod files;
 mod processes;
 mod results;
-mod sampling;
 mod threads;
 mod totals;
 mod tracker;
@@ -17,27 +16,14 @@ mod volumes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::time::{ClockId, clock_gettime};
-
-use self::sampling::TraceSampling;
 use self::tracker::FileTracker;
 pub use self::view::Access;
 use self::view::HotFilesView;
 use self::volumes::Volumes;
 use crate::roots::SysPaths;
 use crate::trace::events::{
-    CaptureControl, CaptureStatus, Event, EventKind, TraceCapture, TraceDetail, TraceError,
+    CaptureControl, CaptureStatus, EventKind, TraceCapture, TraceDetail, TraceError,
 };
-
-/// The part of the time that is recorded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RecordedTime {
-    /// As much as a limit of the trace's own processor time allows (see `recorded_ns` of the view).
-    #[default]
-    WithinCpuLimit,
-    /// All of it, whatever that costs.
-    All,
-}
 
 /// A trace of files in progress.
 #[derive(Debug)]
@@ -51,30 +37,14 @@ pub struct FileTrace {
 #[derive(Debug)]
 struct FoundFiles {
     tracker: FileTracker,
-    sampling: TraceSampling,
-    /// Start of recording: the preparation before it, which takes long on a slow machine, is no part
-    /// of the trace.
-    started_ns: Option<u64>,
     status: CaptureStatus,
 }
 
 impl FoundFiles {
-    fn add(&mut self, events: &[Event], status: &CaptureStatus) -> CaptureControl {
-        for event in events {
-            self.tracker.add_event(event);
-        }
-        self.started_ns.get_or_insert(status.complete_since);
-        self.status = status.clone();
-        let (since, until) = (status.complete_since, status.complete_until);
-        self.sampling.after_batch(since, until, thread_cpu_ns())
-    }
-
     fn view(&mut self, not_recorded: &[&'static str]) -> HotFilesView {
-        let ended_ns = self.status.complete_until;
-        let started_ns = self.started_ns.unwrap_or(ended_ns);
+        let status = &self.status;
         HotFilesView {
-            duration_ns: ended_ns.saturating_sub(started_ns),
-            recorded_ns: self.sampling.recorded_ns(),
+            duration_ns: status.complete_until.saturating_sub(status.complete_since),
             events_lost: self.status.lost_events,
             not_recorded: not_recorded.to_vec(),
             ..self.tracker.view()
@@ -88,21 +58,20 @@ impl FileTrace {
     /// # Errors
     ///
     /// When requests cannot be traced, and why.
-    pub fn start(roots: &SysPaths, recorded: RecordedTime) -> Result<Self, TraceError> {
+    pub fn start(roots: &SysPaths) -> Result<Self, TraceError> {
         let found = Arc::new(Mutex::new(FoundFiles {
             tracker: FileTracker::new(roots, Volumes::find(roots)),
-            sampling: TraceSampling::default(),
-            started_ns: None,
             status: CaptureStatus::default(),
         }));
         let sink = Arc::clone(&found);
         let capture =
             TraceCapture::start(roots, &[], TraceDetail::Files, move |events, status| {
-                let next = lock(&sink).add(events, status);
-                match recorded {
-                    RecordedTime::WithinCpuLimit => next,
-                    RecordedTime::All => CaptureControl::Continue,
+                let mut found = lock(&sink);
+                for event in events {
+                    found.tracker.add_event(event);
                 }
+                found.status = status.clone();
+                CaptureControl::Continue
             })?;
         Ok(Self {
             not_recorded: not_recorded(capture.kinds()),
@@ -163,11 +132,4 @@ fn not_recorded(kinds: &[EventKind]) -> Vec<&'static str> {
 
 fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {
     found.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Processor time of this thread in nanoseconds.
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

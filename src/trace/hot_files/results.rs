@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::files::FileId;
 use super::tracker::{FileTracker, SyncKey};
-use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView};
+use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView, UnknownReason};
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
 
@@ -18,10 +18,19 @@ const MAX_LISTED_PROCESSES: usize = 16;
 impl FileTracker {
     /// The result so far.
     pub(super) fn view(&mut self) -> HotFilesView {
-        let all = self.files.all.iter();
-        let all = all.map(|(id, file)| (Reverse(file.totals.total_bytes()), *id));
-        let mut files: Vec<_> = all.filter(|(Reverse(bytes), _)| *bytes > 0).collect();
+        let (mut files, mut ambiguous_bytes) = (Vec::new(), 0);
+        for (id, file) in &self.files.all {
+            match file.totals.total_bytes() {
+                0 => {}
+                bytes if file.is_ambiguous => ambiguous_bytes += bytes,
+                bytes => files.push((Reverse(bytes), *id)),
+            }
+        }
         files.sort_unstable();
+        let mut unknown = self.unknown.clone();
+        if ambiguous_bytes > 0 {
+            unknown.insert(UnknownReason::Subvolumes, ambiguous_bytes);
+        }
         let all = self.syncs.iter();
         let mut syncs: Vec<(Reverse<u64>, SyncKey)> = all
             .map(|(key, totals)| (Reverse(totals.total_ns), *key))
@@ -40,8 +49,8 @@ impl FileTracker {
                 .collect(),
             files_omitted: (files.len() - listed.len()) as u64,
             file_bytes: files.iter().map(|(Reverse(bytes), _)| bytes).sum(),
-            unknown_bytes: self.unknown.values().sum(),
-            unknown: self.unknown.clone(),
+            unknown_bytes: unknown.values().sum(),
+            unknown,
             metadata_bytes: self.metadata_bytes,
             syncs: syncs
                 .iter()

@@ -234,8 +234,8 @@ impl FileTracker {
         if named.is_some_and(|named| named != Some(volume)) {
             return Err(UnknownReason::NoEvent);
         }
-        let id = self.files.id_of(volume, hint.inode, part.process);
-        let id = id.ok_or(UnknownReason::Subvolumes)?;
+        let inode = hint.inode;
+        let id = FileId { volume, inode };
         let file = self.files.entry(id).ok_or(UnknownReason::TooManyFiles)?;
         let totals = &mut file.totals;
         totals.record(&part.request, self.completions, access, part.process);
@@ -246,7 +246,8 @@ impl FileTracker {
         let pid = self.process_of(event);
         let file = call.file.and_then(|hint| {
             let volume = self.files.volumes.by_device_id(hint.device?)?;
-            self.files.id_of(volume, hint.inode, pid)
+            let inode = hint.inode;
+            Some(FileId { volume, inode })
         });
         let key = (call.name, pid, file);
         if self.syncs.len() < MAX_SYNCS || self.syncs.contains_key(&key) {

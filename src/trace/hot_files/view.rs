@@ -117,8 +117,6 @@ pub struct SyncView {
 pub struct HotFilesView {
     /// Length of the trace.
     pub duration_ns: u64,
-    /// Part of that time during which requests were recorded.
-    pub recorded_ns: u64,
     /// The files, those with most bytes first.
     pub files: Vec<HotFileView>,
     /// Files that are not in the list because it is full.
@@ -146,8 +144,7 @@ pub enum UnknownReason {
     /// No event of the thread that submitted the request names a file: a thread of the kernel that
     /// encrypts, compresses or computes checksums, direct I/O of a file system that does not use iomap.
     NoEvent,
-    /// Several subvolumes of btrfs may have its inode, and its process did not have it open when it was
-    /// looked at.
+    /// Files of two subvolumes of btrfs have its inode.
     Subvolumes,
     /// More files than the trace keeps.
     TooManyFiles,
@@ -156,13 +153,6 @@ pub enum UnknownReason {
 }
 
 impl HotFilesView {
-    /// The part of the time during which requests were recorded, where that is not all of it.
-    #[must_use]
-    pub fn sampled_share(&self) -> Option<f64> {
-        let share = self.recorded_ns as f64 / self.duration_ns.max(1) as f64;
-        (self.recorded_ns < self.duration_ns).then_some(share)
-    }
-
     /// All bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {

@@ -474,7 +474,6 @@ fn hot_files() -> HotFilesView {
     };
     HotFilesView {
         duration_ns: 12_000_000_000,
-        recorded_ns: 3_000_000_000,
         files: vec![read, written],
         file_bytes: 1_000_049_152,
         metadata_bytes: 4_100_000,

@@ -236,17 +236,3 @@ fn after_lost_events_nothing_is_joined() {
     assert_eq!(found, []);
     assert_eq!(unknown(&tracker, UnknownReason::NoEvent), 4096);
 }
-
-#[test]
-fn inode_of_btrfs_is_a_file_only_where_its_process_has_it_open() {
-    let (_root, mut tracker) = tracker("btrfs", &[]);
-    for event in [
-        used(EventKind::PageAdded, 10, 100, 77, 1),
-        queued(20, 100, "R", (0, 16)),
-        completed(30, "R", (0, 16)),
-    ] {
-        tracker.add_event(&event);
-    }
-    assert_eq!(tracker.view().files, []);
-    assert_eq!(unknown(&tracker, UnknownReason::Subvolumes), 8192);
-}
