@@ -1,5 +1,4 @@
-//! The pane of hot files: which files the requests belong to, and who waits for fsync. Files are
-//! traced only while it is shown.
+//! The pane of hot files: which files the requests belong to. Files are traced only while it is shown.
 
 use std::sync::Arc;
 
@@ -9,14 +8,14 @@ use super::live::{LivePane, LiveState};
 use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
-use crate::trace::hot_files::view::{FileNameView, HotFileView, HotFilesView, SyncView};
+use crate::trace::hot_files::view::{HotFileView, HotFilesView};
 
 /// The files that are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HotFilesScope {
     /// All.
     Everything,
-    /// Those that a process reads, writes or synchronizes.
+    /// Those that a process reads or writes.
     Process {
         /// Process id.
         pid: u32,
@@ -83,27 +82,6 @@ impl HotFilesScope {
             Self::Device { volumes, .. } => volumes.contains(&file.file.device),
         }
     }
-
-    fn includes_sync(&self, sync: &SyncView) -> bool {
-        let is_on = |file: &FileNameView, volumes: &[SafeText]| volumes.contains(&file.device);
-        match self {
-            Self::Everything => true,
-            Self::Process { pid, .. } => sync.process.pid == *pid,
-            Self::Device { volumes, .. } => {
-                sync.file.as_ref().is_some_and(|file| is_on(file, volumes))
-            }
-        }
-    }
-}
-
-/// A list of the pane.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HotFilesList {
-    /// Files with requests.
-    #[default]
-    Files,
-    /// System calls that wait for writeback.
-    Syncs,
 }
 
 /// State of the pane.
@@ -115,10 +93,7 @@ pub struct HotFilesState {
     pub view: Option<Arc<HotFilesView>>,
     /// Why files cannot be traced.
     pub unavailable: Option<TraceUnavailable>,
-    /// The list in which movement keys select.
-    pub focused_list: HotFilesList,
-    selected_file: usize,
-    selected_sync: usize,
+    selected: usize,
 }
 
 impl HotFilesState {
@@ -174,50 +149,23 @@ impl HotFilesState {
             .collect()
     }
 
-    /// The system calls to list, those with most time first.
+    /// Index of the selected line of a list of this length.
     #[must_use]
-    pub fn syncs(&self) -> Vec<&SyncView> {
-        let syncs = self.view.iter().flat_map(|view| &view.syncs);
-        let scope = self.scope.as_ref();
-        syncs
-            .filter(|sync| scope.is_none_or(|scope| scope.includes_sync(sync)))
-            .collect()
-    }
-
-    /// Index of the selected line of a list of this length, if the list has the focus.
-    #[must_use]
-    pub fn selected_index(&self, list: HotFilesList, count: usize) -> Option<usize> {
-        let index = match list {
-            HotFilesList::Files => self.selected_file,
-            HotFilesList::Syncs => self.selected_sync,
-        };
-        let last = count.checked_sub(1)?;
-        (self.focused_list == list).then(|| index.min(last))
+    pub fn selected_index(&self, count: usize) -> Option<usize> {
+        Some(self.selected.min(count.checked_sub(1)?))
     }
 
     /// Handles a key command of the pane.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let (files, syncs) = (self.files().len(), self.syncs().len());
         match command {
             KeyCommand::Cancel => return self.close(),
             KeyCommand::ReloadList => {
                 let scope = self.scope.clone().unwrap_or(HotFilesScope::Everything);
                 return self.open(scope);
             }
-            KeyCommand::SwitchList => {
-                self.focused_list = match self.focused_list {
-                    HotFilesList::Files => HotFilesList::Syncs,
-                    HotFilesList::Syncs => HotFilesList::Files,
-                };
+            movement => {
+                self.selected = step_cursor(self.selected, self.files().len(), movement);
             }
-            movement => match self.focused_list {
-                HotFilesList::Files => {
-                    self.selected_file = step_cursor(self.selected_file, files, movement);
-                }
-                HotFilesList::Syncs => {
-                    self.selected_sync = step_cursor(self.selected_sync, syncs, movement);
-                }
-            },
         }
         Vec::new()
     }

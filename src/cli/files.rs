@@ -35,7 +35,7 @@ const DELETED_FILE_TABLE: CsvTable = CsvTable {
 pub(super) struct FilesArguments {
     #[command(flatten)]
     format: FormatOption,
-    /// trace which files the requests of all disks belong to, and who waits for fsync (root)
+    /// trace which files the requests of all disks belong to (root)
     #[arg(long, conflicts_with = "pid")]
     hot: bool,
     /// duration of the trace, such as 10s; a bare number is seconds

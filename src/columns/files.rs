@@ -1,13 +1,12 @@
-//! Files: those with requests, the calls that wait for their writeback, and the open ones.
+//! Files: those with requests, and the open ones.
 
 use super::{Column, Entity, TEXT_ONLY, Value, field};
 use crate::snapshot::files::FileView;
 use crate::trace::hot_files::Access;
-use crate::trace::hot_files::view::{FileNameView, HotFileView, ProcessView, SyncView};
+use crate::trace::hot_files::view::{FileNameView, HotFileView, ProcessView};
 use crate::units::Unit;
 
 type HotFile = Column<HotFileView>;
-type SyncCall = Column<SyncView>;
 type OpenFile = Column<FileView>;
 
 /// Processes of a file that are named in a line.
@@ -29,16 +28,6 @@ pub fn process_name(process: &ProcessView) -> String {
     match process.command.as_str() {
         "" => format!("? {}", process.pid),
         command => format!("{command} {}", process.pid),
-    }
-}
-
-/// The process that calls, and in how many threads where there are several.
-#[must_use]
-pub fn sync_user_name(sync: &SyncView) -> String {
-    let process = process_name(&sync.process);
-    match sync.threads {
-        0 | 1 => process,
-        threads => format!("{process} ({threads} threads)"),
     }
 }
 
@@ -101,49 +90,6 @@ fn users(file: &HotFileView) -> Value {
         true => Value::Unknown,
         false => names.join(", ").into(),
     }
-}
-
-impl Entity for SyncView {
-    const NAME: &'static str = "sync_call";
-    const COLUMNS: &'static [SyncCall] = &[
-        SyncCall::text("call", "call", |it| it.call.to_owned().into(), (15, 0, 0))
-            .help("system call that waits for writeback"),
-        SyncCall::new("count", "calls", Unit::Count, |it| it.count.into())
-            .help("number of calls")
-            .shown(6, 0),
-        SyncCall::new("total_ns", "time ms", Unit::Nanoseconds, |it| {
-            it.total_ns.into()
-        })
-        .help("time in them, of all threads together")
-        .shown(8, 0),
-        SyncCall::new("p50_ns", "p50 ms", Unit::Nanoseconds, |it| it.p50_ns.into())
-            .help("median duration")
-            .shown(7, 3),
-        SyncCall::new("p99_ns", "p99 ms", Unit::Nanoseconds, |it| it.p99_ns.into())
-            .help("duration that 99 % of the calls do not exceed")
-            .shown(7, 2),
-        SyncCall::new("max_ns", "max ms", Unit::Nanoseconds, |it| it.max_ns.into())
-            .help("longest duration")
-            .shown(7, 1),
-        SyncCall::text(
-            "processes",
-            "process",
-            |it| sync_user_name(it).into(),
-            (16, 16, 0),
-        )
-        .derived(),
-        SyncCall::text(
-            "path",
-            "FILE",
-            |it| match &it.file {
-                Some(file) => file_name(file).into(),
-                None => Value::Absent,
-            },
-            (14, u16::MAX, 2),
-        )
-        .derived(),
-    ];
-    type Counters = ();
 }
 
 impl Entity for FileView {

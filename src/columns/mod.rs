@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 use crate::units::Unit;
 
-pub use self::files::{file_name, process_name, sync_user_name};
+pub use self::files::{file_name, process_name};
 pub use self::mount::{file_system_name, mount_error_text, no_values_text};
 pub use self::process::{MAX_PROCESSES_IN_TEXT, command_text};
 pub use self::unit::{UnitCounters, unit_label};

@@ -6,7 +6,7 @@ use super::watch::table::table_text;
 use crate::trace::hot_files::view::{HotFilesView, UnknownReason};
 use crate::units;
 
-/// Lines per list.
+/// Files in the list.
 const MAX_LINES: usize = 20;
 
 /// The result as text, in at most `width` terminal columns where there is a limit.
@@ -22,13 +22,6 @@ pub fn hot_files_text(view: &HotFilesView, width: Option<usize>) -> String {
         if hidden > 0 {
             let listed = view.files.len();
             let _ = writeln!(text, "{hidden} more files; --json lists up to {listed}");
-        }
-    }
-    if !view.syncs.is_empty() {
-        let shown: Vec<_> = view.syncs.iter().take(MAX_LINES).collect();
-        text = text + "\n" + &table_text(&shown, width, None);
-        if let Some(hidden @ 1..) = view.syncs.len().checked_sub(MAX_LINES) {
-            let _ = writeln!(text, "{hidden} more; --json lists them");
         }
     }
     let remarks = remarks(view);
@@ -102,9 +95,7 @@ mod tests {
     use super::*;
     use crate::files::safe_text::SafeText;
     use crate::trace::hot_files::Access;
-    use crate::trace::hot_files::view::{
-        FileNameView, FileUserView, HotFileView, ProcessView, SyncView,
-    };
+    use crate::trace::hot_files::view::{FileNameView, FileUserView, HotFileView, ProcessView};
 
     fn postgres() -> ProcessView {
         ProcessView {
@@ -125,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_files_are_listed_with_syncs_and_journal() {
+    fn hot_files_are_listed_with_journal() {
         let view = HotFilesView {
             duration_ns: 10_000_000_000,
             files: vec![
@@ -160,17 +151,6 @@ mod tests {
             unknown_bytes: 8192,
             unknown: [(UnknownReason::Subvolumes, 8192)].into_iter().collect(),
             events_lost: 3,
-            syncs: vec![SyncView {
-                call: "fdatasync",
-                process: postgres(),
-                file: Some(file(Some("/var/lib/wal/1"))),
-                count: 120,
-                total_ns: 900_000_000,
-                p50_ns: Some(7_000_000),
-                p99_ns: None,
-                max_ns: Some(30_000_000),
-                threads: 8,
-            }],
             not_recorded: vec!["page faults: mmap reads are counted as buffered"],
             ..HotFilesView::default()
         };

@@ -66,7 +66,7 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Live, &[KeyPress::char('m')], KeyCommand::ShowMemory, "memory, pressure, growing files", "memory"),
     binding(KeyContext::Live, &[KeyPress::char('u')], KeyCommand::ShowUnits, "services and containers", "units"),
     binding(KeyContext::Live, &[KeyPress::char('M')], KeyCommand::ShowMounts, "mounted file systems, NFS and FUSE", ""),
-    binding(KeyContext::Live, &[KeyPress::char('F')], KeyCommand::ShowHotFiles, "hot files and fsync calls (root)", ""),
+    binding(KeyContext::Live, &[KeyPress::char('F')], KeyCommand::ShowHotFiles, "hot files (root)", ""),
     binding(KeyContext::Live, &[KeyPress::char('t')], KeyCommand::ToggleTotals, "totals since the first sample, or rates", ""),
     binding(KeyContext::Live, &[KeyPress::char('T')], KeyCommand::ToggleTree, "process tree, or sort order", ""),
     binding(KeyContext::Live, &[KeyPress::char('H')], KeyCommand::ToggleThreads, "show or hide threads", ""),
@@ -100,7 +100,6 @@ pub static KEY_BINDINGS: &[KeyBinding] = &[
     binding(KeyContext::Units, ESC, KeyCommand::Cancel, "clear the filter; back to the lists", "back"),
 
     binding(KeyContext::HotFiles, ESC, KeyCommand::Cancel, "end the trace and go back", "back"),
-    binding(KeyContext::HotFiles, TAB, KeyCommand::SwitchList, "files, or fsync and similar calls", "list"),
     binding(KeyContext::HotFiles, &[KeyPress::char('r')], KeyCommand::ReloadList, "restart the trace", "restart"),
     binding(KeyContext::HotFiles, UP, KeyCommand::Up, "one line up", ""),
     binding(KeyContext::HotFiles, DOWN, KeyCommand::Down, "one line down", ""),

@@ -129,18 +129,9 @@ pub const EVENTS: &[EventSpec] = &[
     event("xfs/xfs_file_fsync", EventKind::FileSynced, &[Files], FILE),
     // It names the file system by its UUID.
     event("btrfs/btrfs_sync_file", EventKind::FileSynced, &[Files], &[Field::Inode]),
-    event("syscalls/sys_enter_fsync", EventKind::CallStarted("fsync"), &[Files], &[]),
-    event("syscalls/sys_exit_fsync", EventKind::CallFinished("fsync"), &[Files], &[]),
-    event("syscalls/sys_enter_fdatasync", EventKind::CallStarted("fdatasync"), &[Files], &[]),
-    event("syscalls/sys_exit_fdatasync", EventKind::CallFinished("fdatasync"), &[Files], &[]),
-    event("syscalls/sys_enter_sync_file_range", EventKind::CallStarted("sync_file_range"), &[Files], &[]),
-    event("syscalls/sys_exit_sync_file_range", EventKind::CallFinished("sync_file_range"), &[Files], &[]),
-    event("syscalls/sys_enter_msync", EventKind::CallStarted("msync"), &[Files], &[]),
-    event("syscalls/sys_exit_msync", EventKind::CallFinished("msync"), &[Files], &[]),
-    event("syscalls/sys_enter_syncfs", EventKind::CallStarted("syncfs"), &[Files], &[]),
-    event("syscalls/sys_exit_syncfs", EventKind::CallFinished("syncfs"), &[Files], &[]),
-    event("syscalls/sys_enter_sync", EventKind::CallStarted("sync"), &[Files], &[]),
-    event("syscalls/sys_exit_sync", EventKind::CallFinished("sync"), &[Files], &[]),
+    event("syscalls/sys_exit_fsync", EventKind::SyncFinished, &[Files], &[]),
+    event("syscalls/sys_exit_fdatasync", EventKind::SyncFinished, &[Files], &[]),
+    event("syscalls/sys_exit_msync", EventKind::SyncFinished, &[Files], &[]),
 ];
 
 impl EventSpec {

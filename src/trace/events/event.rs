@@ -33,12 +33,10 @@ pub enum EventKind {
     PageFault,
     /// Direct I/O begins: what the thread submits next belongs to the file.
     DirectStarted,
-    /// The thread entered a system call that waits for writeback, such as `fsync`.
-    CallStarted(&'static str),
-    /// That system call returned.
-    CallFinished(&'static str),
-    /// The file that the running system call writes back.
+    /// The thread writes a file back in a system call such as fsync(2).
     FileSynced,
+    /// That system call returned.
+    SyncFinished,
     /// Not a kernel event: before this time events of some processor were lost.
     #[default]
     EventsLost,

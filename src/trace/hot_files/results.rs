@@ -3,15 +3,13 @@
 use std::cmp::Reverse;
 
 use super::files::FileId;
-use super::tracker::{FileTracker, SyncKey};
-use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, SyncView, UnknownReason};
+use super::tracker::FileTracker;
+use super::view::{FileNameView, FileUserView, HotFileView, HotFilesView, UnknownReason};
 use crate::files::safe_text::SafeText;
 use crate::stats::sorting::SortList as _;
 
 /// Files in the list.
 const MAX_LISTED_FILES: usize = 1000;
-/// System calls in the list.
-const MAX_LISTED_SYNCS: usize = 1000;
 /// Processes of one file.
 const MAX_LISTED_PROCESSES: usize = 16;
 
@@ -31,16 +29,9 @@ impl FileTracker {
         if ambiguous_bytes > 0 {
             unknown.insert(UnknownReason::Subvolumes, ambiguous_bytes);
         }
-        let all = self.syncs.iter();
-        let mut syncs: Vec<(Reverse<u64>, SyncKey)> = all
-            .map(|(key, totals)| (Reverse(totals.total_ns), *key))
-            .collect();
-        syncs.sort_unstable();
-        syncs.truncate(MAX_LISTED_SYNCS);
         let listed = &files[..files.len().min(MAX_LISTED_FILES)];
-        let synced = syncs.iter().filter_map(|(_, (.., file))| *file);
-        for id in listed.iter().map(|(_, id)| *id).chain(synced) {
-            self.files.find_path(id);
+        for (_, id) in listed {
+            self.files.find_path(*id);
         }
         HotFilesView {
             files: listed
@@ -52,10 +43,6 @@ impl FileTracker {
             unknown_bytes: unknown.values().sum(),
             unknown,
             metadata_bytes: self.metadata_bytes,
-            syncs: syncs
-                .iter()
-                .filter_map(|(_, key)| self.sync_view(key))
-                .collect(),
             ..HotFilesView::default()
         }
     }
@@ -91,22 +78,6 @@ impl FileTracker {
             p99_ns: totals.latencies.percentile(99.0),
             who,
             via: totals.main_access(),
-        })
-    }
-
-    fn sync_view(&self, key: &SyncKey) -> Option<SyncView> {
-        let (call, pid, file) = *key;
-        let totals = self.syncs.get(key)?;
-        Some(SyncView {
-            call,
-            process: self.processes.view(pid),
-            threads: totals.threads.len() as u64,
-            file: file.and_then(|id| self.name_view(id)),
-            count: totals.count,
-            total_ns: totals.total_ns,
-            p50_ns: totals.latencies.percentile(50.0),
-            p99_ns: totals.latencies.percentile(99.0),
-            max_ns: totals.latencies.max,
         })
     }
 }

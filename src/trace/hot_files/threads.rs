@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use super::view::Access;
 use crate::trace::events::event::{DeviceNumber, Event};
 
-/// Limit on threads. Beyond it those without a system call or writeback in progress are dropped.
+/// Limit on threads. Beyond it those without writeback in progress are dropped.
 const MAX_THREADS: usize = 65_536;
 
 /// A file as an event identifies it.
@@ -28,14 +28,6 @@ impl FileHint {
     }
 }
 
-/// A system call that waits for writeback, in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct OpenCall {
-    pub(super) name: &'static str,
-    pub(super) started_ns: u64,
-    pub(super) file: Option<FileHint>,
-}
-
 /// State of one thread. Each event replaces what it contradicts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ThreadState {
@@ -48,8 +40,7 @@ pub(super) struct ThreadState {
     /// File that is being written back.
     pub(super) writeback: Option<FileHint>,
     /// File that is being synchronized.
-    synced: Option<FileHint>,
-    pub(super) call: Option<OpenCall>,
+    pub(super) synced: Option<FileHint>,
 }
 
 impl ThreadState {
@@ -70,15 +61,6 @@ impl ThreadState {
     pub(super) fn file_synced(&mut self, file: FileHint) {
         self.synced = Some(file);
         self.direct = None;
-        if let Some(call) = &mut self.call {
-            call.file = Some(file);
-        }
-    }
-
-    /// The end of a system call that waits for writeback.
-    pub(super) fn finish_call(&mut self, name: &str) -> Option<OpenCall> {
-        self.synced = None;
-        self.call.take().filter(|open| open.name == name)
     }
 
     /// The file of a bio that the thread submits, and how it is accessed.
@@ -113,8 +95,7 @@ pub(super) struct ThreadStates(HashMap<u32, ThreadState>);
 impl ThreadStates {
     pub(super) fn of(&mut self, pid: u32) -> &mut ThreadState {
         if self.0.len() > MAX_THREADS {
-            self.0
-                .retain(|_, state| state.call.is_some() || state.writeback.is_some());
+            self.0.retain(|_, state| state.writeback.is_some());
         }
         self.0.entry(pid).or_default()
     }

@@ -1,6 +1,6 @@
-//! Sums of one file, and of the system calls that wait for writeback.
+//! Sums of one file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
@@ -20,8 +20,6 @@ pub(super) struct Latencies {
     /// By the number of lower bits that are dropped, and the upper ones.
     counts: BTreeMap<(u32, u64), u64>,
     count: u64,
-    /// The longest.
-    pub(super) max: Option<u64>,
 }
 
 impl Latencies {
@@ -31,7 +29,6 @@ impl Latencies {
         let key = (dropped, nanoseconds >> dropped);
         *self.counts.entry(key).or_default() += 1;
         self.count += 1;
-        self.max = self.max.max(Some(nanoseconds));
     }
 
     /// The latency that this percentage does not exceed; `None` where fewer than
@@ -107,29 +104,6 @@ impl FileTotals {
     pub(super) fn main_access(&self) -> Option<Access> {
         let most = self.bytes_by_access.iter().max_by_key(|(_, bytes)| **bytes);
         most.map(|(access, _)| *access)
-    }
-}
-
-/// The calls of one process for one file.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SyncTotals {
-    /// Number of calls.
-    pub(super) count: u64,
-    /// Time in them, in nanoseconds.
-    pub(super) total_ns: u64,
-    /// Their durations.
-    pub(super) latencies: Latencies,
-    /// The threads that called.
-    pub(super) threads: BTreeSet<u32>,
-}
-
-impl SyncTotals {
-    /// Adds a call of a thread.
-    pub(super) fn record(&mut self, thread: u32, duration_ns: u64) {
-        self.count += 1;
-        self.total_ns = self.total_ns.saturating_add(duration_ns);
-        self.latencies.record(duration_ns);
-        self.threads.insert(thread);
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
 use super::files::{FileId, Files};
 use super::processes::Processes;
-use super::threads::{FileHint, OpenCall, ThreadStates};
-use super::totals::SyncTotals;
+use super::threads::{FileHint, ThreadStates};
 use super::view::{Access, UnknownReason};
 use super::volumes::{Place, Volumes};
 use crate::roots::SysPaths;
@@ -24,8 +23,6 @@ const BTRFS_METADATA_INODE: u64 = 1;
 const MAX_ORDER: u64 = 20;
 /// Time after which a file is looked up again for a thread, which may have opened others.
 const ROUND_NS: u64 = 1_000_000_000;
-/// Limit on combinations of call, process and file. Calls beyond it are left out.
-const MAX_SYNCS: usize = 10_000;
 
 /// A bio, and the file that its thread's events name.
 #[derive(Debug, Clone)]
@@ -35,9 +32,6 @@ struct FileBio {
     process: u32,
 }
 
-/// What system calls are summed up by: the call, its process, and the file, where it is known and the call is for one.
-pub(super) type SyncKey = (&'static str, u32, Option<FileId>);
-
 /// Which files the requests belong to, in bounded memory. Processes and files are looked up as soon as an event
 /// names them: both may be gone a moment later.
 #[derive(Debug, Default)]
@@ -46,7 +40,6 @@ pub(super) struct FileTracker {
     page_bytes: u64,
     pub(super) processes: Processes,
     pub(super) files: Files,
-    pub(super) syncs: HashMap<SyncKey, SyncTotals>,
     pub(super) unknown: BTreeMap<UnknownReason, u64>,
     pub(super) metadata_bytes: u64,
     bios: RangeMap<FileBio>,
@@ -109,18 +102,7 @@ impl FileTracker {
                 let bytes = event.amount.unwrap_or(u64::MAX);
                 thread.direct_started(file, bytes);
             }
-            EventKind::CallStarted(name) => {
-                thread.call = Some(OpenCall {
-                    name,
-                    started_ns: event.at,
-                    file: None,
-                });
-            }
-            EventKind::CallFinished(name) => {
-                if let Some(call) = thread.finish_call(name) {
-                    self.add_sync(event, call);
-                }
-            }
+            EventKind::SyncFinished => thread.synced = None,
             EventKind::FileSynced => {
                 thread.file_synced(file);
                 let process = self.process_of(event);
@@ -240,21 +222,6 @@ impl FileTracker {
         let totals = &mut file.totals;
         totals.record(&part.request, self.completions, access, part.process);
         Ok(())
-    }
-
-    fn add_sync(&mut self, event: &Event, call: OpenCall) {
-        let pid = self.process_of(event);
-        let file = call.file.and_then(|hint| {
-            let volume = self.files.volumes.by_device_id(hint.device?)?;
-            let inode = hint.inode;
-            Some(FileId { volume, inode })
-        });
-        let key = (call.name, pid, file);
-        if self.syncs.len() < MAX_SYNCS || self.syncs.contains_key(&key) {
-            let duration = event.at.saturating_sub(call.started_ns);
-            let totals = self.syncs.entry(key).or_default();
-            totals.record(event.pid, duration);
-        }
     }
 }
 

@@ -88,30 +88,6 @@ pub struct HotFileView {
     pub via: Option<Access>,
 }
 
-/// System calls of a process that wait for writeback of a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SyncView {
-    /// Name of the call, such as `fsync`.
-    pub call: &'static str,
-    /// The process.
-    #[serde(flatten)]
-    pub process: ProcessView,
-    /// Its threads that called.
-    pub threads: u64,
-    /// The file; `None` where it is not known or the call is for several.
-    pub file: Option<FileNameView>,
-    /// Number of calls.
-    pub count: u64,
-    /// Time in them.
-    pub total_ns: u64,
-    /// Median duration.
-    pub p50_ns: Option<u64>,
-    /// Duration that 99 % of the calls do not exceed.
-    pub p99_ns: Option<u64>,
-    /// Longest duration.
-    pub max_ns: Option<u64>,
-}
-
 /// Which files the requests of a time belong to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HotFilesView {
@@ -131,8 +107,6 @@ pub struct HotFilesView {
     pub metadata_bytes: u64,
     /// Events that the kernel has lost.
     pub events_lost: u64,
-    /// System calls that wait for writeback, those with most time first.
-    pub syncs: Vec<SyncView>,
     /// What the kernel does not report, and what that means.
     pub not_recorded: Vec<&'static str>,
 }

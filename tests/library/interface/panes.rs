@@ -21,7 +21,7 @@ use diskscope::snapshot::view::{
 };
 use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{
-    FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView, SyncView,
+    FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView,
 };
 use diskscope::ui::Theme;
 
@@ -456,7 +456,7 @@ fn hot_files() -> HotFilesView {
         p50_ns: Some(80_000),
         p99_ns: Some(2_100_000),
         who: vec![
-            user(postgres.clone(), 999_000_000),
+            user(postgres, 999_000_000),
             user(process(4711, "cp", None), 1_008_192),
         ],
         via: Some(Access::Buffered),
@@ -478,20 +478,6 @@ fn hot_files() -> HotFilesView {
         file_bytes: 1_000_049_152,
         metadata_bytes: 4_100_000,
         events_lost: 12,
-        syncs: vec![SyncView {
-            call: "fdatasync",
-            process: postgres,
-            threads: 8,
-            file: Some(name(
-                Some("/srv/db/pg_wal/000000010000000000000001"),
-                "sda1",
-            )),
-            count: 1200,
-            total_ns: 9_000_000_000,
-            p50_ns: Some(7_000_000),
-            p99_ns: Some(11_000_000),
-            max_ns: Some(30_000_000),
-        }],
         ..HotFilesView::default()
     }
 }
@@ -504,8 +490,6 @@ fn hot_files_are_traced_for_the_device_or_process_that_is_shown() {
     assert_snapshots("pane-hot-files-waiting", &state);
     send_message(&mut state, Message::HotFiles(Ok(Arc::new(hot_files()))));
     assert_snapshots("pane-hot-files", &state);
-    canned::press_code(&mut state, KeySymbol::Tab);
-    assert_snapshots("pane-hot-files-syncs", &state);
     let closed = update(&mut state, AppEvent::Key(KeyPress::new(KeySymbol::Esc)));
     assert!(matches!(closed[..], [Effect::TraceFiles(false)]));
     assert!(state.live.pane.is_lists());

@@ -11,9 +11,7 @@ use diskscope::probe::sample::UnitKind;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::snapshot::files::FileView;
 use diskscope::snapshot::view::{MountView, UnitView};
-use diskscope::trace::hot_files::view::{
-    FileNameView, HotFileView, HotFilesView, ProcessView, SyncView,
-};
+use diskscope::trace::hot_files::view::{FileNameView, HotFileView, HotFilesView};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
 
@@ -158,7 +156,6 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
     led_to("live, units", many_units(), &[]);
     led_to("live, mounts", many_mounts(), &[]);
     led_to("hot files", many_hot_files(), &[]);
-    led_to("hot files, calls", many_hot_files(), &[KeySymbol::Tab]);
     all
 }
 
@@ -198,7 +195,7 @@ fn many_mounts() -> AppState {
     state
 }
 
-/// The pane of hot files with more lines than fit in either list.
+/// The pane of hot files with more lines than fit.
 fn many_hot_files() -> AppState {
     let mut state = canned::live_state();
     press_code(&mut state, KeySymbol::Char('F'));
@@ -220,24 +217,8 @@ fn many_hot_files() -> AppState {
         who: Vec::new(),
         via: None,
     });
-    let syncs = (0..90).map(|inode| SyncView {
-        call: "fsync",
-        process: ProcessView {
-            pid: 7,
-            command: "dd".into(),
-            unit: None,
-        },
-        threads: 1,
-        file: Some(name(inode)),
-        count: 1,
-        total_ns: 1000,
-        p50_ns: None,
-        p99_ns: None,
-        max_ns: Some(1000),
-    });
     let view = HotFilesView {
         files: files.collect(),
-        syncs: syncs.collect(),
         ..HotFilesView::default()
     };
     state.hot_files.view = Some(Arc::new(view));

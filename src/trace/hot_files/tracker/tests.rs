@@ -204,26 +204,6 @@ fn metadata_flushes_discards_and_raw_devices_belong_to_no_file() {
 }
 
 #[test]
-fn calls_are_summed_by_process_and_file() {
-    let call = |at, pid| {
-        let started = used(EventKind::CallStarted("fsync"), at, pid, 0, 0);
-        let synced = used(EventKind::FileSynced, at, pid, 77, 0);
-        let ended = used(EventKind::CallFinished("fsync"), at + 200, pid, 0, 0);
-        [started, synced, ended]
-    };
-    // The last one is of a call that was not seen to begin.
-    let ended = used(EventKind::CallFinished("fsync"), 900, 10, 0, 0);
-    let (_, mut tracker) = trace(&[&call(100, 7)[..], &call(400, 7)[..], &[ended]].concat());
-    let syncs = tracker.view().syncs;
-    let [sync] = &syncs[..] else {
-        panic!("{syncs:?}");
-    };
-    assert_eq!((sync.call, sync.process.pid, sync.count), ("fsync", 7, 2));
-    assert_eq!((sync.total_ns, sync.max_ns), (400, Some(200)));
-    assert_eq!(sync.file.as_ref().map(|file| file.inode), Some(77));
-}
-
-#[test]
 fn after_lost_events_nothing_is_joined() {
     let (found, tracker) = trace(&[
         used(EventKind::PageAdded, 10, 100, 77, 0),
