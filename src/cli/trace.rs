@@ -187,11 +187,11 @@ impl RequestPrinter {
                 text += &self.add_request(request)?;
             }
         }
-        self.summary.lost_events = batch.lost_events;
+        self.summary.lost_events = batch.status.lost_events;
         self.summary.match_errors = batch.match_errors;
         self.summary.in_flight = batch.in_flight;
-        self.last_event_ns = batch.complete_until;
-        self.end_reason.clone_from(&batch.end_reason);
+        self.last_event_ns = batch.status.complete_until;
+        self.end_reason.clone_from(&batch.status.end_reason);
         if text.is_empty() {
             return Ok(true);
         }

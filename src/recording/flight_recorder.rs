@@ -14,7 +14,7 @@ use crate::probe::process::task_scan::BlockedTask;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::trace::requests::{DeviceNumber, RequestLine, TracedRequest};
-use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests, WantedRequests};
+use crate::trace::retained_requests::{RetainedRequestTrace, RetainedRequests};
 use crate::why::recorder::{WindowRecorder, process_of};
 use crate::why::requests::RequestEvidence;
 use crate::why::{Diagnosis, DiagnosisDocument, diagnose, diagnosis_text};
@@ -135,14 +135,9 @@ impl FlightRecorder {
         let mut pending = self.pending.take()?;
         let at = nanoseconds(pending.at);
         let from = nanoseconds(pending.at.saturating_sub(BEFORE_TRIGGER));
-        let wanted = WantedRequests {
-            from,
-            at,
-            most: self.most_requests,
-        };
         let taken = match &mut self.trace {
             Ok(trace) => trace
-                .take(wanted)
+                .take((from, at), self.most_requests)
                 .map_err(|error| SafeText::from(error.to_string())),
             Err(reason) => Err(reason.clone()),
         };

@@ -33,8 +33,8 @@ impl ProcessIoTrace {
             for request in &batch.requests {
                 sums.add(request, &upper_drives, |tid| owners.owner_of(tid));
             }
-            sums.events_lost = batch.lost_events;
-            sums.end_reason = batch.end_reason;
+            sums.events_lost = batch.status.lost_events;
+            sums.end_reason = batch.status.end_reason;
             CaptureControl::Continue
         })?;
         Ok(Self { counted, capture })

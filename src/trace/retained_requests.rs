@@ -42,17 +42,6 @@ pub struct RetainedRequests {
     pub drive_names: HashMap<DeviceNumber, String>,
 }
 
-/// Which requests are wanted. Times are on the trace's clock (`CLOCK_BOOTTIME`, nanoseconds).
-#[derive(Debug, Clone, Copy)]
-pub struct WantedRequests {
-    /// Requests that completed from this time on.
-    pub from: u64,
-    /// The time of interest: of each drive the requests nearest to it are kept.
-    pub at: u64,
-    /// Maximum number of all drives together; a drive with few requests keeps all of them.
-    pub most: usize,
-}
-
 impl RetainedRequestTrace {
     /// Starts tracing.
     ///
@@ -70,11 +59,17 @@ impl RetainedRequestTrace {
         })
     }
 
-    /// Reads what the kernel has kept, and starts anew. Recording stops meanwhile.
+    /// Reads what the kernel has kept, and starts anew. Recording stops meanwhile. Returns the requests that completed
+    /// from a time on, at most so many of all drives together: of each drive those nearest to the time of interest.
+    /// Times are on the trace's clock (`CLOCK_BOOTTIME`, nanoseconds).
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn take(&mut self, wanted: WantedRequests) -> Result<RetainedRequests, TraceError> {
+    pub fn take(
+        &mut self,
+        (from, at): (u64, u64),
+        most: usize,
+    ) -> Result<RetainedRequests, TraceError> {
         self.recorder.stop()?;
         let read = self.recorder.reader.read_events();
         let dropped_events = self.recorder.reader.dropped_events();
@@ -84,7 +79,9 @@ impl RetainedRequestTrace {
         let devices = identity::list_block_devices(&self.roots);
         let matcher = RequestMatcher::new(drives_of_partitions(&devices));
         let found = self.recorder.reader.deliver(None, |events| {
-            match_retained(events, since, matcher, wanted)
+            let mut found = match_retained(events, since, matcher);
+            found.keep(from, at, most);
+            found
         });
         let names = devices
             .into_iter()
@@ -97,13 +94,8 @@ impl RetainedRequestTrace {
     }
 }
 
-/// The wanted requests of events that began to be recorded at a time.
-fn match_retained(
-    events: &[Event],
-    since: u64,
-    mut matcher: RequestMatcher,
-    wanted: WantedRequests,
-) -> RetainedRequests {
+/// The requests of events that began to be recorded at a time.
+fn match_retained(events: &[Event], since: u64, mut matcher: RequestMatcher) -> RetainedRequests {
     // A processor's first page says whether earlier ones were overwritten.
     let overwritten = events
         .iter()
@@ -114,11 +106,7 @@ fn match_retained(
     for event in complete.filter(|event| event.kind != EventKind::EventsLost) {
         matcher.add_event(event, |request| requests.push(request));
     }
-    requests.retain(|request| request.timestamps.completed >= wanted.from);
-    let count = requests.len();
-    let requests = nearest_requests(requests, wanted);
     RetainedRequests {
-        left_out: (count - requests.len()) as u64,
         requests,
         complete_since,
         in_flight: matcher.in_flight() as u64,
@@ -126,27 +114,29 @@ fn match_retained(
     }
 }
 
-/// The requests nearest to the time of interest, of each drive as many, so that a busy drive does not push out
-/// the requests of the others. In order of completion.
-fn nearest_requests(requests: Vec<TracedRequest>, wanted: WantedRequests) -> Vec<TracedRequest> {
-    let distance = |request: &TracedRequest| request.timestamps.completed.abs_diff(wanted.at);
-    let mut by_drive: BTreeMap<DeviceNumber, Vec<TracedRequest>> = BTreeMap::new();
-    for request in requests {
-        by_drive.entry(request.device).or_default().push(request);
+impl RetainedRequests {
+    /// Keeps of each drive as many requests, so that a busy drive does not push out those of the others.
+    fn keep(&mut self, from: u64, at: u64, most: usize) {
+        let mut by_drive: BTreeMap<DeviceNumber, Vec<TracedRequest>> = BTreeMap::new();
+        for request in self.requests.drain(..) {
+            if request.timestamps.completed >= from {
+                by_drive.entry(request.device).or_default().push(request);
+            }
+        }
+        let mut drives: Vec<Vec<TracedRequest>> = by_drive.into_values().collect();
+        drives.sort_by_key(Vec::len);
+        let count = drives.len();
+        for (index, mut requests) in drives.into_iter().enumerate() {
+            // What the quiet drives leave is for the busy ones.
+            let share = (most - self.requests.len()) / (count - index);
+            self.left_out += requests.len().saturating_sub(share) as u64;
+            requests.sort_by_key(|request| request.timestamps.completed.abs_diff(at));
+            requests.truncate(share);
+            self.requests.append(&mut requests);
+        }
+        self.requests
+            .sort_by_key(|request| request.timestamps.completed);
     }
-    let mut drives: Vec<Vec<TracedRequest>> = by_drive.into_values().collect();
-    drives.sort_by_key(Vec::len);
-    let mut nearest = Vec::new();
-    let count = drives.len();
-    for (index, mut requests) in drives.into_iter().enumerate() {
-        // What the quiet drives leave is for the busy ones.
-        let share = (wanted.most - nearest.len()) / (count - index);
-        requests.sort_by_key(distance);
-        requests.truncate(share);
-        nearest.append(&mut requests);
-    }
-    nearest.sort_by_key(|request| request.timestamps.completed);
-    nearest
 }
 
 #[cfg(test)]
@@ -157,12 +147,7 @@ mod tests {
     const BUSY: DeviceNumber = (8, 0);
     const QUIET: DeviceNumber = (8, 16);
 
-    fn kept(most: usize, requests: &[(DeviceNumber, u64)]) -> (Vec<(DeviceNumber, u64)>, usize) {
-        let wanted = WantedRequests {
-            from: 0,
-            at: 1000,
-            most,
-        };
+    fn kept(most: usize, requests: &[(DeviceNumber, u64)]) -> (Vec<(DeviceNumber, u64)>, u64) {
         let request = |(device, completed): &(DeviceNumber, u64)| {
             let mut request = TracedRequest {
                 device: *device,
@@ -171,10 +156,14 @@ mod tests {
             request.timestamps.completed = *completed;
             request
         };
-        let kept = nearest_requests(requests.iter().map(request).collect(), wanted);
-        let left_out = requests.len() - kept.len();
-        let kept = kept.iter().map(|it| (it.device, it.timestamps.completed));
-        (kept.collect(), left_out)
+        let mut found = RetainedRequests {
+            requests: requests.iter().map(request).collect(),
+            ..RetainedRequests::default()
+        };
+        found.keep(0, 1000, most);
+        let kept = found.requests.iter();
+        let kept = kept.map(|it| (it.device, it.timestamps.completed));
+        (kept.collect(), found.left_out)
     }
 
     #[test]
@@ -219,12 +208,8 @@ mod tests {
             event(EventKind::Completed, 60, 16),
             event(EventKind::Issued, 70, 24),
         ];
-        let wanted = WantedRequests {
-            from: 60,
-            at: 60,
-            most: 10,
-        };
-        let found = match_retained(&events, 5, RequestMatcher::default(), wanted);
+        let mut found = match_retained(&events, 5, RequestMatcher::default());
+        found.keep(60, 60, 10);
         let sectors: Vec<u64> = found.requests.iter().map(|it| it.sector).collect();
         assert_eq!((sectors, found.complete_since), (vec![16], 20));
         assert_eq!((found.in_flight, found.left_out), (1, 0));

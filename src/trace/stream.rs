@@ -8,7 +8,7 @@ use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::split_device_number;
 use crate::roots::SysPaths;
 pub use crate::trace::events::TraceDetail;
-use crate::trace::events::{CaptureControl, TraceCapture, TraceError};
+use crate::trace::events::{CaptureControl, CaptureStatus, TraceCapture, TraceError};
 use crate::trace::partitions::sectors_of;
 use crate::trace::requests::{DeviceNumber, MatchErrors, RequestMatcher, TracedRequest};
 
@@ -85,8 +85,8 @@ impl TraceScope {
 pub struct RequestBatch {
     /// In order of completion.
     pub requests: Vec<TracedRequest>,
-    /// Events that the kernel has lost since the start.
-    pub lost_events: u64,
+    /// Status of the capture.
+    pub status: CaptureStatus,
     /// Events that could not be matched.
     pub match_errors: MatchErrors,
     /// Requests in flight.
@@ -94,14 +94,6 @@ pub struct RequestBatch {
     /// Queue time of the oldest request in flight; only at the level of detail that separates Q2D
     /// and D2C alone.
     pub oldest_queued: Option<u64>,
-    /// Time since which the requests are complete, on the trace's clock: the start, or the end of a
-    /// pause.
-    pub complete_since: u64,
-    /// Time until which the requests are complete, on the trace's clock (`CLOCK_BOOTTIME`,
-    /// nanoseconds).
-    pub complete_until: u64,
-    /// Why no further batches follow, where this program did not stop the trace.
-    pub end_reason: Option<String>,
 }
 
 /// Traces the requests of a device until the capture is stopped or dropped. `sink` runs on the
@@ -141,13 +133,10 @@ pub(super) fn match_requests(
         }
         sink(RequestBatch {
             requests,
-            lost_events: status.lost_events,
+            status: status.clone(),
             match_errors: matcher.gaps(),
             in_flight: matcher.in_flight() as u64,
             oldest_queued: needs_oldest.then(|| matcher.oldest_queued()).flatten(),
-            complete_since: status.complete_since,
-            complete_until: status.complete_until,
-            end_reason: status.end_reason.clone(),
         })
     })
 }

@@ -84,12 +84,12 @@ fn start_capture(
     let mut last = 0;
     follow_requests(roots, scope, TraceDetail::Full, move |batch| {
         aggregator.add_requests(&batch.requests);
-        aggregator.set_trace_status(batch.lost_events, batch.in_flight);
-        if batch.complete_until.saturating_sub(last) >= VIEW_INTERVAL_NS {
-            last = batch.complete_until;
-            views.send_replace(Some(Arc::new(aggregator.view(batch.complete_until))));
+        aggregator.set_trace_status(batch.status.lost_events, batch.in_flight);
+        if batch.status.complete_until.saturating_sub(last) >= VIEW_INTERVAL_NS {
+            last = batch.status.complete_until;
+            views.send_replace(Some(Arc::new(aggregator.view(batch.status.complete_until))));
         }
-        if let Some(reason) = batch.end_reason {
+        if let Some(reason) = batch.status.end_reason {
             // The receiver is gone once the program ends.
             let _ = messages.blocking_send(unavailable(reason, ENDED_ADVICE, false));
         }

@@ -191,7 +191,7 @@ fn capture_reports_requests_again_after_pause() {
             .batches
             .try_iter()
             .filter(|message| !message.requests.is_empty());
-        spans.extend(message.map(|message| message.complete_since));
+        spans.extend(message.map(|message| message.status.complete_since));
     }
     sampler.stop_and_collect();
 }
@@ -222,7 +222,10 @@ fn capture_reports_every_request_of_dd_once() {
         assert_eq!(q2d.unwrap() + d2c.unwrap(), q2c.unwrap());
     }
     assert_eq!(
-        (last.lost_events, last.match_errors.unmatched_completions),
+        (
+            last.status.lost_events,
+            last.match_errors.unmatched_completions
+        ),
         (0, 0)
     );
 }

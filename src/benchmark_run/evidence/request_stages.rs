@@ -103,9 +103,9 @@ impl StageTotals {
         own_threads: &mut OwnThreads,
         proc: &Path,
     ) -> CaptureControl {
-        self.lost_events = batch.lost_events;
+        self.lost_events = batch.status.lost_events;
         self.sampling
-            .add_followed(batch.requests.len(), batch.complete_since);
+            .add_followed(batch.requests.len(), batch.status.complete_since);
         for request in &batch.requests {
             let direction = match request.operation {
                 RequestOperation::Read => 0,
@@ -134,7 +134,7 @@ impl StageTotals {
         }
         let control = self
             .sampling
-            .next_control(batch.complete_until, batch.oldest_queued);
+            .next_control(batch.status.complete_until, batch.oldest_queued);
         self.has_paused |= control != CaptureControl::Continue;
         control
     }

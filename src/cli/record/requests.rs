@@ -35,7 +35,7 @@ impl RequestRecording {
             scope,
             TraceDetail::Full,
             move |batch: RequestBatch| {
-                if !batch.requests.is_empty() || batch.end_reason.is_some() {
+                if !batch.requests.is_empty() || batch.status.end_reason.is_some() {
                     // The receiver is gone once the recording has ended.
                     let _ = sender.send(batch);
                 }
@@ -58,12 +58,12 @@ impl RequestRecording {
             let requests = batch.requests.iter();
             lines +=
                 &json_lines(requests.map(|it| RequestLine::new(it, &self.drive, self.start_ns)))?;
-            let lost = batch.lost_events.saturating_sub(self.lost_events);
+            let lost = batch.status.lost_events.saturating_sub(self.lost_events);
             if lost > 0 {
                 print_status_line(&format!("note: {lost} events were lost"));
-                self.lost_events = batch.lost_events;
+                self.lost_events = batch.status.lost_events;
             }
-            if let Some(message) = batch.end_reason {
+            if let Some(message) = batch.status.end_reason {
                 print_status_line(&format!("note: {message}"));
             }
         }

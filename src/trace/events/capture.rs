@@ -102,7 +102,7 @@ impl EventRecorder {
     }
 }
 
-/// State of a capture. Times are on the events' clock.
+/// State of a capture. Times are on the events' clock (`CLOCK_BOOTTIME`, nanoseconds).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureStatus {
     /// Events lost since the start.

@@ -1,7 +1,5 @@
 //! An event of the kernel: a step of a request, or something that is done to a file.
 
-use std::fmt;
-
 /// What an event reports. The letters are blktrace's (blktrace(8), "TRACE ACTIONS").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
@@ -45,7 +43,7 @@ pub enum EventKind {
 }
 
 /// A short text in a fixed field of the kernel, terminated by a zero byte unless it is full.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FixedText<const N: usize>([u8; N]);
 
 impl<const N: usize> FixedText<N> {
@@ -71,12 +69,6 @@ impl<const N: usize> FixedText<N> {
 impl<const N: usize> Default for FixedText<N> {
     fn default() -> Self {
         Self([0; N])
-    }
-}
-
-impl<const N: usize> fmt::Debug for FixedText<N> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", String::from_utf8_lossy(self.as_bytes()))
     }
 }
 
