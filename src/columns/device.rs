@@ -16,109 +16,72 @@ impl Entity for DeviceView {
     type Counters = DiskCounters;
 }
 
+#[rustfmt::skip]
 const COLUMNS: &[Device] = &[
     field!(Device, name, "name", (9, 5, NOT_IN_TABLES)),
     Device::text("device", "Device", |it| it.display_name().to_owned().into(), (9, 5, 0)).derived(),
     field!(Device, label, "", (15, 23, 9)),
-    field!(Device, read_ios_per_s, "r/s", PerSecond)
-        .help("reads completed")
-        .counted("reads", |it| Some(it.reads.completed as f64))
-        .shown(6, 0),
-    field!(Device, write_ios_per_s, "w/s", PerSecond)
-        .help("writes completed")
-        .counted("writes", |it| Some(it.writes.completed as f64))
-        .shown(6, 0),
-    field!(Device, read_bytes_per_s, "rMB/s", BytesPerSecond)
-        .help("bytes read")
-        .counted("read_bytes", |it| bytes(&it.reads))
-        .shown(6, 0),
-    field!(Device, write_bytes_per_s, "wMB/s", BytesPerSecond)
-        .help("bytes written")
-        .counted("written_bytes", |it| bytes(&it.writes))
-        .shown(6, 0),
-    field!(Device, read_await_ns, "r_await", Nanoseconds, of_reads)
+    field!(Device, read_ios_per_s, "r/s", PerSecond).shown(6, 0).help("reads completed")
+        .counted("reads", |it| Some(it.reads.completed as f64)),
+    field!(Device, write_ios_per_s, "w/s", PerSecond).shown(6, 0).help("writes completed")
+        .counted("writes", |it| Some(it.writes.completed as f64)),
+    field!(Device, read_bytes_per_s, "rMB/s", BytesPerSecond).shown(6, 0).help("bytes read")
+        .counted("read_bytes", |it| bytes(&it.reads)),
+    field!(Device, write_bytes_per_s, "wMB/s", BytesPerSecond).shown(6, 0).help("bytes written")
+        .counted("written_bytes", |it| bytes(&it.writes)),
+    field!(Device, read_await_ns, "r_await", Nanoseconds, of_reads).shown(7, 2)
         .help("mean time of reads, from allocation to completion")
-        .counted("read_time_seconds", |it| seconds(it.reads.time_ms))
-        .shown(7, 2),
-    field!(Device, write_await_ns, "w_await", Nanoseconds, of_writes)
+        .counted("read_time_seconds", |it| seconds(it.reads.time_ms)),
+    field!(Device, write_await_ns, "w_await", Nanoseconds, of_writes).shown(7, 3)
         .help("mean time of writes, from allocation to completion")
-        .counted("write_time_seconds", |it| seconds(it.writes.time_ms))
-        .shown(7, 3),
-    field!(Device, queue_size, "aqu-sz", Count)
-        .help("requests in flight, mean over the interval")
-        .counted("io_time_weighted_seconds", |it| seconds(it.weighted_ms))
-        .shown(6, 0),
-    Device::new("request_bytes", "areq-sz", Unit::RequestBytes, |it| {
-        Value::mean(it.request_bytes, ios_per_s(it))
-    })
-    .help("mean size of reads and writes")
-    .shown(7, 5),
-    field!(Device, busy, "%util", Ratio)
+        .counted("write_time_seconds", |it| seconds(it.writes.time_ms)),
+    field!(Device, queue_size, "aqu-sz", Count).shown(6, 0).help("requests in flight, mean over the interval")
+        .counted("io_time_weighted_seconds", |it| seconds(it.weighted_ms)),
+    Device::new("request_bytes", "areq-sz", Unit::RequestBytes, |it| Value::mean(it.request_bytes, ios_per_s(it)))
+        .shown(7, 5).help("mean size of reads and writes"),
+    field!(Device, busy, "%util", Ratio).shown(5, 0).also(&["util"])
         .help("share of time with at least one request in flight; may exceed 1")
-        .also(&["util"])
-        .counted("io_time_seconds", |it| seconds(it.busy_ms))
-        .shown(5, 0),
-    field!(Device, discard_ios_per_s, "d/s", PerSecond)
+        .counted("io_time_seconds", |it| seconds(it.busy_ms)),
+    field!(Device, discard_ios_per_s, "d/s", PerSecond).shown(5, 12)
         .help("discards completed; unknown before kernel 4.18")
-        .counted("discards", |it| Some(it.discards?.completed as f64))
-        .shown(5, 12),
-    field!(Device, discard_bytes_per_s, "dMB/s", BytesPerSecond)
-        .help("bytes discarded")
-        .counted("discarded_bytes", |it| bytes(&it.discards?))
-        .shown(6, 13),
-    field!(Device, discard_await_ns, "d_await", Nanoseconds, of_discards)
+        .counted("discards", |it| Some(it.discards?.completed as f64)),
+    field!(Device, discard_bytes_per_s, "dMB/s", BytesPerSecond).shown(6, 13).help("bytes discarded")
+        .counted("discarded_bytes", |it| bytes(&it.discards?)),
+    field!(Device, discard_await_ns, "d_await", Nanoseconds, of_discards).shown(7, 14)
         .help("mean time of discards, from allocation to completion")
-        .counted("discard_time_seconds", |it| seconds(it.discards?.time_ms))
-        .shown(7, 14),
-    field!(Device, flush_ios_per_s, "f/s", PerSecond)
+        .counted("discard_time_seconds", |it| seconds(it.discards?.time_ms)),
+    field!(Device, flush_ios_per_s, "f/s", PerSecond).shown(5, 10)
         .help("flushes of the drive's cache completed; unknown before kernel 5.5")
-        .counted("flushes", |it| Some(it.flushes?.completed as f64))
-        .shown(5, 10),
-    Device::new("flush_await_ns", "f_await", Unit::Nanoseconds, |it| {
-        Value::mean(it.flush_await_ns, it.flush_ios_per_s)
-    })
-    .help("mean time of a flush of the drive's cache")
-    .counted("flush_time_seconds", |it| seconds(it.flushes?.time_ms))
-    .shown(7, 11),
-    field!(Device, read_request_bytes, "rareq-sz", RequestBytes, of_reads)
-        .help("mean size of reads")
-        .shown(8, TEXT_ONLY),
-    field!(Device, write_request_bytes, "wareq-sz", RequestBytes, of_writes)
-        .help("mean size of writes")
-        .shown(8, TEXT_ONLY),
-    Device::new("read_merged", "%rrqm", Unit::Ratio, |it| of_reads(it, it.read_merged_fraction))
+        .counted("flushes", |it| Some(it.flushes?.completed as f64)),
+    Device::new("flush_await_ns", "f_await", Unit::Nanoseconds, |it| Value::mean(it.flush_await_ns, it.flush_ios_per_s))
+        .shown(7, 11).help("mean time of a flush of the drive's cache")
+        .counted("flush_time_seconds", |it| seconds(it.flushes?.time_ms)),
+    field!(Device, read_request_bytes, "rareq-sz", RequestBytes, of_reads).shown(8, TEXT_ONLY)
+        .help("mean size of reads"),
+    field!(Device, write_request_bytes, "wareq-sz", RequestBytes, of_writes).shown(8, TEXT_ONLY)
+        .help("mean size of writes"),
+    Device::new("read_merged", "%rrqm", Unit::Ratio, |it| of_reads(it, it.read_merged_fraction)).shown(5, TEXT_ONLY)
         .help("share of the reads that were merged into another request")
-        .counted("reads_merged", |it| Some(it.reads.merged as f64))
-        .shown(5, TEXT_ONLY),
+        .counted("reads_merged", |it| Some(it.reads.merged as f64)),
     Device::new("write_merged", "%wrqm", Unit::Ratio, |it| of_writes(it, it.write_merged_fraction))
-        .help("share of the writes that were merged into another request")
-        .counted("writes_merged", |it| Some(it.writes.merged as f64))
-        .shown(5, TEXT_ONLY),
-    Device::new("discard_merged", "%drqm", Unit::Ratio, |it| {
-        of_discards(it, it.discard_merged_fraction)
-    })
-    .help("share of the discards that were merged into another request")
-    .counted("discards_merged", |it| Some(it.discards?.merged as f64))
-    .shown(5, TEXT_ONLY),
-    field!(Device, in_flight, "in_flight", Count)
-        .help("requests in flight at the time of the sample")
-        .shown(9, TEXT_ONLY),
-    field!(Device, dirty_bytes, "dirty", Bytes)
-        .help("bytes written for it that are only in memory; root and debugfs, and while the machine has much")
-        .shown(8, NOT_IN_TABLES),
-    field!(Device, writeback_bytes, "writeback", Bytes)
-        .help("bytes that are being written to it")
-        .shown(8, NOT_IN_TABLES),
+        .shown(5, TEXT_ONLY).help("share of the writes that were merged into another request")
+        .counted("writes_merged", |it| Some(it.writes.merged as f64)),
+    Device::new("discard_merged", "%drqm", Unit::Ratio, |it| of_discards(it, it.discard_merged_fraction))
+        .shown(5, TEXT_ONLY).help("share of the discards that were merged into another request")
+        .counted("discards_merged", |it| Some(it.discards?.merged as f64)),
+    field!(Device, in_flight, "in_flight", Count).shown(9, TEXT_ONLY)
+        .help("requests in flight at the time of the sample"),
+    field!(Device, dirty_bytes, "dirty", Bytes).shown(8, NOT_IN_TABLES)
+        .help("bytes written for it that are only in memory; root and debugfs, and while the machine has much"),
+    field!(Device, writeback_bytes, "writeback", Bytes).shown(8, NOT_IN_TABLES)
+        .help("bytes that are being written to it"),
     Device::new("drain_ns", "drain", Unit::Nanoseconds, |it| it.time_to_flush.into())
         .help("time within which these are flushed, at the speed at which the device writes back"),
     field!(Device, size_bytes, "size", Bytes).help("capacity"),
-    Device::new("await_ns", "await", Unit::Nanoseconds, |it| mean_await(it).into())
-        .help("mean time of reads and writes together; unknown when none completed")
-        .also(&["latency_mean"])
-        .derived(),
-    Device::new("ios_per_s", "iops", Unit::PerSecond, |it| ios_per_s(it).into())
-        .help("reads and writes completed")
-        .derived(),
+    Device::new("await_ns", "await", Unit::Nanoseconds, |it| mean_await(it).into()).also(&["latency_mean"]).derived()
+        .help("mean time of reads and writes together; unknown when none completed"),
+    Device::new("ios_per_s", "iops", Unit::PerSecond, |it| ios_per_s(it).into()).derived()
+        .help("reads and writes completed"),
     throughput!(Device),
 ];
 

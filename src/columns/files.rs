@@ -33,48 +33,25 @@ pub fn process_name(process: &ProcessView) -> String {
 
 impl Entity for HotFileView {
     const NAME: &'static str = "hot_file";
+    #[rustfmt::skip]
     const COLUMNS: &'static [HotFile] = &[
         HotFile::new("path", "path", Unit::Text, |it| it.file.path.clone().into())
             .help("its path; empty where only the inode is known"),
         HotFile::new("inode", "inode", Unit::Count, |it| it.file.inode.into()).help("its inode"),
-        HotFile::new("read_bytes", "rMB", Unit::Bytes, |it| it.read_bytes.into())
-            .help("bytes read from the device")
-            .shown(8, 0),
-        field!(HotFile, written_bytes, "wMB", Bytes)
-            .help("bytes written to the device")
-            .shown(8, 0),
-        field!(HotFile, read_ios, "reads", Count)
-            .help("requests that read it")
-            .shown(7, 4),
-        field!(HotFile, write_ios, "writes", Count)
-            .help("requests that wrote it")
-            .shown(7, 4),
-        field!(HotFile, p50_ns, "p50 ms", Nanoseconds)
-            .help("median latency of its requests, from queueing to completion")
-            .shown(7, 2),
-        field!(HotFile, p99_ns, "p99 ms", Nanoseconds)
-            .help("latency that 99 % of its requests do not exceed")
-            .shown(7, 0),
-        HotFile::text("via", "access", access, (9, 0, 3))
-            .help("how most of its bytes were accessed"),
-        HotFile::text(
-            "device",
-            "device",
-            |it| it.file.device.clone().into(),
-            (8, 6, TEXT_ONLY),
-        )
-        .help("block device of its file system"),
-        HotFile::text("processes", "process", users, (16, 16, 1))
-            .help("processes with most of the bytes")
-            .derived(),
-        HotFile::text(
-            "file",
-            "FILE",
-            |it| file_name(&it.file).into(),
-            (22, u16::MAX, 0),
-        )
-        .help("its path, or its inode")
-        .derived(),
+        field!(HotFile, read_bytes, "rMB", Bytes).shown(8, 0).help("bytes read from the device"),
+        field!(HotFile, written_bytes, "wMB", Bytes).shown(8, 0).help("bytes written to the device"),
+        field!(HotFile, read_ios, "reads", Count).shown(7, 4).help("requests that read it"),
+        field!(HotFile, write_ios, "writes", Count).shown(7, 4).help("requests that wrote it"),
+        field!(HotFile, p50_ns, "p50 ms", Nanoseconds).shown(7, 2)
+            .help("median latency of its requests, from queueing to completion"),
+        field!(HotFile, p99_ns, "p99 ms", Nanoseconds).shown(7, 0)
+            .help("latency that 99 % of its requests do not exceed"),
+        HotFile::text("via", "access", access, (9, 0, 3)).help("how most of its bytes were accessed"),
+        HotFile::text("device", "device", |it| it.file.device.clone().into(), (8, 6, TEXT_ONLY))
+            .help("block device of its file system"),
+        HotFile::text("processes", "process", users, (16, 16, 1)).derived().help("processes with most of the bytes"),
+        HotFile::text("file", "FILE", |it| file_name(&it.file).into(), (22, u16::MAX, 0)).derived()
+            .help("its path, or its inode"),
     ];
     type Counters = ();
 }
@@ -94,21 +71,14 @@ fn users(file: &HotFileView) -> Value {
 
 impl Entity for FileView {
     const NAME: &'static str = "open_file";
+    #[rustfmt::skip]
     const COLUMNS: &'static [OpenFile] = &[
-        field!(OpenFile, descriptor, "FD", Count)
-            .help("file descriptor")
-            .shown(4, 0),
-        field!(OpenFile, position_bytes, "position", Bytes)
-            .help("offset of the next read or write")
-            .shown(11, 0),
-        field!(OpenFile, size_bytes, "size", Bytes)
-            .help("length of a regular file")
-            .shown(10, 0),
+        field!(OpenFile, descriptor, "FD", Count).shown(4, 0).help("file descriptor"),
+        field!(OpenFile, position_bytes, "position", Bytes).shown(11, 0).help("offset of the next read or write"),
+        field!(OpenFile, size_bytes, "size", Bytes).shown(10, 0).help("length of a regular file"),
         OpenFile::text("flags", "flags", |it| it.flags.clone().into(), (13, 0, 1)),
-        OpenFile::new("deleted", "deleted", Unit::Text, |it| {
-            it.deleted.to_string().into()
-        })
-        .help("whether it is deleted"),
+        OpenFile::new("deleted", "deleted", Unit::Text, |it| it.deleted.to_string().into())
+            .help("whether it is deleted"),
         OpenFile::text("path", "FILE", |it| (&it.path).into(), (20, u16::MAX, 0)),
     ];
     type Counters = ();

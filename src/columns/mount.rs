@@ -12,45 +12,32 @@ impl Entity for MountView {
     type Counters = ();
 }
 
+#[rustfmt::skip]
 const COLUMNS: &[Mount] = &[
     field!(Mount, mount_point, "Mounted at", (16, 40, 0)),
     Mount::text("file_system", "type", |it| file_system_name(it).into(), (8, 4, 0)),
-    field!(Mount, read_bytes_per_s, "rMB/s", BytesPerSecond, rate)
-        .help("bytes read: from the server; from the block device, by all that is on it; of a ZFS dataset by programs")
-        .shown(6, 0),
-    field!(Mount, write_bytes_per_s, "wMB/s", BytesPerSecond, rate)
-        .help("bytes written, as those read")
-        .shown(6, 0),
-    field!(Mount, requests_per_s, "req/s", PerSecond, rate)
-        .help("requests to the server or the block device; of a ZFS dataset read() and write() calls")
-        .shown(6, 0),
-    field!(Mount, round_trip_ns, "rtt ms", Nanoseconds, own)
-        .help("mean time from sending a request of NFS to its answer")
-        .shown(6, 0),
-    field!(Mount, execution_ns, "exe ms", Nanoseconds, own)
-        .help("mean time from the beginning of a request of NFS to its end")
-        .shown(6, 0),
-    field!(Mount, retransmissions_per_s, "rexm/s", PerSecond, own)
-        .help("requests of NFS that were sent again")
-        .shown(6, 4),
-    field!(Mount, waiting, "wait", Count, own)
-        .help("requests that the process behind a FUSE mount has not answered; its owner and root may read it")
-        .shown(5, 0),
+    field!(Mount, read_bytes_per_s, "rMB/s", BytesPerSecond, rate).shown(6, 0)
+        .help("bytes read: from the server; from the block device, by all that is on it; of a ZFS dataset by programs"),
+    field!(Mount, write_bytes_per_s, "wMB/s", BytesPerSecond, rate).shown(6, 0).help("bytes written, as those read"),
+    field!(Mount, requests_per_s, "req/s", PerSecond, rate).shown(6, 0)
+        .help("requests to the server or the block device; of a ZFS dataset read() and write() calls"),
+    field!(Mount, round_trip_ns, "rtt ms", Nanoseconds, own).shown(6, 0)
+        .help("mean time from sending a request of NFS to its answer"),
+    field!(Mount, execution_ns, "exe ms", Nanoseconds, own).shown(6, 0)
+        .help("mean time from the beginning of a request of NFS to its end"),
+    field!(Mount, retransmissions_per_s, "rexm/s", PerSecond, own).shown(6, 4)
+        .help("requests of NFS that were sent again"),
+    field!(Mount, waiting, "wait", Count, own).shown(5, 0)
+        .help("requests that the process behind a FUSE mount has not answered; its owner and root may read it"),
     field!(Mount, queue_ns, "queue ms", Nanoseconds, own)
         .help("mean time that a request of NFS waited before it was sent"),
-    field!(Mount, timeouts_per_s, "timeo/s", PerSecond, own)
-        .help("requests of NFS that were not answered in time"),
-    field!(Mount, size_bytes, "size", Bytes)
-        .help("size; unknown where a server would have to be asked"),
-    field!(Mount, available_bytes, "avail", Bytes)
-        .help("free space for unprivileged users")
-        .also(&["free_bytes"])
-        .shown(8, 3),
+    field!(Mount, timeouts_per_s, "timeo/s", PerSecond, own).help("requests of NFS that were not answered in time"),
+    field!(Mount, size_bytes, "size", Bytes).help("size; unknown where a server would have to be asked"),
+    field!(Mount, available_bytes, "avail", Bytes).shown(8, 3).also(&["free_bytes"])
+        .help("free space for unprivileged users"),
     Mount::text("source", "source", source, (10, 40, 1)),
-    Mount::new("available", "free%", Unit::Ratio, |it| available_share(it).into())
-        .help("the same as a share of the size")
-        .also(&["free"])
-        .derived(),
+    Mount::new("available", "free%", Unit::Ratio, |it| available_share(it).into()).also(&["free"]).derived()
+        .help("the same as a share of the size"),
     throughput!(Mount),
 ];
 

@@ -16,29 +16,20 @@ impl Entity for ProcessView {
     type Counters = ();
 }
 
+#[rustfmt::skip]
 const COLUMNS: &[Process] = &[
-    field!(Process, pid, "PID", Count)
-        .help("process id")
-        .shown(9, 0),
+    field!(Process, pid, "PID", Count).shown(9, 0).help("process id"),
     field!(Process, user, "USER", (8, 4, 4)),
-    field!(Process, read_bytes_per_s, "rMB/s", BytesPerSecond)
-        .help("bytes read from devices, without ended children")
-        .shown(6, 0),
-    field!(Process, write_bytes_per_s, "wMB/s", BytesPerSecond)
-        .help("bytes written, or to be written, to devices, less cancelled writes")
-        .shown(6, 0),
-    Process::new("cached", "hit%", Unit::Ratio, |it| {
-        let asked_nothing = it.cache_fraction.is_none() && it.rchar_bytes_per_s.is_some();
-        Value::unless(asked_nothing, it.cache_fraction)
-    })
-    .help("share of the bytes read that no device delivered")
-    .shown(4, 3),
-    field!(Process, io_wait, "IO%", Ratio, living)
-        .help("share of time waiting for block I/O; needs delay accounting")
-        .shown(4, 1),
-    field!(Process, swap_in, "SWAPIN%", Ratio, living)
-        .help("share of time waiting for memory to be swapped in; needs delay accounting")
-        .shown(7, 8),
+    field!(Process, read_bytes_per_s, "rMB/s", BytesPerSecond).shown(6, 0)
+        .help("bytes read from devices, without ended children"),
+    field!(Process, write_bytes_per_s, "wMB/s", BytesPerSecond).shown(6, 0)
+        .help("bytes written, or to be written, to devices, less cancelled writes"),
+    Process::new("cached", "hit%", Unit::Ratio, cached_share).shown(4, 3)
+        .help("share of the bytes read that no device delivered"),
+    field!(Process, io_wait, "IO%", Ratio, living).shown(4, 1)
+        .help("share of time waiting for block I/O; needs delay accounting"),
+    field!(Process, swap_in, "SWAPIN%", Ratio, living).shown(7, 8)
+        .help("share of time waiting for memory to be swapped in; needs delay accounting"),
     field!(Process, priority, "class", (5, 0, 6)),
     Process::text("devices", "device", device_names, (8, 6, 7)),
     Process::text("state", "state", state_word, (6, 0, 5)),
@@ -46,44 +37,33 @@ const COLUMNS: &[Process] = &[
         .help("reads completed at devices; unknown without `--by-device`"),
     field!(Process, write_ios_per_s, "w/s", PerSecond)
         .help("writes completed at devices; unknown without `--by-device`"),
-    Process::new("asked_read_bytes_per_s", "rchar", RATE, |it| {
-        it.rchar_bytes_per_s.into()
-    })
-    .help("bytes read by system calls, from files, pipes and terminals too"),
-    Process::new("asked_write_bytes_per_s", "wchar", RATE, |it| {
-        it.wchar_bytes_per_s.into()
-    })
-    .help("bytes written by system calls, to files, pipes and terminals too"),
-    field!(Process, read_syscalls_per_s, "syscr/s", PerSecond)
-        .help("read system calls, on sockets and pipes too"),
-    field!(Process, write_syscalls_per_s, "syscw/s", PerSecond)
-        .help("write system calls, on sockets and pipes too"),
-    field!(Process, read_total_bytes, "rMB", Bytes)
-        .help("bytes read from devices since the process started"),
-    field!(Process, write_total_bytes, "wMB", Bytes)
-        .help("bytes written to devices since the process started"),
-    field!(Process, read_accumulated_bytes, "rMB", Bytes)
-        .help("bytes read from devices since the first sample")
-        .shown(6, NOT_IN_TABLES),
-    field!(Process, write_accumulated_bytes, "wMB", Bytes)
-        .help("bytes written to devices since the first sample")
-        .shown(6, NOT_IN_TABLES),
+    Process::new("asked_read_bytes_per_s", "rchar", Unit::BytesPerSecond, |it| it.rchar_bytes_per_s.into())
+        .help("bytes read by system calls, from files, pipes and terminals too"),
+    Process::new("asked_write_bytes_per_s", "wchar", Unit::BytesPerSecond, |it| it.wchar_bytes_per_s.into())
+        .help("bytes written by system calls, to files, pipes and terminals too"),
+    field!(Process, read_syscalls_per_s, "syscr/s", PerSecond).help("read system calls, on sockets and pipes too"),
+    field!(Process, write_syscalls_per_s, "syscw/s", PerSecond).help("write system calls, on sockets and pipes too"),
+    field!(Process, read_total_bytes, "rMB", Bytes).help("bytes read from devices since the process started"),
+    field!(Process, write_total_bytes, "wMB", Bytes).help("bytes written to devices since the process started"),
+    field!(Process, read_accumulated_bytes, "rMB", Bytes).shown(6, NOT_IN_TABLES)
+        .help("bytes read from devices since the first sample"),
+    field!(Process, write_accumulated_bytes, "wMB", Bytes).shown(6, NOT_IN_TABLES)
+        .help("bytes written to devices since the first sample"),
     field!(Process, threads, "threads", Count).help("threads; unknown until it was read"),
     throughput!(Process),
     field!(Process, unit, "unit", (12, 12, TEXT_ONLY)),
-    Process::text(
-        "command",
-        "COMMAND",
-        |it| command_text(it).into(),
-        (24, u16::MAX, 0),
-    ),
+    Process::text("command", "COMMAND", |it| command_text(it).into(), (24, u16::MAX, 0)),
 ];
-
-const RATE: Unit = Unit::BytesPerSecond;
 
 /// A value that what has ended does not have.
 fn living(process: &ProcessView, value: Option<f64>) -> Value {
     Value::unless(process.exited, value)
+}
+
+/// There is none where nothing was asked for.
+fn cached_share(process: &ProcessView) -> Value {
+    let asked_nothing = process.cache_fraction.is_none() && process.rchar_bytes_per_s.is_some();
+    Value::unless(asked_nothing, process.cache_fraction)
 }
 
 fn device_names(process: &ProcessView) -> Value {

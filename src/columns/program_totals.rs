@@ -46,16 +46,11 @@ type Program = Column<ProgramTotal>;
 
 impl Entity for ProgramTotal {
     const NAME: &'static str = "program";
+    #[rustfmt::skip]
     const COLUMNS: &'static [Program] = &[
-        field!(Program, read_bytes, "rMB", Bytes)
-            .help("bytes read from devices")
-            .shown(8, 0),
-        field!(Program, write_bytes, "wMB", Bytes)
-            .help("bytes written to devices, less cancelled writes")
-            .shown(8, 0),
-        field!(Program, processes, "processes", Count)
-            .help("its processes with I/O")
-            .shown(9, 0),
+        field!(Program, read_bytes, "rMB", Bytes).shown(8, 0).help("bytes read from devices"),
+        field!(Program, write_bytes, "wMB", Bytes).shown(8, 0).help("bytes written to devices, less cancelled writes"),
+        field!(Program, processes, "processes", Count).shown(9, 0).help("its processes with I/O"),
         field!(Program, user, "USER", (8, 4, 1)),
         field!(Program, program, "PROGRAM", (24, u16::MAX, 0)),
     ];

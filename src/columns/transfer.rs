@@ -13,40 +13,26 @@ impl Entity for TransferView {
     type Counters = ();
 }
 
+#[rustfmt::skip]
 const COLUMNS: &[Transfer] = &[
     field!(Transfer, command, "TRANSFER", (8, 8, 0)),
-    Transfer::new("progress", "%", Unit::Ratio, |it| progress(it).into())
-        .help("share that is done, rounded down")
-        .shown(3, 0)
-        .derived(),
-    field!(Transfer, position_bytes, "done", Bytes)
-        .help("bytes done")
-        .shown(7, 0),
-    field!(Transfer, size_bytes, "of", Bytes)
-        .help("all bytes")
-        .shown(7, 2),
-    field!(Transfer, rate_bytes_per_s, "MB/s", BytesPerSecond)
-        .help("rate, smoothed")
-        .shown(5, 0),
-    Transfer::text("time_left", "ETA", time_left, (8, 0, 0))
-        .right()
-        .derived(),
+    Transfer::new("progress", "%", Unit::Ratio, |it| progress(it).into()).shown(3, 0).derived()
+        .help("share that is done, rounded down"),
+    field!(Transfer, position_bytes, "done", Bytes).shown(7, 0).help("bytes done"),
+    field!(Transfer, size_bytes, "of", Bytes).shown(7, 2).help("all bytes"),
+    field!(Transfer, rate_bytes_per_s, "MB/s", BytesPerSecond).shown(5, 0).help("rate, smoothed"),
+    Transfer::text("time_left", "ETA", time_left, (8, 0, 0)).right().derived(),
     Transfer::text("range", "(range)", |it| range(it).into(), (15, 2, 4)).derived(),
-    field!(Transfer, interval_rate_bytes_per_s, "now MB/s", BytesPerSecond)
-        .help("rate in the last interval"),
-    Transfer::new("eta_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta.into())
-        .help("estimated time left"),
+    field!(Transfer, interval_rate_bytes_per_s, "now MB/s", BytesPerSecond).help("rate in the last interval"),
+    Transfer::new("eta_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta.into()).help("estimated time left"),
     Transfer::new("eta_low_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta_low.into())
         .help("time left at the best of the recent rates"),
     Transfer::new("eta_high_ns", "ETA ms", Unit::Nanoseconds, |it| it.eta_high.into())
         .help("time left at the worst of the recent rates"),
-    field!(Transfer, files_done, "files", Count)
-        .help("files that are copied completely, in a job of several"),
-    field!(Transfer, files_total, "of files", Count)
-        .help("files to copy, as far as they are counted"),
-    field!(Transfer, not_on_disk_bytes, "in RAM", Bytes)
-        .help("bytes of its destination that are in memory only; an upper limit unless `not_on_disk_exact`")
-        .shown(9, NOT_IN_TABLES),
+    field!(Transfer, files_done, "files", Count).help("files that are copied completely, in a job of several"),
+    field!(Transfer, files_total, "of files", Count).help("files to copy, as far as they are counted"),
+    field!(Transfer, not_on_disk_bytes, "in RAM", Bytes).shown(9, NOT_IN_TABLES)
+        .help("bytes of its destination that are in memory only; an upper limit unless `not_on_disk_exact`"),
     Transfer::new("drain_ns", "drain", Unit::Nanoseconds, |it| it.time_to_flush.into())
         .help("time within which these are flushed"),
 ];
@@ -80,13 +66,10 @@ fn range(transfer: &TransferView) -> String {
 
 impl Entity for GrowingFile {
     const NAME: &'static str = "growing";
+    #[rustfmt::skip]
     const COLUMNS: &'static [Growing] = &[
-        field!(Growing, growth_bytes_per_s, "MB/s", BytesPerSecond)
-            .help("growth")
-            .shown(8, 0),
-        field!(Growing, size_bytes, "size", Bytes)
-            .help("length")
-            .shown(8, 0),
+        field!(Growing, growth_bytes_per_s, "MB/s", BytesPerSecond).shown(8, 0).help("growth"),
+        field!(Growing, size_bytes, "size", Bytes).shown(8, 0).help("length"),
         field!(Growing, command, "writer", (10, 5, 1)),
         field!(Growing, path, "GROWING FILE", (20, u16::MAX, 0)),
     ];

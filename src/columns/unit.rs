@@ -22,44 +22,30 @@ impl Entity for UnitView {
     type Counters = UnitCounters;
 }
 
+#[rustfmt::skip]
 const COLUMNS: &[UnitColumn] = &[
     UnitColumn::text("name", "Unit", |it| unit_label(it).into(), (20, 40, 0)),
-    field!(UnitColumn, read_ios_per_s, "r/s", PerSecond)
-        .help("reads at drives")
-        .counted("reads", |it| Some(it.drives?.read_ios as f64))
-        .shown(6, 2),
-    field!(UnitColumn, write_ios_per_s, "w/s", PerSecond)
-        .help("writes at drives")
-        .counted("writes", |it| Some(it.drives?.write_ios as f64))
-        .shown(6, 2),
-    field!(UnitColumn, read_bytes_per_s, "rMB/s", BytesPerSecond)
+    field!(UnitColumn, read_ios_per_s, "r/s", PerSecond).shown(6, 2).help("reads at drives")
+        .counted("reads", |it| Some(it.drives?.read_ios as f64)),
+    field!(UnitColumn, write_ios_per_s, "w/s", PerSecond).shown(6, 2).help("writes at drives")
+        .counted("writes", |it| Some(it.drives?.write_ios as f64)),
+    field!(UnitColumn, read_bytes_per_s, "rMB/s", BytesPerSecond).shown(7, 0)
         .help("bytes read at drives, with the groups inside; unknown where the controller `io` is not enabled")
-        .counted("read_bytes", |it| Some(it.drives?.read_bytes as f64))
-        .shown(7, 0),
-    field!(UnitColumn, write_bytes_per_s, "wMB/s", BytesPerSecond)
+        .counted("read_bytes", |it| Some(it.drives?.read_bytes as f64)),
+    field!(UnitColumn, write_bytes_per_s, "wMB/s", BytesPerSecond).shown(7, 0)
         .help("bytes written at drives; with control groups of version 1 without buffered writes")
-        .counted("written_bytes", |it| Some(it.drives?.written_bytes as f64))
-        .shown(7, 0),
-    field!(UnitColumn, pressure_some, "some%", Ratio)
+        .counted("written_bytes", |it| Some(it.drives?.written_bytes as f64)),
+    field!(UnitColumn, pressure_some, "some%", Ratio).shown(5, 0)
         .help("share of the last 10 s in which at least one of its tasks waited for I/O")
-        .counted("pressure_some_seconds", |it| Some(it.pressure?.some.total.as_secs_f64()))
-        .shown(5, 0),
-    field!(UnitColumn, pressure_full, "full%", Ratio)
+        .counted("pressure_some_seconds", |it| Some(it.pressure?.some.total.as_secs_f64())),
+    field!(UnitColumn, pressure_full, "full%", Ratio).shown(5, 1)
         .help("share of the last 10 s in which all of its tasks waited for I/O")
-        .counted("pressure_full_seconds", |it| Some(it.pressure?.full.total.as_secs_f64()))
-        .shown(5, 1),
-    UnitColumn::new("limit_usage", "limit%", Unit::Ratio, |it| {
-        Value::unless(it.limits.is_empty(), it.limit_usage())
-    })
-    .help("its rate as a share of its I/O limit, the highest of all limits")
-    .shown(6, 0)
-    .derived(),
+        .counted("pressure_full_seconds", |it| Some(it.pressure?.full.total.as_secs_f64())),
+    UnitColumn::new("limit_usage", "limit%", Unit::Ratio, |it| Value::unless(it.limits.is_empty(), it.limit_usage()))
+        .shown(6, 0).derived().help("its rate as a share of its I/O limit, the highest of all limits"),
     field!(UnitColumn, path, "group", (12, 60, 3)),
-    UnitColumn::new("ios_per_s", "iops", Unit::PerSecond, |it| {
-        sum(it.read_ios_per_s, it.write_ios_per_s).into()
-    })
-    .help("reads and writes")
-    .derived(),
+    UnitColumn::new("ios_per_s", "iops", Unit::PerSecond, |it| sum(it.read_ios_per_s, it.write_ios_per_s).into())
+        .derived().help("reads and writes"),
     throughput!(UnitColumn),
 ];
 
