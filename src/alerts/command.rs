@@ -39,12 +39,9 @@ const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
 /// Why there is no command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// A quote is not closed, or there are no words.
-    #[error("--exec {0:?}: there are no words, or a quote is not closed")]
-    Words(String),
-    /// No program of that name, or not an executable file.
-    #[error("--exec: there is no program {0:?} that can be executed")]
-    NotFound(String),
+    /// It cannot be understood, or there is no such program or user.
+    #[error("--exec: {0}")]
+    Usage(String),
     /// Somebody else than root and the user of the command decides what is executed.
     #[error("--exec: {} is not run as {user}: {reason}", program.display())]
     Untrusted {
@@ -55,12 +52,10 @@ pub enum CommandError {
         /// What others control.
         reason: FileError,
     },
-    /// There is no such user, or who called sudo is unclear.
-    #[error("--exec: there is no user {0:?} in /etc/passwd; --exec-user names another one")]
-    UnknownUser(String),
-    /// This process is not root.
-    #[error("--exec-user: only root can run the command as another user")]
-    NotRoot,
+}
+
+fn usage(problem: String) -> CommandError {
+    CommandError::Usage(problem)
 }
 
 /// A user as whom a command runs, from passwd(5).
@@ -77,8 +72,8 @@ impl User {
     /// root itself started the program. `None` where this process is not root.
     fn of_command(requested: Option<&str>) -> Result<Option<Self>, CommandError> {
         if !geteuid().is_root() {
-            let refused = requested.map(|_| CommandError::NotRoot);
-            return refused.map_or(Ok(None), Err);
+            let problem = "only root can run it as another user (--exec-user)";
+            return requested.map_or(Ok(None), |_| Err(usage(problem.to_owned())));
         }
         let variable = |name: &str| env::var(name).ok();
         let caller = || variable("SUDO_UID").or_else(|| variable("PKEXEC_UID"));
@@ -87,7 +82,9 @@ impl User {
         let passwd = fs::read("/etc/passwd").unwrap_or_default();
         let passwd = String::from_utf8_lossy(&passwd);
         let user = Self::find(&passwd, &wanted, variable("SUDO_GID").as_deref());
-        user.map(Some).ok_or(CommandError::UnknownUser(wanted))
+        let problem = "in /etc/passwd; --exec-user names another one";
+        let unknown = || usage(format!("there is no user {wanted:?} {problem}"));
+        user.map(Some).ok_or_else(unknown)
     }
 
     /// The user with that name or number. A user of a directory service is known by its number only, and
@@ -135,12 +132,15 @@ impl AlertCommand {
     pub fn parse(text: &str, user: Option<&str>) -> Result<Self, CommandError> {
         let user = User::of_command(user)?;
         let mut words = shlex::split(text).unwrap_or_default().into_iter();
+        let problem = "there are no words, or a quote is not closed";
         let name = words
             .next()
-            .ok_or_else(|| CommandError::Words(text.to_owned()))?;
+            .ok_or_else(|| usage(format!("{text:?}: {problem}")))?;
         let current = env::var_os("PATH").filter(|_| user.is_none());
         let directories = current.unwrap_or_else(|| ROOT_PATH.into());
-        let path = find_program(&name, &directories).ok_or(CommandError::NotFound(name))?;
+        let problem = "that can be executed";
+        let path = find_program(&name, &directories)
+            .ok_or_else(|| usage(format!("there is no program {name:?} {problem}")))?;
         if let Some(user) = &user
             && let Err(reason) = check_controlled(&path, user.id)
         {

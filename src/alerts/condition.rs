@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::metric::{ConditionMetric, MetricSource, similar_metric};
+use super::metric::{ConditionMetric, MetricSource, metric_names};
 use super::scope::{Scope, ScopeKind};
 use crate::files::safe_text::SafeText;
+use crate::text;
 use crate::units::{self, Unit};
 
 /// The text is no condition; the message says what is wrong, and how to write it.
@@ -37,13 +38,17 @@ const COMPARISONS: [(&str, Comparison); 4] = [
 #[derive(Clone)]
 pub struct Condition {
     text: SafeText,
-    metric: ConditionMetric,
-    scope: Scope,
+    /// The metric.
+    pub metric: ConditionMetric,
+    /// What the metric is read of.
+    pub scope: Scope,
     /// What has the metric in that scope.
     pub(super) source: &'static MetricSource,
     comparison: Comparison,
-    threshold: f64,
-    duration: Duration,
+    /// The value that it is compared with, in the unit of the metric.
+    pub threshold: f64,
+    /// Time for which it has to hold; zero unless specified.
+    pub duration: Duration,
 }
 
 impl Condition {
@@ -85,30 +90,6 @@ impl Condition {
         })
     }
 
-    /// The metric.
-    #[must_use]
-    pub fn metric(&self) -> ConditionMetric {
-        self.metric
-    }
-
-    /// What the metric is read of.
-    #[must_use]
-    pub fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The value that it is compared with, in the unit of the metric.
-    #[must_use]
-    pub fn threshold(&self) -> f64 {
-        self.threshold
-    }
-
-    /// Time for which it has to hold; zero unless specified.
-    #[must_use]
-    pub fn duration(&self) -> Duration {
-        self.duration
-    }
-
     /// Whether it holds for this value of the metric.
     #[must_use]
     pub fn holds_for(&self, value: f64) -> bool {
@@ -120,29 +101,20 @@ fn parse_metric(name: &str) -> Result<ConditionMetric, String> {
     if let Some(metric) = ConditionMetric::parse(name) {
         return Ok(metric);
     }
-    let base = name.strip_prefix("latency_").unwrap_or(name);
-    let rank = base.strip_prefix('p');
-    Err(if name.is_empty() {
-        SYNTAX.to_owned()
-    } else if rank.is_some_and(|rank| rank.parse::<f64>().is_ok()) {
-        format!(
-            "{name} cannot be watched: the counters of the kernel yield means only. Write await, or \
-             trace the requests with `diskscope trace`"
-        )
-    } else {
-        format!(
-            "there is no metric {name:?}{}: write one such as await, busy, pressure_full, dstate or \
-             io_errors",
-            similar_metric(name)
-        )
-    })
+    if name.is_empty() {
+        return Err(SYNTAX.to_owned());
+    }
+    let similar = text::suggestion(name, metric_names());
+    let some = "write one such as await, busy, pressure_full, dstate or io_errors";
+    Err(format!("there is no metric {name:?}{similar}: {some}"))
 }
 
 fn parse_scope(
     text: &str,
     metric: ConditionMetric,
 ) -> Result<(Scope, &'static MetricSource), String> {
-    let default = metric.default_kind();
+    let first = metric.sources().next();
+    let default = first.map_or(ScopeKind::System, |it| it.kind);
     let scope = Scope::parse(text, default);
     let source = metric.sources().find(|source| source.kind == scope.kind);
     // The system has no instances with names.
@@ -155,11 +127,18 @@ fn parse_scope(
         .map(|source| match source.kind {
             ScopeKind::System => "system".to_owned(),
             kind if kind == default => format!("{} or any", kind.name().to_uppercase()),
-            kind => format!("{kind}:{} or {kind}:any", kind.name().to_uppercase()),
+            kind => format!(
+                "{0}:{1} or {0}:any",
+                kind.name(),
+                kind.name().to_uppercase()
+            ),
         })
         .collect();
     let choices = choices.join(", ");
-    Err(format!("{metric} has no such scope: write {choices}"))
+    Err(format!(
+        "{} has no such scope: write {choices}",
+        metric.name
+    ))
 }
 
 /// A bare number is seconds, as in `--duration 10`.
@@ -174,38 +153,41 @@ fn parse_value(text: &str, metric: ConditionMetric) -> Result<f64, String> {
         let number: f64 = text.parse().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
-    let size = |text: &str| units::parse_size(text).map(|bytes| bytes as f64);
     let mut reason = String::new();
-    let mut told = |parsed: Result<f64, units::UnitError>| {
-        parsed.map_err(|error| reason = format!(" {error}")).ok()
+    let mut size = |text: &str| {
+        let bytes = units::parse_size(text).map_err(|error| reason = format!(" {error}"));
+        bytes.ok().map(|bytes| bytes as f64)
     };
-    let unit = metric.unit();
-    let value = match (number(text), unit) {
-        (Some(0.0), _) => Some(0.0),
-        (number, Unit::Count | Unit::Text) => number,
-        (Some(number), Unit::PerSecond) => Some(number),
-        (None, Unit::PerSecond) => units::parse_rate(text).ok(),
-        (_, Unit::Ratio) => {
-            let percent = text.strip_suffix('%').and_then(|text| number(text.trim()));
-            percent.map(|percent| percent / 100.0)
+    let bare = number(text);
+    let (value, example) = match metric.unit {
+        Unit::Count | Unit::Text => (bare, "a number such as 10"),
+        Unit::PerSecond => {
+            let rate = bare.or_else(|| units::parse_rate(text).ok());
+            (rate, "a rate such as 1000/s")
         }
-        (None, Unit::Nanoseconds) => {
-            let duration = units::parse_duration(text).ok();
-            duration.map(|duration| duration.as_nanos() as f64)
+        Unit::Ratio => {
+            let percent = text.strip_suffix('%').and_then(|it| number(it.trim()));
+            (percent.map(|it| it / 100.0), "a percentage such as 20%")
         }
-        (Some(_), Unit::Nanoseconds) => None,
-        (_, Unit::Bytes | Unit::RequestBytes) | (Some(_), Unit::BytesPerSecond) => told(size(text)),
-        (None, Unit::BytesPerSecond) => text.strip_suffix("/s").and_then(|it| told(size(it))),
+        Unit::Nanoseconds => {
+            let time = units::parse_duration(text).ok().filter(|_| bare.is_none());
+            let time = time.map(|time| time.as_nanos() as f64);
+            (time, "a time such as 500us, 50ms or 30s")
+        }
+        Unit::Bytes | Unit::RequestBytes => (size(text), "a size such as 500MB or 1GiB"),
+        Unit::BytesPerSecond => {
+            let rate = bare.or_else(|| size(text.strip_suffix("/s")?));
+            (rate, "a throughput such as 70MB/s")
+        }
     };
-    let example = match unit {
-        Unit::PerSecond => "a rate such as 1000/s",
-        Unit::BytesPerSecond => "a throughput such as 70MB/s",
-        Unit::Nanoseconds => "a time such as 500us, 50ms or 30s",
-        Unit::Bytes | Unit::RequestBytes => "a size such as 500MB or 1GiB",
-        Unit::Ratio => "a percentage such as 20%",
-        Unit::Count | Unit::Text => "a number such as 10",
+    let value = value.or(bare.filter(|it| *it == 0.0));
+    let problem = || {
+        format!(
+            "the value {text:?} is none of {}{reason}: write {example}",
+            metric.name
+        )
     };
-    value.ok_or_else(|| format!("the value {text:?} is none of {metric}{reason}: write {example}"))
+    value.ok_or_else(problem)
 }
 
 impl PartialEq for Condition {
@@ -231,8 +213,8 @@ impl Serialize for Condition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("condition", &self.text)?;
-        fields.serialize_entry("metric", self.metric.name())?;
-        fields.serialize_entry("unit", self.metric.unit().symbol())?;
+        fields.serialize_entry("metric", self.metric.name)?;
+        fields.serialize_entry("unit", self.metric.unit.symbol())?;
         fields.serialize_entry("threshold", &self.threshold)?;
         fields.end()
     }
@@ -277,9 +259,9 @@ mod tests {
         ] {
             let condition = Condition::parse(text).unwrap();
             assert_eq!(condition.to_string(), text);
-            assert_eq!(condition.metric().name(), metric);
-            assert_eq!(condition.threshold(), threshold, "{text}");
-            assert_eq!(condition.duration().as_secs(), seconds, "{text}");
+            assert_eq!(condition.metric.name, metric);
+            assert_eq!(condition.threshold, threshold, "{text}");
+            assert_eq!(condition.duration.as_secs(), seconds, "{text}");
         }
     }
 
@@ -293,8 +275,7 @@ mod tests {
             ("await(sda)=50ms", ">, >=, < or <="),
             ("awiat(sda)>50ms", "did you mean await?"),
             ("presure_full(system)>5%", "did you mean pressure_full?"),
-            ("p95(sda)>50ms", "means only"),
-            ("latency_p99.9(sda)>50ms", "means only"),
+            ("p95(sda)>50ms", "no metric"),
             ("await()>50ms", "DEVICE or any"),
             ("await(system)>50ms", "no such scope: write DEVICE or any"),
             ("await(unit:any)>50ms", "no such scope"),

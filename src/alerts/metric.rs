@@ -1,7 +1,5 @@
 //! The metrics of conditions: the numbers of the columns, and the rows of a snapshot that have them.
 
-use std::fmt;
-
 use super::scope::{Scope, ScopeInstance, ScopeKind};
 use crate::columns::{Column, Entity};
 use crate::drive::DriveKind;
@@ -11,7 +9,6 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::view::{
     BlockedTaskView, DeviceView, IoErrorsView, MountView, ProcessView, UnitView,
 };
-use crate::text;
 use crate::units::Unit;
 
 /// Types of file systems that are full by nature.
@@ -20,8 +17,10 @@ const IMAGE_FILE_SYSTEMS: [&str; 5] = ["cramfs", "erofs", "iso9660", "romfs", "s
 /// A metric of a condition: a column of one or several kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConditionMetric {
-    name: &'static str,
-    unit: Unit,
+    /// Its name.
+    pub name: &'static str,
+    /// Unit of its values.
+    pub unit: Unit,
 }
 
 impl ConditionMetric {
@@ -32,46 +31,20 @@ impl ConditionMetric {
         SOURCES.iter().find_map(|source| (source.find)(name))
     }
 
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Unit of its values.
-    #[must_use]
-    pub fn unit(self) -> Unit {
-        self.unit
-    }
-
     /// What has it, in the order in which a name without a kind is looked up.
     pub(super) fn sources(self) -> impl Iterator<Item = &'static MetricSource> {
         let all = SOURCES.iter();
         all.filter(move |source| (source.find)(self.name).is_some())
     }
-
-    /// The kind of a name without one.
-    #[must_use]
-    pub fn default_kind(self) -> ScopeKind {
-        self.sources()
-            .next()
-            .map_or(ScopeKind::System, |it| it.kind)
-    }
 }
 
-impl fmt::Display for ConditionMetric {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
+/// A row of a snapshot, what it is, and whether it is one of `any`.
+type Row<'s, E> = (&'s E, ScopeInstance, bool);
 
 /// An entity whose metrics conditions may be about.
 trait Subject: Entity {
     /// Its rows in a snapshot.
-    fn rows(live: &Snapshot) -> Vec<&Self>;
-
-    /// What a row is, and whether it is one of `any`.
-    fn instance(&self, live: &Snapshot) -> (ScopeInstance, bool);
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>>;
 }
 
 /// A row of a snapshot in the scope of a condition, and its value; `None` if unknown.
@@ -84,14 +57,12 @@ pub(super) struct MetricSource {
     names: fn() -> Vec<&'static str>,
     /// The rows in a scope, with the value of the metric of that name.
     pub(super) in_scope: fn(&str, &Scope, &Snapshot) -> Vec<InScope>,
-    pub(super) want: Want,
+    /// Adds what a snapshot must contain to have the metric of that name.
+    pub(super) want: fn(&str, &mut Wanted),
 }
 
-/// Adds what a snapshot must contain to have the metric of that name.
-type Want = fn(&str, &mut Wanted);
-
 impl MetricSource {
-    const fn of<E: Subject>(kind: ScopeKind, want: Want) -> Self {
+    const fn of<E: Subject>(kind: ScopeKind, want: fn(&str, &mut Wanted)) -> Self {
         Self {
             kind,
             find: found::<E>,
@@ -115,14 +86,17 @@ static SOURCES: [MetricSource; 7] = [
     }),
 ];
 
+/// The names of a column with numbers.
+fn names_of<E: Entity>(column: &Column<E>) -> impl Iterator<Item = &'static str> + use<E> {
+    let names = [column.key, column.metric_name(), column.name];
+    let names = names.into_iter().chain(column.aliases.iter().copied());
+    names.take(if column.is_number() { usize::MAX } else { 0 })
+}
+
 /// The column of an entity that has a metric of that name.
 fn metric_column<E: Entity>(name: &str) -> Option<&'static Column<E>> {
-    let has_name = |column: &&Column<E>| {
-        column.is_number()
-            && ([column.key, column.metric_name(), column.name].contains(&name)
-                || column.aliases.contains(&name))
-    };
-    E::COLUMNS.iter().find(has_name)
+    let mut columns = E::COLUMNS.iter();
+    columns.find(|column| names_of(column).any(|it| it == name))
 }
 
 fn found<E: Entity>(name: &str) -> Option<ConditionMetric> {
@@ -134,20 +108,13 @@ fn found<E: Entity>(name: &str) -> Option<ConditionMetric> {
 }
 
 fn names<E: Entity>() -> Vec<&'static str> {
-    let numbers = E::COLUMNS.iter().filter(|column| column.is_number());
-    let all = numbers.flat_map(|it| {
-        [it.metric_name(), it.name]
-            .into_iter()
-            .chain(it.aliases.iter().copied())
-    });
-    all.collect()
+    E::COLUMNS.iter().flat_map(names_of).collect()
 }
 
 fn in_scope<E: Subject>(name: &str, scope: &Scope, live: &Snapshot) -> Vec<InScope> {
     let column = metric_column::<E>(name);
     let mut found = Vec::new();
-    for row in E::rows(live) {
-        let (instance, is_of_any) = row.instance(live);
+    for (row, instance, is_of_any) in E::rows(live) {
         if scope.name.is_none() && is_of_any || scope.names(&instance) {
             found.push((instance, column.and_then(|it| it.number(row))));
         }
@@ -167,12 +134,6 @@ pub fn metric_names() -> Vec<&'static str> {
     SOURCES.iter().flat_map(|source| (source.names)()).collect()
 }
 
-/// `, did you mean NAME?` if the name is similar to that of a metric.
-pub(super) fn similar_metric(name: &str) -> String {
-    text::suggestion(name, metric_names())
-}
-
-/// An instance that is one of `any`.
 fn instance(kind: ScopeKind, name: &SafeText, label: &SafeText) -> ScopeInstance {
     ScopeInstance {
         kind,
@@ -182,96 +143,76 @@ fn instance(kind: ScopeKind, name: &SafeText, label: &SafeText) -> ScopeInstance
     }
 }
 
-fn process(pid: u32, command: &SafeText) -> (ScopeInstance, bool) {
-    let instance = ScopeInstance {
+fn process(pid: u32, command: &SafeText) -> ScopeInstance {
+    ScopeInstance {
         pid: Some(pid),
         ..instance(ScopeKind::Process, command, &SafeText::new())
-    };
-    (instance, true)
+    }
 }
 
 impl Subject for DeviceView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.devices.iter().collect()
-    }
-
-    /// A partition repeats what its drive has.
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
-        let is_of_any = self.kind != Some(DriveKind::Partition);
-        (
-            instance(ScopeKind::Device, &self.name, &self.label),
-            is_of_any,
-        )
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let rows = live.devices.iter().map(|it| {
+            let instance = instance(ScopeKind::Device, &it.name, &it.label);
+            // A partition repeats what its drive has.
+            (it, instance, it.kind != Some(DriveKind::Partition))
+        });
+        rows.collect()
     }
 }
 
 impl Subject for IoErrorsView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.io_errors.iter().flatten().collect()
-    }
-
-    /// The device may be gone by now.
-    fn instance(&self, live: &Snapshot) -> (ScopeInstance, bool) {
-        let device = live.devices.iter().find(|it| it.name == self.device);
-        let label = device.map_or_else(SafeText::new, |it| it.label.clone());
-        (instance(ScopeKind::Device, &self.device, &label), true)
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let rows = live.io_errors.iter().flatten().map(|it| {
+            // The device may be gone by now.
+            let device = live.devices.iter().find(|device| device.name == it.device);
+            let label = device.map_or_else(SafeText::new, |device| device.label.clone());
+            (it, instance(ScopeKind::Device, &it.device, &label), true)
+        });
+        rows.collect()
     }
 }
 
 impl Subject for ProcessView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.processes
-            .iter()
-            .filter(|it| it.tid == it.pid)
-            .collect()
-    }
-
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
-        process(self.pid, &self.command)
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let processes = live.processes.iter().filter(|it| it.tid == it.pid);
+        let rows = processes.map(|it| (it, process(it.pid, &it.command), true));
+        rows.collect()
     }
 }
 
 /// The threads that have been blocked longest are first.
 impl Subject for BlockedTaskView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.blocked.iter().flatten().collect()
-    }
-
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
-        process(self.pid, &self.command)
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let tasks = live.blocked.iter().flatten();
+        let rows = tasks.map(|it| (it, process(it.pid, &it.command), true));
+        rows.collect()
     }
 }
 
 impl Subject for UnitView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.units.iter().flatten().collect()
-    }
-
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
-        (instance(ScopeKind::Unit, &self.path, &self.name), true)
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let units = live.units.iter().flatten();
+        let rows = units.map(|it| (it, instance(ScopeKind::Unit, &it.path, &it.name), true));
+        rows.collect()
     }
 }
 
 impl Subject for MountView {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        live.mounts.iter().flatten().collect()
-    }
-
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
-        let is_image = IMAGE_FILE_SYSTEMS.contains(&self.file_system.as_str());
-        let instance = instance(ScopeKind::Mount, &self.mount_point, &SafeText::new());
-        (instance, !is_image)
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
+        let rows = live.mounts.iter().flatten().map(|it| {
+            let instance = instance(ScopeKind::Mount, &it.mount_point, &SafeText::new());
+            let is_image = IMAGE_FILE_SYSTEMS.contains(&it.file_system.as_str());
+            (it, instance, !is_image)
+        });
+        rows.collect()
     }
 }
 
 impl Subject for Snapshot {
-    fn rows(live: &Snapshot) -> Vec<&Self> {
-        vec![live]
-    }
-
-    fn instance(&self, _: &Snapshot) -> (ScopeInstance, bool) {
+    fn rows(live: &Snapshot) -> Vec<Row<'_, Self>> {
         let nothing = SafeText::new();
-        (instance(ScopeKind::System, &nothing, &nothing), true)
+        vec![(live, instance(ScopeKind::System, &nothing, &nothing), true)]
     }
 }
 
@@ -289,7 +230,7 @@ mod tests {
             }
         }
         let metric = ConditionMetric::parse("read_await_ns").unwrap();
-        assert_eq!(metric.name(), "read_await");
+        assert_eq!(metric.name, "read_await");
         assert_eq!(ConditionMetric::parse("r_await"), Some(metric));
         assert_eq!(ConditionMetric::parse("busy_ns"), None);
     }

@@ -43,7 +43,7 @@ impl ConditionSet {
     pub fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         for condition in &self.0 {
-            (condition.source.want)(condition.metric().name(), &mut wanted);
+            (condition.source.want)(condition.metric.name, &mut wanted);
         }
         wanted
     }
@@ -106,7 +106,7 @@ impl ConditionMonitor {
     /// The conditions about a device, unit or mount of which a snapshot has none. Processes come and go.
     pub fn absent<'s>(&'s self, live: &'s Snapshot) -> impl Iterator<Item = &'s Condition> {
         self.set.0.iter().filter(|condition| {
-            let scope = condition.scope();
+            let scope = &condition.scope;
             let is_named = scope.name.is_some() && scope.kind != ScopeKind::Process;
             is_named && !exists(scope, live)
         })
@@ -123,8 +123,8 @@ impl ConditionMonitor {
         let mut triggers = Vec::new();
         for (condition, holding) in self.set.0.iter().zip(&mut self.holding) {
             let mut before = std::mem::take(holding);
-            let name = condition.metric().name();
-            for (instance, value) in (condition.source.in_scope)(name, condition.scope(), live) {
+            let name = condition.metric.name;
+            for (instance, value) in (condition.source.in_scope)(name, &condition.scope, live) {
                 let Some(value) = value.filter(|value| condition.holds_for(*value)) else {
                     continue;
                 };
@@ -138,7 +138,7 @@ impl ConditionMonitor {
                     has_triggered: false,
                 });
                 let held = now.saturating_sub(period.since);
-                if !period.has_triggered && held >= condition.duration() {
+                if !period.has_triggered && held >= condition.duration {
                     period.has_triggered = true;
                     triggers.push(Trigger {
                         time: live.time.clone(),

@@ -1,7 +1,5 @@
 //! The scope of a condition: what its metric is read of.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::files::safe_text::SafeText;
@@ -30,19 +28,7 @@ impl ScopeKind {
     /// Its name in a condition.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::Device => "device",
-            Self::Process => "process",
-            Self::Unit => "unit",
-            Self::Mount => "mount",
-        }
-    }
-}
-
-impl fmt::Display for ScopeKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+        ["system", "device", "process", "unit", "mount"][self as usize]
     }
 }
 

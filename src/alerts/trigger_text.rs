@@ -13,7 +13,7 @@ pub fn trigger_text(trigger: &Trigger) -> String {
         ScopeKind::System => String::new(),
         _ => format!("{} ", instance_text(&trigger.instance)),
     };
-    let value = trigger.condition.metric().unit().format(trigger.value);
+    let value = trigger.condition.metric.unit.format(trigger.value);
     let mut text = format!(
         "{} {}: {instance}{value}",
         whole_seconds(&trigger.time),
@@ -52,26 +52,24 @@ pub fn trigger_variables(triggers: &[Trigger], count: u64) -> Vec<(&'static str,
         return Vec::new();
     };
     let (condition, instance) = (&first.condition, &first.instance);
-    let metric = condition.metric();
+    let metric = condition.metric;
     let mut list = String::new();
     for line in triggers.iter().filter_map(|it| trigger_json(it).ok()) {
-        if list.len() + line.len() >= MAX_LIST_BYTES {
-            break;
+        if list.len() + line.len() < MAX_LIST_BYTES {
+            list += &(line + "\n");
         }
-        list.push_str(&line);
-        list.push('\n');
     }
     let mut facts = vec![
         ("DISKSCOPE_MESSAGE", trigger_text(first)),
         ("DISKSCOPE_CONDITION", condition.to_string()),
-        ("DISKSCOPE_METRIC", metric.to_string()),
-        ("DISKSCOPE_THRESHOLD", condition.threshold().to_string()),
-        ("DISKSCOPE_SCOPE", instance.kind.to_string()),
+        ("DISKSCOPE_METRIC", metric.name.to_owned()),
+        ("DISKSCOPE_THRESHOLD", condition.threshold.to_string()),
+        ("DISKSCOPE_SCOPE", instance.kind.name().to_owned()),
         ("DISKSCOPE_NAME", instance.name.to_string()),
         ("DISKSCOPE_LABEL", instance.label.to_string()),
         ("DISKSCOPE_VALUE", first.value.to_string()),
-        ("DISKSCOPE_VALUE_TEXT", metric.unit().format(first.value)),
-        ("DISKSCOPE_UNIT", metric.unit().symbol().to_owned()),
+        ("DISKSCOPE_VALUE_TEXT", metric.unit.format(first.value)),
+        ("DISKSCOPE_UNIT", metric.unit.symbol().to_owned()),
         ("DISKSCOPE_TIME", first.time.to_string()),
         ("DISKSCOPE_SINCE", first.since.to_string()),
         ("DISKSCOPE_TRIGGER_COUNT", count.to_string()),
@@ -99,7 +97,7 @@ mod tests {
         Trigger {
             time: "2026-01-01T00:00:12.123456789Z".into(),
             instance: ScopeInstance {
-                kind: condition.scope().kind,
+                kind: condition.scope.kind,
                 name: name.into(),
                 label: label.into(),
                 pid,
@@ -149,7 +147,7 @@ mod tests {
             ("available_bytes", 2e9, "2.00 GB"),
         ] {
             let metric = ConditionMetric::parse(metric).unwrap();
-            assert_eq!(metric.unit().format(value), text);
+            assert_eq!(metric.unit.format(value), text);
         }
     }
 

@@ -175,7 +175,7 @@ impl FlightRecorder {
 
 /// What a trigger says, as it is recorded.
 fn observed(trigger: &Trigger) -> Observation {
-    let value = trigger.condition.metric().unit().format(trigger.value);
+    let value = trigger.condition.metric.unit.format(trigger.value);
     Observation {
         time: trigger.time.clone(),
         condition: trigger.condition.to_string().into(),
