@@ -15,9 +15,7 @@ use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
 use crate::probe::{SampleCollector, Wanted};
-use crate::recording::{
-    BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
-};
+use crate::recording::{AFTER_TRIGGER, BEFORE_TRIGGER, RecordedDiagnosis, Recording, TriggerMark};
 use crate::report::watch;
 use crate::roots::SysPaths;
 use crate::snapshot::ViewBuilder;
@@ -129,7 +127,7 @@ impl WhyArguments {
         let at_ms = wanted_time(self.at.as_deref(), &mut recording)?;
         let mut answer = None;
         if let Some(trigger) = trigger_at(&recording, at_ms) {
-            answer = self.answer_of_trigger(&mut recording, trigger, at_ms)?;
+            answer = self.answer_of_trigger(&mut recording, trigger)?;
         }
         let answer = match answer {
             Some(answer) => answer,
@@ -143,10 +141,8 @@ impl WhyArguments {
         &self,
         recording: &mut Recording,
         trigger: usize,
-        at_ms: Option<u64>,
     ) -> Result<Option<Answer>, CommandFailure> {
-        let record = recording.read_trigger(trigger)?;
-        let Some(record) = record.filter(|it| at_ms.is_none_or(|at| at <= it.end_ms())) else {
+        let Some(record) = recording.read_trigger(trigger)? else {
             return Ok(None);
         };
         let heading = format!("trigger {} {}\n\n", record.first.time, record.summary());
@@ -186,7 +182,7 @@ impl WhyArguments {
 /// The trigger whose requests cover a time, the nearest; without a time the last one.
 fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
     let before = whole_milliseconds(BEFORE_TRIGGER);
-    let after = whole_milliseconds(LONGEST_AFTER_TRIGGER);
+    let after = whole_milliseconds(AFTER_TRIGGER);
     let covers = |mark: &TriggerMark, at: u64| {
         (mark.time_ms.saturating_sub(before)..=mark.time_ms.saturating_add(after)).contains(&at)
     };

@@ -21,24 +21,19 @@ struct DeviceRates {
 }
 
 /// The mark of a line: its time, and the bytes per second of the devices without devices below them.
-/// Both are unknown if it is no sample and no trigger.
+/// The time is 0 and the rate unknown if it is no sample and no trigger.
 pub(super) fn mark_of_line(line: &[u8]) -> SampleMark {
     let line: MarkedLine = serde_json::from_slice(line).unwrap_or_default();
     let drives = line.devices.iter().filter(|device| device.parent.is_none());
     let rates: Vec<f64> = drives
         .filter_map(|drive| Some(drive.read_bytes_per_s? + drive.write_bytes_per_s?))
         .collect();
+    let time = line.time.parse::<jiff::Timestamp>();
+    let time_ms = time.map_or(0, jiff::Timestamp::as_millisecond);
     SampleMark {
-        time_ms: milliseconds_of(&line.time),
+        time_ms: u64::try_from(time_ms).unwrap_or(0),
         bytes_per_s: (!rates.is_empty()).then(|| rates.iter().sum::<f64>() as u64),
     }
-}
-
-/// A time in RFC 3339 in milliseconds since 1970; 0 for another text.
-pub(super) fn milliseconds_of(time: &str) -> u64 {
-    let time: Option<jiff::Timestamp> = time.parse().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    time_ms.unwrap_or(0)
 }
 
 /// Whether a line is a request, as `trace --json` prints it: its time counts from the begin of the trace.

@@ -86,7 +86,8 @@ impl MemberIndex {
         let samples = number(&content[2..4]) as usize;
         let member_bytes = number(&content[4..8]) as u32;
         let is_complete = member_bytes as usize >= HEADER_BYTES + TRAILER_BYTES;
-        if !begins_member(fixed)
+        if fixed[..4] != MAGIC
+            || fixed[12..14] != SUBFIELD
             || content[0] != VERSION
             || !is_valid
             || !is_complete
@@ -105,16 +106,6 @@ impl MemberIndex {
             member_bytes,
         })
     }
-}
-
-/// Whether these bytes, those before the field, are the begin of a header.
-fn begins_member(fixed: &[u8]) -> bool {
-    fixed[..4] == MAGIC && fixed[12..14] == SUBFIELD
-}
-
-/// The first place where a header may begin.
-pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(FIELD_OFFSET).position(begins_member)
 }
 
 /// What ends a member with this content. The compressed data before it end at a byte boundary.

@@ -31,7 +31,7 @@ pub use self::ring::RingRecorder;
 pub use self::stream::AppendResult;
 pub use self::times::{RecordingTimes, ViewTimeError};
 pub use self::trigger::{
-    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, LONGEST_AFTER_TRIGGER, Observation,
-    RecordedDiagnosis, TriggerMark, TriggerRecord,
+    AFTER_TRIGGER, BEFORE_TRIGGER, BlockedThread, KeptRequests, Observation, RecordedDiagnosis,
+    TriggerMark, TriggerRecord,
 };
 pub use self::writer::{FileRecorder, Recorder};

@@ -10,7 +10,7 @@ use flate2::bufread::GzDecoder;
 
 use super::error::{RecordingDamage, RecordingReadError};
 use super::line::{is_request, mark_of_line};
-use super::member::{HEADER_BYTES, MemberIndex, SampleMark, find_header};
+use super::member::{HEADER_BYTES, MemberIndex, SampleMark};
 use super::stream::MAX_APPENDED_BYTES;
 use crate::files::error::FileError;
 use crate::files::file_id::FileId;
@@ -18,8 +18,6 @@ use crate::files::input::{InputKind, open_input};
 
 /// Uncompressed bytes of a member at most: a real one ends with the lines that reach 1 MiB.
 const MAX_CONTENT_BYTES: usize = MAX_APPENDED_BYTES + (1 << 20);
-/// Bytes in which the next header is searched at a time.
-const SEARCH_BYTES: usize = 1 << 16;
 /// What is wrong with a member that ends early.
 const CUT_OFF: &str = "it is cut off";
 
@@ -106,7 +104,8 @@ pub(super) fn open_members(path: &Path) -> Result<FoundMembers, RecordingReadErr
     members_of(path, file, id)
 }
 
-/// Finds the members of a file; messages call it `path`.
+/// Finds the members of a file; messages call it `path`. Goes from header to header, up to a member that has no end:
+/// what the recorder was writing, or damage.
 pub(super) fn members_of(
     path: &Path,
     file: File,
@@ -114,89 +113,55 @@ pub(super) fn members_of(
 ) -> Result<FoundMembers, RecordingReadError> {
     let path = path.to_owned();
     let file = Arc::new(RecordedFile { path, file, id });
-    let found = file.find_members();
-    let found = found.map_err(|error| FileError::io("read", &file.path, error))?;
-    if found.0.is_empty() && found.1.is_some() {
+    let failed = |error| FileError::io("read", &file.path, error);
+    let size = file.file.metadata().map_err(failed)?.len();
+    let (mut members, mut damage, mut offset) = (Vec::new(), None, 0);
+    while offset < size {
+        let member = file.member_at(offset, size - offset).map_err(failed)?;
+        offset += member.bytes;
+        if let Some(reason) = member.problem.filter(|reason| *reason != CUT_OFF) {
+            damage = Some(member.damage(reason));
+        }
+        members.push(member);
+    }
+    let has_lines = |member: &Member| !member.marks.is_empty() || member.has_requests;
+    if damage.is_some() && !members.iter().any(has_lines) {
         let reason = "it does not begin with a gzip member of one";
         return Err(RecordingReadError::NotARecording(file.path.clone(), reason));
     }
-    Ok(found)
+    Ok((members, damage))
 }
 
 impl RecordedFile {
-    /// Goes from header to header. What has no index is decompressed; what is no member is skipped.
-    fn find_members(self: &Arc<Self>) -> io::Result<FoundMembers> {
-        let size = self.file.metadata()?.len();
-        let (mut members, mut damage, mut offset) = (Vec::new(), None, 0);
-        while offset < size {
-            let mut member = match self.read_header(offset)? {
-                Some(index) if offset + u64::from(index.member_bytes) <= size => Member {
-                    file: Arc::clone(self),
-                    offset,
-                    bytes: index.member_bytes.into(),
-                    marks: index.marks,
-                    has_requests: index.has_requests,
-                    problem: None,
-                },
-                _ => self.read_unindexed(offset, size)?,
-            };
-            if let Some(reason) = member.problem {
-                let next = self.find_member(offset + 1, size)?;
-                member.bytes = next - offset;
-                // At the end of the file it is what the recorder was writing.
-                if next < size || reason != CUT_OFF {
-                    damage.get_or_insert_with(|| member.damage(reason));
-                }
-            }
-            offset += member.bytes;
-            let begins = member.problem.is_none_or(|reason| reason == CUT_OFF);
-            if begins || !member.marks.is_empty() || member.has_requests {
-                members.push(member);
-            }
+    /// The member at that offset, behind which the file has so many bytes. One without an index is decompressed.
+    fn member_at(self: &Arc<Self>, offset: u64, rest: u64) -> io::Result<Member> {
+        let mut header = [0; HEADER_BYTES];
+        let index = match self.file.read_exact_at(&mut header, offset) {
+            Ok(()) => MemberIndex::decode(&header),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => return Err(error),
+        };
+        let file = Arc::clone(self);
+        if let Some(index) = index.filter(|index| u64::from(index.member_bytes) <= rest) {
+            return Ok(Member {
+                file,
+                offset,
+                bytes: index.member_bytes.into(),
+                marks: index.marks,
+                has_requests: index.has_requests,
+                problem: None,
+            });
         }
-        Ok((members, damage))
-    }
-
-    /// The index in the header at that offset; `None` if there is none.
-    fn read_header(&self, offset: u64) -> io::Result<Option<MemberIndex>> {
-        let mut bytes = [0; HEADER_BYTES];
-        match self.file.read_exact_at(&mut bytes, offset) {
-            Ok(()) => Ok(MemberIndex::decode(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A member whose index is missing, damaged, or points beyond the end of the file.
-    fn read_unindexed(self: &Arc<Self>, offset: u64, size: u64) -> io::Result<Member> {
-        let content = self.decompress(offset, size - offset)?;
+        let content = self.decompress(offset, rest)?;
         let samples = content.lines().filter(|line| !is_request(line));
         Ok(Member {
-            file: Arc::clone(self),
+            file,
             offset,
-            bytes: content.consumed.unwrap_or(size - offset),
+            bytes: content.consumed.unwrap_or(rest),
             marks: samples.map(mark_of_line).collect(),
             has_requests: content.lines().any(is_request),
             problem: content.problem,
         })
-    }
-
-    /// Where the next member begins, or the end of the file.
-    fn find_member(&self, from: u64, size: u64) -> io::Result<u64> {
-        let mut block = vec![0; SEARCH_BYTES];
-        let mut offset = from;
-        while offset < size {
-            let count = self.file.read_at(&mut block, offset)?;
-            if let Some(found) = find_header(&block[..count]) {
-                return Ok(offset + found as u64);
-            }
-            if count < SEARCH_BYTES {
-                break;
-            }
-            // A header may begin at the end of the block.
-            offset += (SEARCH_BYTES - HEADER_BYTES) as u64;
-        }
-        Ok(size)
     }
 
     /// Decompresses the member that begins at an offset and has at most so many bytes.

@@ -1,9 +1,9 @@
 //! Times of a recording as the user writes them.
 
-use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, ToSpan};
 
 /// The times of a recording, in the local time of the machine that recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,27 +96,21 @@ impl RecordingTimes {
     }
 
     fn milliseconds_of(&self, text: &str) -> Option<u64> {
-        let time = match (text.parse::<Timestamp>(), text.parse::<DateTime>()) {
-            (Ok(time), _) => time,
-            // A time of day is also read from a text with a date: that one comes first.
-            (_, Ok(time)) => self.timestamp(time)?,
-            _ => {
+        if let Ok(time) = text.parse::<Timestamp>() {
+            return u64::try_from(time.as_millisecond()).ok();
+        }
+        // A time of day is also read from a text with a date: that one comes first.
+        let local = match text.parse::<DateTime>() {
+            Ok(local) => local,
+            Err(_) => {
                 let last = self.local(self.last_ms)?;
                 let time = DateTime::from_parts(last.date(), text.parse::<Time>().ok()?);
-                let day_before = last.date().yesterday().ok()?;
-                self.timestamp(if time > last {
-                    time.with().date(day_before).build().ok()?
-                } else {
-                    time
-                })?
+                let is_of_day_before = time > last;
+                time.checked_sub(i64::from(is_of_day_before).days()).ok()?
             }
         };
-        u64::try_from(time.as_millisecond()).ok()
-    }
-
-    fn timestamp(&self, local: DateTime) -> Option<Timestamp> {
-        let zoned = local.to_zoned(TimeZone::fixed(self.offset));
-        Some(zoned.ok()?.timestamp())
+        let zoned = local.to_zoned(TimeZone::fixed(self.offset)).ok()?;
+        u64::try_from(zoned.timestamp().as_millisecond()).ok()
     }
 }
 

@@ -5,17 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::line::milliseconds_of;
 use crate::files::safe_text::SafeText;
-use crate::units::whole_milliseconds;
 
 /// Requests are kept from this long before a trigger.
 pub const BEFORE_TRIGGER: Duration = Duration::from_secs(20);
 /// Requests are kept until this long after a trigger.
 pub const AFTER_TRIGGER: Duration = Duration::from_secs(10);
-/// The time after a trigger ends at the latest this long after it, however many conditions trigger
-/// meanwhile.
-pub const LONGEST_AFTER_TRIGGER: Duration = Duration::from_secs(30);
 
 /// What was observed when a condition triggered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,10 +33,6 @@ impl Observation {
     pub fn text(&self) -> SafeText {
         let met_by = format!("{} {}", self.subject, self.value_text);
         format!("{}: {}", self.condition, met_by.trim_start()).into()
-    }
-
-    fn time_ms(&self) -> u64 {
-        milliseconds_of(&self.time)
     }
 }
 
@@ -71,15 +62,6 @@ impl TriggerRecord {
             0 => self.first.text(),
             more => format!("{} and {more} more", self.first.text()).into(),
         }
-    }
-
-    /// End of the time after it, in milliseconds since 1970.
-    #[must_use]
-    pub fn end_ms(&self) -> u64 {
-        let first = self.first.time_ms();
-        let further = self.further.iter().map(Observation::time_ms).max();
-        let end = first.max(further.unwrap_or(0)) + whole_milliseconds(AFTER_TRIGGER);
-        end.min(first + whole_milliseconds(LONGEST_AFTER_TRIGGER))
     }
 }
 

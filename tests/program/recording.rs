@@ -226,7 +226,13 @@ fn a_flipped_bit_anywhere_is_noticed_and_changes_no_view() {
         let mut copy = bytes.clone();
         copy[at] ^= 1 << (at % 8);
         fs::write(&flipped, &copy).unwrap();
-        let mut recording = Recording::open(&flipped).unwrap();
+        let Ok(mut recording) = Recording::open(&flipped) else {
+            assert!(
+                at < 16,
+                "byte {at}: without the begin of its header it is no recording"
+            );
+            continue;
+        };
         let mut read = 0;
         for index in 0..recording.view_count() {
             if let Ok(Some(live)) = recording.read_view(index) {
@@ -234,8 +240,9 @@ fn a_flipped_bit_anywhere_is_noticed_and_changes_no_view() {
                 read += 1;
             }
         }
-        // At most the views of one member are lost.
-        assert!(read >= 70, "byte {at}: {read}");
+        // The views of one member are lost, or all from one on whose header does not begin.
+        let is_cut = recording.view_count() < 130;
+        assert!(read >= if is_cut { 60 } else { 70 }, "byte {at}: {read}");
         let is_told = recording.damage().is_some() || read < recording.view_count();
         assert!(is_told || read == 130, "byte {at}: {read}");
     }

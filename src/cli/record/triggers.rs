@@ -7,9 +7,7 @@ use crate::alerts::ConditionSet;
 use crate::cli::output::print_status_line;
 use crate::cli::pace;
 use crate::engine::CancellationToken;
-use crate::recording::{
-    AFTER_TRIGGER, FlightRecorder, LONGEST_AFTER_TRIGGER, TRIGGER_SAMPLE_INTERVAL, TriggerRecord,
-};
+use crate::recording::{AFTER_TRIGGER, FlightRecorder, TRIGGER_SAMPLE_INTERVAL, TriggerRecord};
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::why::recorder::SCAN_INTERVAL;
@@ -17,8 +15,8 @@ use crate::why::recorder::SCAN_INTERVAL;
 /// Watches for triggers while a recording waits for its next sample.
 pub(super) struct TriggerWatch {
     recorder: FlightRecorder,
-    /// When the pending trigger began, and when it is to be finished.
-    pending: Option<(Instant, Instant)>,
+    /// When the pending trigger is to be finished.
+    pending: Option<Instant>,
 }
 
 impl TriggerWatch {
@@ -40,17 +38,15 @@ impl TriggerWatch {
         for trigger in self.recorder.observe(live, now) {
             let (time, condition) = (&trigger.time, &trigger.condition);
             print_status_line(&format!("{time} {condition}: triggered"));
-            let now = Instant::now();
-            let began = self.pending.map_or(now, |(began, _)| began);
-            let due = (now + AFTER_TRIGGER).min(began + LONGEST_AFTER_TRIGGER);
-            self.pending = Some((began, due));
+            let due = Instant::now() + AFTER_TRIGGER;
+            self.pending.get_or_insert(due);
         }
     }
 
     /// Waits until the next sample is due: a pending trigger is followed closely. False if a signal
     /// arrived.
     pub(super) fn wait_until_due(&mut self, due: Instant, control: &CancellationToken) -> bool {
-        let Some((_, finish_due)) = self.pending else {
+        let Some(finish_due) = self.pending else {
             return pace::wait_until_due(due, control);
         };
         let due = due
@@ -70,7 +66,7 @@ impl TriggerWatch {
 
     /// Whether the time after the pending trigger has passed.
     pub(super) fn is_due(&self) -> bool {
-        self.pending.is_some_and(|(_, due)| Instant::now() >= due)
+        self.pending.is_some_and(|due| Instant::now() >= due)
     }
 
     /// Ends the time after the pending trigger, if there is one.
