@@ -148,10 +148,12 @@ impl RecordingSession {
         let (sample, live) = self.sampler.sample(None)?;
         let live = Arc::new(live);
         if let Some(requests) = &mut self.requests {
-            let lines = requests.take_lines()?;
-            let appended = self.recorder.append_requests(lines.as_bytes());
-            if let Some(reason) = self.end_of(appended)? {
-                return Ok(Some(reason));
+            let lines: Vec<String> = requests.take_lines().collect::<Result<_, _>>()?;
+            for lines in lines {
+                let appended = self.recorder.append(lines.as_bytes());
+                if let Some(reason) = self.end_of(appended)? {
+                    return Ok(Some(reason));
+                }
             }
         }
         let appended = self.recorder.append_snapshot(&live);

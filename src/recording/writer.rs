@@ -8,12 +8,9 @@ use super::trigger::TriggerRecord;
 use crate::files::output;
 use crate::snapshot::{Snapshot, snapshot_line};
 
-/// Uncompressed bytes of requests that are appended at a time.
-const REQUEST_CHUNK_BYTES: usize = 1 << 20;
-
 /// Where a recording goes: a file or a ring.
 pub trait Recorder {
-    /// Appends whole lines: a sample, or requests.
+    /// Appends whole lines: a sample, or some of the requests that completed since the sample before.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -46,25 +43,6 @@ pub trait Recorder {
     /// If it cannot be written.
     fn append_snapshot(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
         self.append(&line_of(snapshot_line(live))?)
-    }
-
-    /// Appends requests that completed since the snapshot before, as lines of JSON.
-    ///
-    /// # Errors
-    /// If they cannot be written.
-    fn append_requests(&mut self, lines: &[u8]) -> Result<AppendResult, RecordingWriteError> {
-        let mut rest = lines;
-        while !rest.is_empty() {
-            let within = &rest[..rest.len().min(REQUEST_CHUNK_BYTES)];
-            let end = within.iter().rposition(|byte| *byte == b'\n');
-            let (chunk, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-            let appended = self.append(chunk)?;
-            if appended != AppendResult::Written {
-                return Ok(appended);
-            }
-            rest = after;
-        }
-        Ok(AppendResult::Written)
     }
 }
 

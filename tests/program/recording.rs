@@ -134,8 +134,10 @@ fn requests_belong_to_the_view_after_them() {
     let request = |sector: usize| format!("{{\"time_ns\":{sector},\"sector\":\"{sector:0>300}\"}}");
     let counts = [0, 2, 0, 10_000, 1];
     for (index, count) in counts.into_iter().enumerate() {
-        let lines: String = (0..count).map(|sector| request(sector) + "\n").collect();
-        recorder.append_requests(lines.as_bytes()).unwrap();
+        let lines: Vec<String> = (0..count).map(|sector| request(sector) + "\n").collect();
+        for lines in lines.chunks(1000) {
+            recorder.append(lines.concat().as_bytes()).unwrap();
+        }
         recorder.append_snapshot(&view(index)).unwrap();
     }
     drop(recorder);

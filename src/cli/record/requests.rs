@@ -51,13 +51,9 @@ impl RequestRecording {
         })
     }
 
-    /// Takes the requests that were queued since the last call, as lines of JSON.
-    pub(super) fn take_lines(&mut self) -> Result<String, CommandFailure> {
-        let mut lines = String::new();
-        for batch in self.receiver.try_iter() {
-            let requests = batch.requests.iter();
-            lines +=
-                &json_lines(requests.map(|it| RequestLine::new(it, &self.drive, self.start_ns)))?;
+    /// Takes the requests that completed since the last call, some lines of JSON at a time.
+    pub(super) fn take_lines(&mut self) -> impl Iterator<Item = Result<String, CommandFailure>> {
+        self.receiver.try_iter().map(|batch| {
             let lost = batch.status.lost_events.saturating_sub(self.lost_events);
             if lost > 0 {
                 print_status_line(&format!("note: {lost} events were lost"));
@@ -66,7 +62,8 @@ impl RequestRecording {
             if let Some(message) = batch.status.end_reason {
                 print_status_line(&format!("note: {message}"));
             }
-        }
-        Ok(lines)
+            let requests = batch.requests.iter();
+            json_lines(requests.map(|it| RequestLine::new(it, &self.drive, self.start_ns)))
+        })
     }
 }

@@ -177,7 +177,7 @@ pub fn recording_seed() -> Vec<u8> {
     let mut recorder = FileRecorder::create(&path, None).unwrap();
     for index in 0..4 {
         recorder.append_snapshot(&seed_snapshot(index)).unwrap();
-        recorder.append_requests(REQUEST_LINE).unwrap();
+        recorder.append(REQUEST_LINE).unwrap();
     }
     recorder.end().unwrap();
     fs::read(path).unwrap()
