@@ -357,7 +357,6 @@ fn wait_for(
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
@@ -467,22 +466,5 @@ mod tests {
         let is_success = |it: &CommandOutcome| matches!(it, CommandOutcome::Ended(status, _) if status.success());
         assert_eq!(events.try_iter().filter(is_success).count(), 3);
         assert_eq!(runner.pending_count(), 0);
-    }
-
-    #[test]
-    fn command_that_hangs_is_ended_and_does_not_run_twice() {
-        let (mut runner, events) = runner(&["/bin/sleep", "600"], Duration::from_millis(50));
-        // The sleeping command may have ended by the second one; the time of its start counts too.
-        for (second, name) in [(0, "sda"), (10, "sdb")] {
-            let triggers = vec![trigger("busy(any)>50%", name, None)];
-            runner.handle(triggers, Duration::from_secs(second));
-        }
-        assert_eq!(runner.pending_count(), 1);
-        let first = events.recv_timeout(PATIENCE).unwrap();
-        assert!(matches!(first, CommandOutcome::TimedOut(_)), "{first:?}");
-        let CommandOutcome::Ended(status, _) = events.recv_timeout(PATIENCE).unwrap() else {
-            panic!("it has not ended");
-        };
-        assert_eq!(status.signal(), Some(15));
     }
 }

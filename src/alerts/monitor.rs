@@ -346,24 +346,4 @@ mod tests {
             assert_eq!(found, [names], "{text}");
         }
     }
-
-    #[test]
-    fn set_knows_what_snapshots_must_contain() {
-        assert_eq!(monitor(&["await(sda)>5ms"]).wanted(), Wanted::default());
-        let all = Wanted {
-            units: true,
-            mounts: true,
-            blocked: true,
-            io_errors: true,
-            ..Wanted::default()
-        };
-        let conditions = [
-            "pressure_some(any)>5%",
-            "available(/)<5%",
-            "dstate(any)>5s",
-            "io_errors(sda)>0",
-        ];
-        assert_eq!(monitor(&conditions).wanted(), all);
-        assert!(monitor(&["blocked_tasks(system)>3"]).wanted().blocked);
-    }
 }

@@ -87,25 +87,3 @@ impl Scope {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scope_is_of_the_default_kind_unless_it_names_one() {
-        let device = ScopeKind::Device;
-        for (text, kind, name) in [
-            (" sda ", device, Some("sda")),
-            ("any", device, None),
-            ("system", ScopeKind::System, None),
-            ("unit:any", ScopeKind::Unit, None),
-            ("process:17", ScopeKind::Process, Some("17")),
-            ("device:system", device, Some("system")),
-            ("process:pg: writer", ScopeKind::Process, Some("pg: writer")),
-        ] {
-            let name = name.map(SafeText::from);
-            assert_eq!(Scope::parse(text, device), Scope { kind, name }, "{text}");
-        }
-    }
-}

@@ -90,7 +90,7 @@ pub fn trigger_json(trigger: &Trigger) -> serde_json::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alerts::{Condition, ConditionMetric};
+    use crate::alerts::Condition;
 
     fn trigger(condition: &str, name: &str, label: &str, pid: Option<u32>) -> Trigger {
         let condition = Condition::parse(condition).unwrap();
@@ -134,35 +134,6 @@ mod tests {
             ..trigger("io_errors(sda)>0", "sda", "sda", None)
         };
         assert!(trigger_text(&at_once).ends_with(": sda 0.61"));
-    }
-
-    #[test]
-    fn values_have_units() {
-        for (metric, value, text) in [
-            ("await", 61.2e6, "61.2 ms"),
-            ("dstate", 72e9, "1m12s"),
-            ("pressure_some", 0.2, "20 %"),
-            ("queue_size", 31.5, "31.5"),
-            ("bytes_per_s", 512e6, "512 MB/s"),
-            ("available_bytes", 2e9, "2.00 GB"),
-        ] {
-            let metric = ConditionMetric::parse(metric).unwrap();
-            assert_eq!(metric.unit.format(value), text);
-        }
-    }
-
-    #[test]
-    fn json_line_has_metric_unit_and_threshold() {
-        let line = trigger_json(&trigger("busy(any)>50% for 3s", "sda", "", None)).unwrap();
-        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(value["condition"], "busy(any)>50% for 3s");
-        assert_eq!(value["metric"], "busy");
-        assert_eq!(value["unit"], "ratio");
-        assert_eq!(value["threshold"], 0.5);
-        assert_eq!(value["scope"], "device");
-        assert_eq!(value["name"], "sda");
-        assert_eq!(value["held_ns"], 3_000_000_000_u64);
-        assert!(value["pid"].is_null());
     }
 
     #[test]

@@ -180,7 +180,7 @@ mod tests {
     use crate::app::{AppEvent, AppState, Message, Screen, update};
     use crate::snapshot::ViewBuilder;
     use crate::snapshot::view::DeviceView;
-    use crate::trace::hot_files::view::{FileUserView, ProcessView};
+    use crate::trace::hot_files::view::{FileNameView, FileUserView, ProcessView};
 
     fn file(device: &str, pid: u32) -> HotFileView {
         let process = ProcessView {

@@ -60,37 +60,3 @@ impl WritebackAttribution {
         self.written_by_thread.clear();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::trace::events::event::{FixedText, ThreadName};
-
-    fn event(kind: EventKind, at: u64, pid: u32, inode: u64) -> Event {
-        Event {
-            pid,
-            thread_name: ThreadName::from_field(b"dd"),
-            file: FileKey {
-                backing_device: FixedText::from_field(b"8:0"),
-                inode,
-            },
-            ..Event::new(kind, at)
-        }
-    }
-
-    #[test]
-    fn writeback_attribution_memory_is_bounded() {
-        let mut charge = WritebackAttribution::default();
-        for inode in 0..3 * MAX_FILES as u64 {
-            charge.record_event(&event(EventKind::Dirtied, inode, 100, inode));
-        }
-        assert!(charge.dirtied_by.len() <= MAX_FILES);
-        charge.record_event(&event(
-            EventKind::WritebackStarted,
-            9,
-            5,
-            3 * MAX_FILES as u64 - 1,
-        ));
-        assert!(charge.charged_actor(5).is_some());
-    }
-}

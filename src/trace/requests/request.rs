@@ -236,29 +236,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stage_time_is_known_when_both_timestamps_are() {
-        let times = RequestTimestamps {
-            queued: Some(100),
-            allocated: Some(130),
-            inserted: None,
-            issued: Some(200),
-            completed: 1000,
-        };
-        let stages = times.stages();
-        assert_eq!((stages.q2g, stages.g2i, stages.i2d), (Some(30), None, None));
-        assert_eq!(
-            (stages.q2d, stages.d2c, stages.q2c),
-            (Some(100), Some(800), Some(900))
-        );
-        // A clock that went backwards yields nothing instead of a huge value.
-        let backwards = RequestTimestamps {
-            queued: Some(2000),
-            ..times
-        };
-        assert_eq!(backwards.stages().q2c, None);
-    }
-
-    #[test]
     fn rwbs_flags_map_to_match_kinds() {
         let data = MatchKind::DataOperation;
         for (letters, sectors, kind) in [

@@ -197,23 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn summary_counts_requests_by_operation_and_thread() {
-        let mut summary = RequestSummary::default();
-        summary.record(&request(1, RequestOperation::Read, 4096));
-        summary.record(&request(1, RequestOperation::Write, 512));
-        summary.record(&request(2, RequestOperation::Read, 8192));
-        assert_eq!(summary.requests, 3);
-        let reads = &summary.operations[&RequestOperation::Read];
-        assert_eq!((reads.counts.requests, reads.counts.bytes), (2, 12_288));
-        assert_eq!(reads.d2c.max(), Some(90));
-        assert_eq!(reads.q2d.max(), Some(10));
-        assert_eq!(reads.i2d.mean_ns(), None);
-        let top = summary.top_threads(2);
-        assert_eq!(top[0].0.unwrap().pid, 2);
-        assert_eq!((top[1].1.read_bytes, top[1].1.written_bytes), (4096, 512));
-    }
-
-    #[test]
     fn summary_merges_threads_beyond_the_limit() {
         let mut summary = RequestSummary::default();
         for pid in 0..2 * MAX_THREADS as u32 {
