@@ -125,7 +125,6 @@ mod tests {
             let found = latencies.percentile(percent).unwrap() as f64;
             assert!((found / expected - 1.0).abs() < 0.01, "{percent}: {found}");
         }
-        assert_eq!(latencies.max, Some(10_000_000_000));
         assert!(latencies.counts.len() < 1000);
         latencies.record(u64::MAX);
         latencies.record(0);
