@@ -394,30 +394,6 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_a_program_with_arguments() {
-        for (text, hint) in [
-            ("", "there are no words"),
-            ("notify 'x", "a quote is not closed"),
-            ("no-such-program", "no program \"no-such-program\""),
-            ("/etc/passwd", "no program"),
-            ("/", "no program"),
-        ] {
-            let message = AlertCommand::parse(text, None).unwrap_err().to_string();
-            assert!(message.contains(hint), "{text}: {message}");
-        }
-        let parse = |text: &str| AlertCommand::parse(text, None).unwrap();
-        let command = parse("echo 'two words' a\\ b \"\"");
-        assert!(command.path.is_absolute());
-        assert_eq!(command.arguments, ["two words", "a b", ""]);
-        for (text, shell_words) in [
-            ("echo $DISKSCOPE_NAME > /tmp/x", 2),
-            ("sh -c 'echo $DISKSCOPE_NAME > /tmp/x'", 0),
-        ] {
-            assert_eq!(parse(text).shell_words().len(), shell_words, "{text}");
-        }
-    }
-
-    #[test]
     fn user_is_found_by_name_and_number() {
         let passwd =
             "root:x:0:0:root:/root:/bin/bash\n+::::::\nann:x:1000:1001::/home/ann:/bin/zsh\n";

@@ -185,22 +185,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_restrict_to_devices_first_dirty_pages_and_direct_io() {
-        let filter = |path: &str, devices: &[DeviceNumber]| {
-            let event = EVENTS.iter().find(|event| event.path == path);
-            event.unwrap().filter(devices)
-        };
-        let two = filter("block/block_rq_issue", &[(8, 0), (8, 1)]);
-        assert_eq!(two.as_deref(), Some("dev == 8388608 || dev == 8388609"));
-        assert_eq!(filter("block/block_rq_issue", &[]), None);
-        assert_eq!(
-            filter("iomap/iomap_iter", &[]).as_deref(),
-            Some("flags & 16")
-        );
-        assert_eq!(filter("ext4/ext4_sync_file_enter", &[(8, 0)]), None);
-    }
-
-    #[test]
     fn direct_io_of_older_kernels_is_used_only_without_the_newer_event() {
         let mut all = wanted_events(TraceDetail::Files);
         let direct = |events: &[EventSpec]| {

@@ -209,12 +209,6 @@ mod tests {
     }
 
     #[test]
-    fn ring_page_size_is_parsed_from_header_page() {
-        assert_eq!(format().size(), 4096);
-        assert_eq!(PageFormat::parse("nonsense"), None);
-    }
-
-    #[test]
     #[cfg(target_endian = "little")]
     fn ring_page_timestamps_accumulate_over_all_entry_kinds() {
         let mut data = Vec::new();

@@ -127,7 +127,7 @@ impl Files {
             return None;
         }
         let device = (about.stx_dev_major, about.stx_dev_minor);
-        let by_mount = self.volumes.by_mount(about.stx_mnt_id);
+        let by_mount = self.volumes.by_mount.get(&about.stx_mnt_id).copied();
         let volume = by_mount.or_else(|| self.volumes.by_device_id(device))?;
         let path = std::fs::read_link(link).ok()?;
         let file = self.entry(FileId { volume, inode })?;

@@ -64,7 +64,8 @@ pub(super) struct Volumes {
     pub(super) drives: HashMap<DeviceNumber, DeviceNumber>,
     /// Parts of each drive, in sectors.
     places: HashMap<DeviceNumber, Vec<(Range<u64>, Place)>>,
-    by_mount: HashMap<u64, usize>,
+    /// By id of the mount.
+    pub(super) by_mount: HashMap<u64, usize>,
 }
 
 impl Volumes {
@@ -136,11 +137,6 @@ impl Volumes {
     pub(super) fn by_device_id(&self, device_id: DeviceNumber) -> Option<usize> {
         let mut all = self.all.iter();
         all.position(|one| one.mount.device_id == device_id)
-    }
-
-    /// The file system of a mount.
-    pub(super) fn by_mount(&self, mount: u64) -> Option<usize> {
-        self.by_mount.get(&mount).copied()
     }
 
     /// One file system on one drive.

@@ -106,8 +106,6 @@ mod tests {
     use crate::trace::requests::RequestActor;
 
     const DISK: DeviceNumber = (8, 0);
-    const PARTITION: DeviceNumber = (8, 1);
-    const VOLUME: DeviceNumber = (253, 0);
 
     fn request(pid: u32) -> TracedRequest {
         TracedRequest {
@@ -129,27 +127,12 @@ mod tests {
     }
 
     fn sum(requests: &[TracedRequest]) -> TracedIo {
-        let drives = HashMap::from([(PARTITION, DISK)]);
+        let drives = HashMap::from([((8, 1), DISK)]);
         let mut traced = TracedIo::default();
         for request in requests {
             traced.add(request, &drives, owner_of);
         }
         traced
-    }
-
-    #[test]
-    fn requests_of_threads_are_summed_by_process_and_device() {
-        let mut lower = request(12);
-        lower.remapped_from = Some((VOLUME, 5));
-        let mut upper = request(12);
-        upper.device = VOLUME;
-        let mut partition = request(11);
-        partition.remapped_from = Some((PARTITION, 5));
-        let traced = sum(&[lower, upper, partition]);
-        let process = &traced.processes[&10];
-        assert_eq!(process.devices[&DISK].read_bytes, 8192);
-        assert_eq!(process.devices[&VOLUME].reads, 1);
-        assert_eq!(process.own.reads, 2, "the volume's request counts once");
     }
 
     #[test]
