@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 use super::threads::FileHint;
 use super::totals::FileTotals;
 use super::volumes::Volumes;
-use crate::probe::files::handle::FoundFile;
+use crate::probe::file_handle::FoundFile;
 use crate::roots::SysPaths;
 
 /// Limit on files. The bytes of further ones are counted together.
