@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::mounts::{MountReader, MountWatch};
-use super::operations::{OperationReader, OperationSources};
+use super::operations::OperationSources;
 use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
@@ -70,7 +70,6 @@ pub struct SampleCollector {
     control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
-    operations: OperationReader,
     mount_reader: MountReader,
     /// Scans the tasks, with the last scan.
     task_scanner: (TaskScanner, Option<Arc<TaskScan>>),
@@ -109,7 +108,6 @@ impl SampleCollector {
             control_groups: ControlGroupReader::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
-            operations: OperationReader::default(),
             mount_reader: MountReader::default(),
             task_scanner: Default::default(),
             kernel_log: None,
@@ -156,7 +154,7 @@ impl SampleCollector {
             file_systems: &self.file_systems,
             processes: &processes,
         };
-        let operations = self.operations.read(&sources, at);
+        let operations = sources.operations();
         let closed = self.processes.take_closed_files();
         let mounts = &mut self.mount_reader;
         let mounts = || mounts.read(&self.roots, &self.file_systems, at);

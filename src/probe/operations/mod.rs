@@ -8,32 +8,36 @@ mod discard;
 pub mod md;
 pub mod operation;
 pub mod pvmove;
-mod sources;
-pub mod zfs;
-
-use std::time::Duration;
 
 pub use self::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
-pub(super) use self::sources::OperationSources;
 
-/// Reads the operations of each sample.
-#[derive(Debug, Default)]
-pub(super) struct OperationReader {
-    zfs: zfs::ScanReader,
+use crate::probe::file_systems::MountedFileSystem;
+use crate::probe::sample::{DiskCounters, ProcessSample};
+use crate::roots::SysPaths;
+
+/// What a sample has read before its operations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OperationSources<'a> {
+    pub(super) roots: &'a SysPaths,
+    pub(super) disks: &'a [DiskCounters],
+    pub(super) file_systems: &'a [MountedFileSystem],
+    pub(super) processes: &'a [ProcessSample],
 }
 
-impl OperationReader {
-    /// The operations at a time.
-    pub(super) fn read(
-        &mut self,
-        sources: &OperationSources<'_>,
-        at: Duration,
-    ) -> Vec<OperationSample> {
-        let mut found = md::operations(sources.roots, sources.disks);
-        found.extend(pvmove::operations(sources));
-        found.extend(btrfs::operations(sources));
-        found.extend(self.zfs.operations(sources, at));
-        found.extend(discard::operations(sources));
+impl OperationSources<'_> {
+    /// The processes with one of these names.
+    fn processes_named(&self, names: [&str; 2]) -> impl Iterator<Item = &ProcessSample> {
+        let is_named =
+            move |it: &&ProcessSample| names.map(str::as_bytes).contains(&&it.identity.name[..]);
+        self.processes.iter().filter(is_named)
+    }
+
+    /// The operations that run.
+    pub(super) fn operations(&self) -> Vec<OperationSample> {
+        let mut found = md::operations(self.roots, self.disks);
+        found.extend(pvmove::operations(self));
+        found.extend(btrfs::operations(self));
+        found.extend(discard::operations(self));
         found
     }
 }
