@@ -41,11 +41,11 @@ const COLUMNS: &[UnitColumn] = &[
         .counted("written_bytes", |it| Some(it.drives?.written_bytes as f64))
         .shown(7, 0),
     field!(UnitColumn, pressure_some, "some%", Ratio)
-        .help("share of the last 10 s in which at least one of its tasks waited for I/O")
+        .help("share of the interval in which at least one of its tasks waited for I/O")
         .counted("pressure_some_seconds", |it| Some(it.pressure?.some.total.as_secs_f64()))
         .shown(5, 0),
     field!(UnitColumn, pressure_full, "full%", Ratio)
-        .help("share of the last 10 s in which all of its tasks waited for I/O")
+        .help("share of the interval in which all of its tasks waited for I/O")
         .counted("pressure_full_seconds", |it| Some(it.pressure?.full.total.as_secs_f64()))
         .shown(5, 1),
     UnitColumn::new("limit_usage", "limit%", Unit::Ratio, |it| {

@@ -225,6 +225,19 @@ pub struct PressureLine {
     pub total: Duration,
 }
 
+impl PressureLine {
+    /// Fraction of the time, 0 to 1, since an earlier reading that many seconds before. Without one the
+    /// kernel's own average of 10 s, which still tells of a load that has ended.
+    #[must_use]
+    pub fn fraction_since(&self, before: Option<Self>, seconds: Option<f64>) -> f64 {
+        let in_interval = || {
+            let stalled = self.total.checked_sub(before?.total)?;
+            Some((stalled.as_secs_f64() / seconds?).min(1.0))
+        };
+        in_interval().unwrap_or(self.average_10_s / 100.0)
+    }
+}
+
 /// One line of `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskCounters {

@@ -214,14 +214,8 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
     };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
-    // The kernel's own average of 10 s still tells of a load that has ended.
     let stalled = |line: fn(&HostSample) -> Option<PressureLine>| {
-        let now = line(now)?;
-        let in_interval = || {
-            let stalled = now.total.checked_sub(line(before?)?.total)?;
-            Some((stalled.as_secs_f64() / elapsed?).min(1.0))
-        };
-        Some(in_interval().unwrap_or(now.average_10_s / 100.0))
+        Some(line(now)?.fraction_since(before.and_then(line), elapsed))
     };
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
     HostView {
