@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::mountinfo::Hierarchy;
+use crate::drive::mountinfo::Hierarchy;
 use crate::probe::text::{
     nonempty_lines, parse_device_number, parse_number, read_file, split_fields,
 };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use self::io_files::{IoLimit, add_limit, read_counters, read_limits};
 use self::unit::Unit;
-use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
+use crate::drive::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, IoAccounting};
 use crate::probe::system::host::parse_pressure;
 use crate::probe::text::{read_file, split_fields};

@@ -18,8 +18,8 @@ use self::counters::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use crate::foreign_tree::ForeignTree;
-use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::drive::foreign_tree::ForeignTree;
+use crate::drive::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::btrfs::{self, BtrfsErrors};
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::text::{parse_device_number, read_file};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::foreign_tree::{ForeignFile, ForeignTree};
+use crate::drive::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or

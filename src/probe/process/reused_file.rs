@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, Result};
 
-use crate::memory;
+use crate::drive::memory;
 use crate::probe::text::pread_once;
 
 /// Descriptors reserved for the rest of the program.
