@@ -139,11 +139,10 @@ impl SampleCollector {
         self.host = host;
         let disks = read_file(&self.roots.proc.join("diskstats"));
         notices.extend(disks.is_none().then_some(ProbeNotice::NoDiskstats));
-        let disks = diskstats::parse(&disks.unwrap_or_default());
+        let mut disks = diskstats::parse(&disks.unwrap_or_default());
+        diskstats::read_dirty_bytes(&self.roots, &self.host.memory, &mut disks);
         self.refresh_facts(&disks, at);
         self.disks.clone_from(&disks);
-        let device_writeback =
-            diskstats::read_device_writeback(&self.roots, &self.host.memory, &disks);
         let exit_records = self.read_processes((at, charged), &mut notices);
         let control_groups = self.read_control_groups(&mut notices);
         let io_errors = self.read_io_errors(&mut notices);
@@ -163,7 +162,6 @@ impl SampleCollector {
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
-            device_writeback,
             drives: Arc::clone(&self.drives),
             temperatures: Arc::clone(&self.temperatures),
             file_systems: Arc::clone(&self.file_systems),

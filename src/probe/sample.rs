@@ -32,8 +32,6 @@ pub struct SystemSample {
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
-    /// Dirty memory of each device; empty where it is not readable or the machine has little of it.
-    pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// Their temperatures, read together with the facts about drives.
@@ -159,18 +157,6 @@ pub struct MemoryCounters {
     pub flush_delay: Option<Duration>,
 }
 
-/// Dirty memory of a device (`stats` of its backing device in debugfs, kernel
-/// mm/backing-dev.c, `bdi_debug_stats_show`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeviceWriteback {
-    /// Major and minor number.
-    pub device_number: (u32, u32),
-    /// Bytes that are dirty and not under writeback.
-    pub dirty_bytes: u64,
-    /// Bytes under writeback.
-    pub writeback_bytes: u64,
-}
-
 /// All control groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ControlGroupsSample {
@@ -259,6 +245,10 @@ pub struct DiskCounters {
     pub busy_ms: u64,
     /// Milliseconds times the requests in flight during them.
     pub weighted_ms: u64,
+    /// Bytes that are dirty; `None` where that is not readable, or the machine has little dirty memory.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that are being written; `None` as for `dirty_bytes`.
+    pub writeback_bytes: Option<u64>,
 }
 
 /// Counters of one kind of request.

@@ -51,6 +51,8 @@ pub fn device_rates(earlier: Option<(&DiskCounters, Duration)>, now: &DiskCounte
     let mut view = DeviceView {
         name: SafeText::from_bytes(now.name.as_bytes()),
         in_flight: Some(now.in_flight),
+        dirty_bytes: now.dirty_bytes,
+        writeback_bytes: now.writeback_bytes,
         ..DeviceView::default()
     };
     let Some((before, elapsed)) = earlier else {

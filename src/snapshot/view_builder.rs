@@ -106,7 +106,8 @@ impl ViewBuilder {
         self.tracker.update(&interval, &job_counts);
         let mut devices = devices::device_views(before, &now);
         self.dirty_memory.update(before, &now, &devices);
-        self.dirty_memory.set_device_values(&now, &mut devices);
+        self.dirty_memory
+            .set_flush_times(&now.host.memory, &mut devices);
         self.flush_order.update(before, &now);
         self.flush_order.set_states(&mut devices);
         self.baselines.record_first_sample(&now);
@@ -143,7 +144,9 @@ impl ViewBuilder {
             processes::sort_by_load(&mut live.processes);
         }
         live.units = units::unit_views(&interval, &live.devices);
-        live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
+        live.host.time_to_flush = self
+            .dirty_memory
+            .time_to_flush(&now.host.memory, &live.devices);
         live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
         if before.is_some() {
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
