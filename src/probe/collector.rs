@@ -8,7 +8,7 @@ use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
-use super::mounts::{MountReader, MountWatch};
+use super::mounts::{MountWatch, read_mounts};
 use super::operations::OperationSources;
 use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
@@ -70,7 +70,6 @@ pub struct SampleCollector {
     control_groups: ControlGroupReader,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
-    mount_reader: MountReader,
     /// Scans the tasks, with the last scan.
     task_scanner: (TaskScanner, Option<Arc<TaskScan>>),
     /// The kernel log, while I/O errors are wanted.
@@ -108,7 +107,6 @@ impl SampleCollector {
             control_groups: ControlGroupReader::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
-            mount_reader: MountReader::default(),
             task_scanner: Default::default(),
             kernel_log: None,
             roots,
@@ -155,8 +153,7 @@ impl SampleCollector {
         };
         let operations = sources.operations();
         let closed = self.processes.take_closed_files();
-        let mounts = &mut self.mount_reader;
-        let mounts = || mounts.read(&self.roots, &self.file_systems, at);
+        let mounts = || read_mounts(&self.roots, &self.file_systems);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
