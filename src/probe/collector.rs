@@ -323,35 +323,3 @@ pub fn boot_time() -> Duration {
         u32::try_from(time.tv_nsec).unwrap_or(0),
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn collector_samples_own_process() {
-        let mut collector = SampleCollector::new(SysPaths::default());
-        let first = collector.collect();
-        let second = collector.collect();
-        assert!(second.boot_time >= first.boot_time);
-        assert!(Arc::ptr_eq(&first.drives, &second.drives) || first.drives != second.drives);
-        let own = std::process::id();
-        let process = second
-            .processes
-            .iter()
-            .find(|process| process.identity.pid == own)
-            .expect("this process is listed");
-        assert!(!process.identity.arguments.is_empty());
-        assert!(process.identity.user.is_some());
-    }
-
-    #[test]
-    fn collector_accepts_empty_proc_and_sys() {
-        let empty = tempfile::tempdir().unwrap();
-        let mut collector = SampleCollector::new(SysPaths::under_root(empty.path()));
-        let sample = collector.collect();
-        assert!(sample.disks.is_empty() && sample.processes.is_empty());
-        assert!(sample.notices.contains(&ProbeNotice::NoDiskstats));
-        assert_eq!(sample.host, HostSample::default());
-    }
-}

@@ -261,16 +261,6 @@ mod tests {
     }
 
     #[test]
-    fn device_without_completions_has_no_await() {
-        let line = disk("8 0 sda 1 1 1 1 1 1 1 1 0 1 1");
-        let view = device_rates(Some((&line, Duration::from_secs(1))), &line);
-        assert_eq!(view.read_ios_per_s, Some(0.0));
-        assert_eq!(view.read_await_ns, None);
-        assert_eq!(view.request_bytes, None);
-        assert_eq!(view.discard_ios_per_s, None);
-    }
-
-    #[test]
     fn device_rates_remain_when_millisecond_counters_wrap() {
         let before = disk("8 0 sda 1 1 1 4294967290 1 1 1 1 0 4294967290 1");
         let now = disk("8 0 sda 2 1 9 4 1 1 1 1 0 4 1");

@@ -273,19 +273,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_fractions_are_computed_from_ticks() {
-        let at = |busy, waiting, total| CpuTicks {
-            busy,
-            iowait: waiting,
-            total,
-        };
-        let (busy, waiting) = cpu_fractions(at(10, 5, 100), at(60, 30, 200)).unwrap();
-        assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
-        assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
-        assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
-    }
-
-    #[test]
     fn totals_are_of_processes_and_of_drives_and_unknown_where_counters_are_refused() {
         use crate::probe::sample::{
             Availability, DiskCounters, ProcessIdentity, ProcessIo, ProcessSample, RequestCounters,
@@ -335,14 +322,5 @@ mod tests {
             (None, None)
         );
         assert_eq!(total.actual_read_bytes_per_s, Some(0.0));
-    }
-
-    #[test]
-    fn first_snapshot_has_no_interval() {
-        let mut modeler = ViewBuilder::default();
-        let live = modeler.update(Arc::new(SystemSample::default()));
-        assert_eq!(live.interval, None);
-        let json = serde_json::to_value(&live).unwrap();
-        assert!(json["interval_ns"].is_null());
     }
 }

@@ -170,7 +170,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 /// # Errors
 ///
 /// `ENOSYS` before kernel 6.5, `EPERM` for a file of another user that this process may not write.
-fn unwritten_bytes(file: &File) -> io::Result<UnwrittenBytes> {
+pub fn unwritten_bytes(file: &File) -> io::Result<UnwrittenBytes> {
     // `struct cachestat_range` (include/uapi/linux/mman.h): from 0 until the end.
     let range = [0_u64; 2];
     // `struct cachestat`: cached, dirty, under writeback, evicted, recently evicted.
@@ -201,7 +201,6 @@ fn unwritten_bytes(file: &File) -> io::Result<UnwrittenBytes> {
 mod tests {
     use super::*;
     use crate::drive::mounts::split_device_number;
-    use std::io::Write;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
 
@@ -227,15 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_reason() {
-        let of = |errno: Errno| reason(&io::Error::from(errno));
-        assert_eq!(of(Errno::NOSYS), PagesUnknown::OldKernel);
-        assert_eq!(of(Errno::PERM), PagesUnknown::NotPermitted);
-        assert_eq!(of(Errno::ACCESS), PagesUnknown::NotPermitted);
-        assert_eq!(of(Errno::WOULDBLOCK), PagesUnknown::Failed);
-    }
-
-    #[test]
     fn file_systems_with_other_caches_are_unknown() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let wanted = followed(file.path(), None);
@@ -253,60 +243,6 @@ mod tests {
             assert_eq!(look(&[system]), PagesUnknown::FileSystem, "{kind}");
         }
         assert_eq!(look(&[]), PagesUnknown::FileSystem, "not on a block device");
-    }
-
-    #[test]
-    fn another_file_at_the_path_is_not_looked_at() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("file");
-        std::fs::write(&path, b"one").unwrap();
-        let wanted = followed(&path, None);
-        let systems = [file_system(wanted.id.0, "ext4", "rw")];
-        // Both exist at the same time, so that their inode numbers differ.
-        let other = directory.path().join("other");
-        std::fs::write(&other, b"two").unwrap();
-        std::fs::rename(&other, &path).unwrap();
-        let unwritten = look_at(&SysPaths::default(), &systems, &wanted);
-        assert_eq!(unwritten, Err(PagesUnknown::NotFound));
-    }
-
-    #[test]
-    fn unwritten_bytes_are_found_through_descriptor_and_path_until_sync() {
-        // tmpfs has no dirty pages.
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let path = directory.path().join("data");
-        let mut file = File::create(&path).unwrap();
-        let own = (std::process::id(), file.as_raw_fd() as u32);
-        let opened = followed(&path, Some(own));
-        let closed = FollowedFile {
-            descriptor: None,
-            ..opened.clone()
-        };
-        let systems = [file_system(opened.id.0, "ext4", "rw")];
-        let mut reader = FilePageReader::default();
-        let mut second = 0;
-        let mut look = |file: &FollowedFile| {
-            reader.follow(vec![file.clone()]);
-            second += 100;
-            let at = Duration::from_secs(second);
-            reader.read(&SysPaths::default(), &systems, at)[0].unwritten
-        };
-        file.write_all(&[7; 4096]).unwrap();
-        if look(&opened) == Err(PagesUnknown::OldKernel) {
-            assert_eq!(look(&closed), Err(PagesUnknown::OldKernel));
-            return;
-        }
-        for one in [&opened, &closed] {
-            // Somebody else may call sync(2) between the write and the look.
-            let found = (0..20).map(|_| {
-                file.write_all(&vec![7; 1 << 20]).unwrap();
-                look(one).unwrap().total
-            });
-            assert!(found.max() >= Some(1 << 20));
-        }
-        file.sync_all().unwrap();
-        assert_eq!(look(&opened), Ok(UnwrittenBytes::default()));
-        assert_eq!(look(&closed), Ok(UnwrittenBytes::default()));
     }
 
     #[test]

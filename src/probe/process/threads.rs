@@ -65,31 +65,3 @@ fn read_io(tasks: BorrowedFd<'_>, tid: u32) -> Availability<ProcessIo> {
         _ => Availability::Absent,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::roots::SysPaths;
-
-    #[test]
-    fn named_thread_of_own_process_is_listed() {
-        let (done, wait) = std::sync::mpsc::channel::<()>();
-        let (ready, named) = std::sync::mpsc::channel();
-        let other = std::thread::Builder::new()
-            .name("other".to_owned())
-            .spawn(move || {
-                // The thread sets its own name before this.
-                ready.send(()).unwrap();
-                wait.recv()
-            })
-            .unwrap();
-        named.recv().unwrap();
-        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
-        let identifier = ProcessIdentifier::new(&SysPaths::default());
-        let tasks = read_threads(proc.as_fd(), std::process::id(), true, &identifier);
-        drop(done);
-        assert!(other.join().unwrap().is_err());
-        assert!(tasks.iter().any(|task| task.name == b"other"));
-        assert!(tasks.iter().all(|task| task.io.value().is_some()));
-    }
-}

@@ -48,7 +48,7 @@ impl Situation {
     }
 }
 
-static SITUATIONS: [Situation; 36] = [
+static SITUATIONS: [Situation; 35] = [
     row(
         "one random reader",
         "fio waits for the disk, one request at a time: seek-bound. Nobody else uses it.",
