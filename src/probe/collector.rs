@@ -317,9 +317,5 @@ impl SampleCollector {
 
 /// Time since boot, suspension included.
 pub fn boot_time() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }

@@ -339,7 +339,7 @@ pub struct ThreadSample {
     /// Its name.
     pub name: Vec<u8>,
     /// Its own I/O counters.
-    pub io: Availability<ProcessIo>,
+    pub io: Option<ProcessIo>,
     /// Time that it has waited for block I/O; `None` without accounting.
     pub io_delay: Option<Duration>,
     /// Kernel's one-letter state.
@@ -416,6 +416,12 @@ pub struct ProcessIo {
 }
 
 impl ProcessIo {
+    /// Bytes written without those whose pages were dropped before they reached the device.
+    #[must_use]
+    pub fn net_write_bytes(&self) -> u64 {
+        self.write_bytes.saturating_sub(self.cancelled_write_bytes)
+    }
+
     /// From the counters in the order of the fields; `None` where one is missing.
     #[must_use]
     pub fn from_counters(counters: [Option<u64>; 7]) -> Option<Self> {

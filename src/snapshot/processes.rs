@@ -113,15 +113,11 @@ pub fn total_rates(interval: &SampleInterval<'_>, ended: &EndedInInterval) -> Op
         let twice = ended.counted_twice.get(&pair.current.identity.pid);
         let own = twice.map_or(io, |twice| io.saturating_sub(twice));
         read += rate(own.read_bytes, elapsed);
-        written += rate(
-            own.write_bytes.saturating_sub(own.cancelled_write_bytes),
-            elapsed,
-        );
+        written += rate(own.net_write_bytes(), elapsed);
     }
     for children in ended.unseen.values() {
-        let io = children.io;
-        read += io.read_bytes as f64 / seconds;
-        written += io.write_bytes.saturating_sub(io.cancelled_write_bytes) as f64 / seconds;
+        read += children.io.read_bytes as f64 / seconds;
+        written += children.io.net_write_bytes() as f64 / seconds;
     }
     Some((read, written))
 }
@@ -179,12 +175,7 @@ fn ended_children_view(pair: &ProcessPair<'_>, ended: &EndedIo) -> ProcessView {
         parent_pid: identity.pid,
         ended_programs: ended_programs(ended),
         read_accumulated_bytes: Some(ended.accumulated.read_bytes),
-        write_accumulated_bytes: Some(
-            ended
-                .accumulated
-                .write_bytes
-                .saturating_sub(ended.accumulated.cancelled_write_bytes),
-        ),
+        write_accumulated_bytes: Some(ended.accumulated.net_write_bytes()),
         ..ProcessView::default()
     };
     set_rates(&mut view, &ended.io, ended.elapsed);
@@ -222,12 +213,11 @@ fn add_identity(
     view.unit_path = process.unit.as_ref().map(|unit| unit.path.clone());
     if let Some(io) = process.io.value() {
         view.read_total_bytes = Some(io.read_bytes);
-        view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+        view.write_total_bytes = Some(io.net_write_bytes());
     }
     if let Some(io) = first.since(process) {
         view.read_accumulated_bytes = Some(io.read_bytes);
-        view.write_accumulated_bytes =
-            Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+        view.write_accumulated_bytes = Some(io.net_write_bytes());
     }
     view.threads = (process.thread_count > 0).then_some(process.thread_count);
     view.priority = process.priority.map(format_priority).map(Into::into);
@@ -287,7 +277,7 @@ fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duration) {
     let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
     view.read_bytes_per_s = per_second(io.read_bytes);
     // The cancelled bytes may have been written in an earlier interval.
-    view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+    view.write_bytes_per_s = per_second(io.net_write_bytes());
     view.rchar_bytes_per_s = per_second(io.rchar);
     view.wchar_bytes_per_s = per_second(io.wchar);
     view.read_syscalls_per_s = per_second(io.read_calls);
@@ -345,9 +335,9 @@ fn thread_views(
         {
             set_thread_rates(&mut view, was, task, Duration::from_secs_f64(seconds));
         }
-        if let Some(io) = task.io.value() {
+        if let Some(io) = task.io {
             view.read_total_bytes = Some(io.read_bytes);
-            view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+            view.write_total_bytes = Some(io.net_write_bytes());
         }
         view
     };
@@ -368,7 +358,7 @@ fn set_thread_rates(
     task: &ThreadSample,
     elapsed: Duration,
 ) {
-    if let (Some(before), Some(after)) = (was.io.value(), task.io.value())
+    if let (Some(before), Some(after)) = (was.io, task.io)
         && let Some(io) = io_difference(&before, &after)
     {
         set_rates(view, &io, elapsed);
