@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control_groups::{ControlGroupReader, IoHierarchies};
 use super::mounts::{MountWatch, read_mounts};
-use super::operations::OperationSources;
+use super::operations::{OperationSources, operations};
 use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
@@ -151,7 +151,7 @@ impl SampleCollector {
             file_systems: &self.file_systems,
             processes: &processes,
         };
-        let operations = sources.operations();
+        let operations = operations(&sources);
         let closed = self.processes.take_closed_files();
         let mounts = || read_mounts(&self.roots, &self.file_systems);
         SystemSample {

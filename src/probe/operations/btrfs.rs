@@ -2,8 +2,9 @@
 
 use std::fs::File;
 
-use super::OperationSources;
-use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, WorkUnit,
+};
 use crate::probe::btrfs;
 use crate::probe::file_systems::MountedFileSystem;
 

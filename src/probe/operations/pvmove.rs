@@ -3,8 +3,9 @@
 
 use std::fs::OpenOptions;
 
-use super::OperationSources;
-use super::operation::{OperationKind, OperationProgress, OperationSample, SECTOR};
+use super::operation::{
+    OperationKind, OperationProgress, OperationSample, OperationSources, SECTOR,
+};
 use crate::drive::device_mapper::parse_table;
 use crate::drive::ioctl;
 use crate::probe::text::read_word;
