@@ -2,9 +2,8 @@
 
 use std::fs::File;
 
-use super::operation::{
-    OperationKind, OperationProgress, OperationSample, OperationSources, WorkUnit,
-};
+use super::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use super::sources::OperationSources;
 use crate::probe::btrfs;
 use crate::probe::file_systems::MountedFileSystem;
 

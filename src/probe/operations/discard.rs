@@ -4,9 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::operation::{
-    OperationKind, OperationProgress, OperationSample, OperationSources, SECTOR,
-};
+use super::operation::{OperationKind, OperationProgress, OperationSample, SECTOR};
+use super::sources::OperationSources;
 use crate::drive::mounts::device_number;
 use crate::probe::sample::ProcessSample;
 use crate::probe::text::{read_start, read_word};

@@ -8,9 +8,10 @@ mod discard;
 pub mod md;
 pub mod operation;
 pub mod pvmove;
+mod sources;
 
-pub(super) use self::operation::OperationSources;
 pub use self::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+pub(super) use self::sources::OperationSources;
 
 /// The operations that run.
 pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {

@@ -3,9 +3,8 @@
 
 use std::fs::OpenOptions;
 
-use super::operation::{
-    OperationKind, OperationProgress, OperationSample, OperationSources, SECTOR,
-};
+use super::operation::{OperationKind, OperationProgress, OperationSample, SECTOR};
+use super::sources::OperationSources;
 use crate::drive::device_mapper::parse_table;
 use crate::drive::ioctl;
 use crate::probe::text::read_word;
