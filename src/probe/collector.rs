@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::control_groups::{ControlGroupReader, IoHierarchies};
+use super::control_groups::{IoHierarchies, UnitNames, read_control_groups};
 use super::mounts::{MountWatch, read_mounts};
 use super::operations::{OperationSources, operations};
 use super::process::closed_files;
@@ -67,7 +67,7 @@ pub struct SampleCollector {
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
     hierarchies: IoHierarchies,
-    control_groups: ControlGroupReader,
+    units: UnitNames,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
     /// Scans the tasks, with the last scan.
@@ -104,7 +104,7 @@ impl SampleCollector {
             temperatures: Arc::default(),
             file_systems: Arc::default(),
             hierarchies: IoHierarchies::default(),
-            control_groups: ControlGroupReader::default(),
+            units: UnitNames::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
             task_scanner: Default::default(),
@@ -233,7 +233,7 @@ impl SampleCollector {
         if !self.wanted.units {
             return None;
         }
-        let groups = self.control_groups.read(&self.roots, &self.hierarchies);
+        let groups = read_control_groups(&self.roots, &self.hierarchies, &mut self.units);
         match groups.accounting {
             IoAccounting::None => notices.push(ProbeNotice::NoControlGroupIo),
             IoAccounting::V1 => notices.push(ProbeNotice::BufferedWritesUnattributed),
