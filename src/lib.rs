@@ -13,7 +13,6 @@
 
 pub mod alerts;
 pub mod app;
-mod axis;
 pub mod bench;
 pub mod benchmark_run;
 pub mod cli;
@@ -21,14 +20,10 @@ pub mod columns;
 pub mod drive;
 pub mod engine;
 pub mod files;
-mod foreign_tree;
-mod memory;
-mod mountinfo;
 pub mod probe;
 pub mod recording;
 pub mod report;
 pub mod roots;
-
 pub mod session;
 pub mod snapshot;
 pub mod stats;

@@ -30,18 +30,18 @@ const COLUMNS: &[Host] = &[
     Host::new("cpu_wait", "iowait", Unit::Ratio, |it| it.host.cpu_iowait.into())
         .help("share of processor time that was idle with I/O outstanding"),
     host!(pressure_some, "PSI io some", Ratio)
-        .help("share of the last 10 s in which at least one task waited for I/O")
+        .help("share of the interval in which at least one task waited for I/O")
         .counted("pressure_some_seconds", |it| some(it.host.pressure)),
-    host!(pressure_full, "PSI io full", Ratio).help("share of the last 10 s in which all tasks waited for I/O")
+    host!(pressure_full, "PSI io full", Ratio).help("share of the interval in which all tasks waited for I/O")
         .counted("pressure_full_seconds", |it| full(it.host.pressure)),
     host!(memory_pressure_some, "PSI memory some", Ratio)
-        .help("share of the last 10 s in which at least one task waited for memory")
+        .help("share of the interval in which at least one task waited for memory")
         .counted("memory_pressure_some_seconds", |it| some(it.host.memory_pressure)),
     host!(memory_pressure_full, "PSI memory full", Ratio)
-        .help("share of the last 10 s in which all tasks waited for memory")
+        .help("share of the interval in which all tasks waited for memory")
         .counted("memory_pressure_full_seconds", |it| full(it.host.memory_pressure)),
     host!(cpu_pressure_some, "PSI cpu some", Ratio)
-        .help("share of the last 10 s in which at least one task waited for a processor"),
+        .help("share of the interval in which at least one task waited for a processor"),
     host!(swap_in_bytes_per_s, "swap in", BytesPerSecond).help("bytes read from swap")
         .counted("swapped_in_bytes", |it| Some(it.host.reclaim?.swapped_in_bytes as f64)),
     host!(swap_out_bytes_per_s, "swap out", BytesPerSecond).help("bytes written to swap")

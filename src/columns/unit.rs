@@ -36,10 +36,10 @@ const COLUMNS: &[UnitColumn] = &[
         .help("bytes written at drives; with control groups of version 1 without buffered writes")
         .counted("written_bytes", |it| Some(it.drives?.written_bytes as f64)),
     field!(UnitColumn, pressure_some, "some%", Ratio).shown(5, 0)
-        .help("share of the last 10 s in which at least one of its tasks waited for I/O")
+        .help("share of the interval in which at least one of its tasks waited for I/O")
         .counted("pressure_some_seconds", |it| Some(it.pressure?.some.total.as_secs_f64())),
     field!(UnitColumn, pressure_full, "full%", Ratio).shown(5, 1)
-        .help("share of the last 10 s in which all of its tasks waited for I/O")
+        .help("share of the interval in which all of its tasks waited for I/O")
         .counted("pressure_full_seconds", |it| Some(it.pressure?.full.total.as_secs_f64())),
     UnitColumn::new("limit_usage", "limit%", Unit::Ratio, |it| Value::unless(it.limits.is_empty(), it.limit_usage()))
         .shown(6, 0).derived().help("its rate as a share of its I/O limit, the highest of all limits"),

@@ -1,4 +1,4 @@
-//! Where the data of a file is, and which parts of it have no data on the medium (kernel
+//! Which parts of a file have no data on the medium (kernel
 //! Documentation/filesystems/fiemap.rst).
 
 use std::fs::File;
@@ -10,9 +10,6 @@ use rustix::ioctl::{Opcode, Updater, ioctl};
 
 /// `FIEMAP_EXTENT_LAST`: the last extent of the file.
 const LAST: u32 = 0x01;
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and `_DATA_INLINE`: there is no place, or not one that only holds this
-/// file's data.
-const WITHOUT_PLACE: u32 = 0x02 | 0x04 | 0x200;
 /// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
 const ENCODED: u32 = 0x08;
 /// `FIEMAP_EXTENT_UNWRITTEN`: allocated but not written.
@@ -28,25 +25,16 @@ const MAX_EXTENTS: usize = 65_536;
 /// One extent of a file: `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FileExtent {
+struct FileExtent {
     /// Offset in the file, bytes.
-    pub logical: u64,
-    /// Offset on the device, bytes.
-    pub physical: u64,
+    logical: u64,
+    physical: u64,
     /// Length in bytes.
-    pub length: u64,
+    length: u64,
     reserved: [u64; 2],
     /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
     flags: u32,
     reserved_tail: [u32; 3],
-}
-
-impl FileExtent {
-    /// Whether it has a place on the device.
-    #[must_use]
-    pub fn has_place(&self) -> bool {
-        self.flags & WITHOUT_PLACE == 0
-    }
 }
 
 /// `struct fiemap`, followed by a buffer for extents.
@@ -61,14 +49,14 @@ struct Fiemap {
     extents: [FileExtent; EXTENTS_PER_CALL],
 }
 
-/// The extents of a range of a file in order of their offsets, the first 65,536 of them. Dirty pages that have
-/// no place yet are missing or marked, unless they are written back before.
-fn extents_of(file: &File, range: &Range<u64>, flags: u32) -> io::Result<Vec<FileExtent>> {
+/// The extents of a range of a file in order of their offsets, the first 65,536 of them, after write-back of its dirty
+/// pages.
+fn extents_of(file: &File, range: &Range<u64>) -> io::Result<Vec<FileExtent>> {
     let mut found: Vec<FileExtent> = Vec::new();
     let mut map = Fiemap {
         start: range.start,
         length: range.end.saturating_sub(range.start),
-        flags,
+        flags: FIEMAP_FLAG_SYNC,
         mapped_extents: 0,
         extent_count: EXTENTS_PER_CALL as u32,
         reserved: 0,
@@ -96,14 +84,6 @@ fn extents_of(file: &File, range: &Range<u64>, flags: u32) -> io::Result<Vec<Fil
     Ok(found)
 }
 
-/// The extents of a file in order of their offsets, the first 65,536 of them, without writing anything back.
-///
-/// # Errors
-/// `EOPNOTSUPP` when the file system does not report extents.
-pub fn file_extents(file: &File) -> io::Result<Vec<FileExtent>> {
-    extents_of(file, &(0..u64::MAX), 0)
-}
-
 /// Allocation of a range of a file, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllocatedExtents {
@@ -125,7 +105,7 @@ pub struct AllocatedExtents {
 /// # Errors
 /// When the file system does not report extents, and for a file of more than 65,536 extents.
 pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
-    let extents = extents_of(file, &range, FIEMAP_FLAG_SYNC)?;
+    let extents = extents_of(file, &range)?;
     if extents.len() >= MAX_EXTENTS {
         return Err(io::Error::other("it has more than 65,536 extents"));
     }

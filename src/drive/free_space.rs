@@ -14,7 +14,7 @@ use super::identity::block_device_name;
 use super::medium::OpenMedium;
 use super::mounts::{self, split_device_number};
 use super::stores::{self, FreeSpace};
-use crate::memory;
+use crate::drive::memory;
 use crate::roots::SysPaths;
 use crate::units;
 

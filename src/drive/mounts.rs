@@ -9,8 +9,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::foreign_tree::{FileStatus, ForeignTree};
-use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::drive::foreign_tree::{FileStatus, ForeignTree};
+use crate::drive::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::roots::SysPaths;
 
 /// One mounted file system.

@@ -153,10 +153,10 @@ fn volume_space(answer: &str) -> Option<(u64, u64)> {
     (reserved < size).then_some((available, available.saturating_add(used)))
 }
 
-/// Runs zfs(8) or zpool(8), without a shell: only their library knows the ioctls that tell properties and the progress
-/// of a scan. They hang while a pool is suspended, so that a thread waits for the output. It arrives once the program
+/// Runs zfs(8), without a shell: only its library knows the ioctls that tell properties.
+/// It hangs while a pool is suspended, so that a thread waits for the output. It arrives once the program
 /// has ended, and is empty where it fails or is not installed. `None` where no thread can be started.
-pub(crate) fn start_program(program: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
+fn start_program(program: &str, arguments: &[&str]) -> Option<Receiver<Vec<u8>>> {
     let mut command = Command::new(program);
     command
         .args(arguments)

@@ -11,8 +11,8 @@ use super::plan::{CacheMode, Plan, SyncMode};
 use super::plan_error::{PlanError, buffer_bytes, describe_buffers};
 use super::request_generator::ScheduledRequest;
 use super::write_gate::WriteGate;
+use crate::drive::memory;
 use crate::drive::{OpenMedium, PermittedFile, WritePermit};
-use crate::memory;
 
 /// A medium and its write permit, if any.
 #[derive(Debug, Clone)]

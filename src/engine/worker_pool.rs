@@ -21,7 +21,7 @@ use super::request_generator::{
 use super::worker::{ExecutionShared, Submitter, WorkerContext, WorkerFactory};
 use super::write_gate::{WorkerGate, WriteGate};
 use super::{CancellationToken, EngineError, pauses, threads};
-use crate::memory;
+use crate::drive::memory;
 
 /// Interval at which the cancellation token is polled.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rustix::fs::CWD;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::control_groups::{ControlGroupReader, IoHierarchies};
-use super::mounts::{MountReader, MountWatch};
-use super::operations::{OperationReader, OperationSources};
+use super::control_groups::{IoHierarchies, UnitNames, read_control_groups};
+use super::mounts::{MountWatch, read_mounts};
+use super::operations::{OperationSources, operations};
 use super::process::closed_files;
 use super::process::file_pages::FilePageReader;
 use super::process::table::{ProcessReading, ProcessTable, WaitSource};
@@ -67,11 +67,9 @@ pub struct SampleCollector {
     temperatures: Arc<Temperatures>,
     file_systems: Arc<[MountedFileSystem]>,
     hierarchies: IoHierarchies,
-    control_groups: ControlGroupReader,
+    units: UnitNames,
     drives_read_at: Option<Duration>,
     file_pages: FilePageReader,
-    operations: OperationReader,
-    mount_reader: MountReader,
     /// Scans the tasks, with the last scan.
     task_scanner: (TaskScanner, Option<Arc<TaskScan>>),
     /// The kernel log, while I/O errors are wanted.
@@ -106,11 +104,9 @@ impl SampleCollector {
             temperatures: Arc::default(),
             file_systems: Arc::default(),
             hierarchies: IoHierarchies::default(),
-            control_groups: ControlGroupReader::default(),
+            units: UnitNames::default(),
             drives_read_at: None,
             file_pages: FilePageReader::default(),
-            operations: OperationReader::default(),
-            mount_reader: MountReader::default(),
             task_scanner: Default::default(),
             kernel_log: None,
             roots,
@@ -141,11 +137,10 @@ impl SampleCollector {
         self.host = host;
         let disks = read_file(&self.roots.proc.join("diskstats"));
         notices.extend(disks.is_none().then_some(ProbeNotice::NoDiskstats));
-        let disks = diskstats::parse(&disks.unwrap_or_default());
+        let mut disks = diskstats::parse(&disks.unwrap_or_default());
+        diskstats::read_dirty_bytes(&self.roots, &self.host.memory, &mut disks);
         self.refresh_facts(&disks, at);
         self.disks.clone_from(&disks);
-        let device_writeback =
-            diskstats::read_device_writeback(&self.roots, &self.host.memory, &disks);
         let exit_records = self.read_processes((at, charged), &mut notices);
         let control_groups = self.read_control_groups(&mut notices);
         let io_errors = self.read_io_errors(&mut notices);
@@ -156,16 +151,14 @@ impl SampleCollector {
             file_systems: &self.file_systems,
             processes: &processes,
         };
-        let operations = self.operations.read(&sources, at);
+        let operations = operations(&sources);
         let closed = self.processes.take_closed_files();
-        let mounts = &mut self.mount_reader;
-        let mounts = || mounts.read(&self.roots, &self.file_systems, at);
+        let mounts = || read_mounts(&self.roots, &self.file_systems);
         SystemSample {
             boot_time: at,
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
-            device_writeback,
             drives: Arc::clone(&self.drives),
             temperatures: Arc::clone(&self.temperatures),
             file_systems: Arc::clone(&self.file_systems),
@@ -240,7 +233,7 @@ impl SampleCollector {
         if !self.wanted.units {
             return None;
         }
-        let groups = self.control_groups.read(&self.roots, &self.hierarchies);
+        let groups = read_control_groups(&self.roots, &self.hierarchies, &mut self.units);
         match groups.accounting {
             IoAccounting::None => notices.push(ProbeNotice::NoControlGroupIo),
             IoAccounting::V1 => notices.push(ProbeNotice::BufferedWritesUnattributed),
@@ -324,41 +317,5 @@ impl SampleCollector {
 
 /// Time since boot, suspension included.
 pub fn boot_time() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn collector_samples_own_process() {
-        let mut collector = SampleCollector::new(SysPaths::default());
-        let first = collector.collect();
-        let second = collector.collect();
-        assert!(second.boot_time >= first.boot_time);
-        assert!(Arc::ptr_eq(&first.drives, &second.drives) || first.drives != second.drives);
-        let own = std::process::id();
-        let process = second
-            .processes
-            .iter()
-            .find(|process| process.identity.pid == own)
-            .expect("this process is listed");
-        assert!(!process.identity.arguments.is_empty());
-        assert!(process.identity.user.is_some());
-    }
-
-    #[test]
-    fn collector_accepts_empty_proc_and_sys() {
-        let empty = tempfile::tempdir().unwrap();
-        let mut collector = SampleCollector::new(SysPaths::under_root(empty.path()));
-        let sample = collector.collect();
-        assert!(sample.disks.is_empty() && sample.processes.is_empty());
-        assert!(sample.notices.contains(&ProbeNotice::NoDiskstats));
-        assert_eq!(sample.host, HostSample::default());
-    }
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }

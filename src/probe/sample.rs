@@ -32,8 +32,6 @@ pub struct SystemSample {
     pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
     pub disks: Vec<DiskCounters>,
-    /// Dirty memory of each device; empty where it is not readable or the machine has little of it.
-    pub device_writeback: Vec<DeviceWriteback>,
     /// Facts about the block devices, shared between samples as long as they stay the same.
     pub drives: Arc<[BlockDevice]>,
     /// Their temperatures, read together with the facts about drives.
@@ -159,18 +157,6 @@ pub struct MemoryCounters {
     pub flush_delay: Option<Duration>,
 }
 
-/// Dirty memory of a device (`stats` of its backing device in debugfs, kernel
-/// mm/backing-dev.c, `bdi_debug_stats_show`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeviceWriteback {
-    /// Major and minor number.
-    pub device_number: (u32, u32),
-    /// Bytes that are dirty and not under writeback.
-    pub dirty_bytes: u64,
-    /// Bytes under writeback.
-    pub writeback_bytes: u64,
-}
-
 /// All control groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ControlGroupsSample {
@@ -225,6 +211,19 @@ pub struct PressureLine {
     pub total: Duration,
 }
 
+impl PressureLine {
+    /// Fraction of the time, 0 to 1, since an earlier reading that many seconds before. Without one the
+    /// kernel's own average of 10 s, which still tells of a load that has ended.
+    #[must_use]
+    pub fn fraction_since(&self, before: Option<Self>, seconds: Option<f64>) -> f64 {
+        let in_interval = || {
+            let stalled = self.total.checked_sub(before?.total)?;
+            Some((stalled.as_secs_f64() / seconds?).min(1.0))
+        };
+        in_interval().unwrap_or(self.average_10_s / 100.0)
+    }
+}
+
 /// One line of `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskCounters {
@@ -246,6 +245,10 @@ pub struct DiskCounters {
     pub busy_ms: u64,
     /// Milliseconds times the requests in flight during them.
     pub weighted_ms: u64,
+    /// Bytes that are dirty; `None` where that is not readable, or the machine has little dirty memory.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that are being written; `None` as for `dirty_bytes`.
+    pub writeback_bytes: Option<u64>,
 }
 
 /// Counters of one kind of request.
@@ -336,7 +339,7 @@ pub struct ThreadSample {
     /// Its name.
     pub name: Vec<u8>,
     /// Its own I/O counters.
-    pub io: Availability<ProcessIo>,
+    pub io: Option<ProcessIo>,
     /// Time that it has waited for block I/O; `None` without accounting.
     pub io_delay: Option<Duration>,
     /// Kernel's one-letter state.
@@ -413,6 +416,12 @@ pub struct ProcessIo {
 }
 
 impl ProcessIo {
+    /// Bytes written without those whose pages were dropped before they reached the device.
+    #[must_use]
+    pub fn net_write_bytes(&self) -> u64 {
+        self.write_bytes.saturating_sub(self.cancelled_write_bytes)
+    }
+
     /// From the counters in the order of the fields; `None` where one is missing.
     #[must_use]
     pub fn from_counters(counters: [Option<u64>; 7]) -> Option<Self> {

@@ -150,18 +150,3 @@ pub fn nonempty_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn number_parser_rejects_partial_numbers() {
-        assert_eq!(parse_number(b"0"), Some(0));
-        assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(parse_number(b"18446744073709551616"), None);
-        assert_eq!(parse_number(b""), None);
-        assert_eq!(parse_number(b"-1"), None);
-        assert_eq!(parse_number(b"12a"), None);
-    }
-}

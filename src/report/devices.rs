@@ -1,7 +1,7 @@
 //! Text about devices that several displays share.
 
 use crate::drive::{BlockDevice, DriveKind, VolumeKind};
-use crate::snapshot::device_folding::FoldedDevices;
+use crate::snapshot::device_folding::{Fold, FoldedDevices};
 use crate::snapshot::stack;
 use crate::snapshot::view::DeviceView;
 
@@ -60,12 +60,16 @@ pub fn folded_text(folded: &FoldedDevices) -> String {
         (count > 0).then(|| format!("{count} {name}"))
     };
     let parts = [
-        count(folded.idle_loops, "idle loop", "idle loops"),
-        count(folded.idle_ram_disks, "idle RAM disk", "idle RAM disks"),
-        count(folded.partitions, "partition", "partitions"),
-        count(folded.lower_layers, "lower layer", "lower layers"),
-        count(folded.paths, "path", "paths"),
-        count(folded.hidden, "hidden", "hidden"),
+        count(folded.of(Fold::IdleLoop), "idle loop", "idle loops"),
+        count(
+            folded.of(Fold::IdleRamDisk),
+            "idle RAM disk",
+            "idle RAM disks",
+        ),
+        count(folded.of(Fold::Partition), "partition", "partitions"),
+        count(folded.of(Fold::LowerLayer), "lower layer", "lower layers"),
+        count(folded.of(Fold::Path), "path", "paths"),
+        count(folded.of(Fold::Hidden), "hidden", "hidden"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(", ")

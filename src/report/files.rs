@@ -14,7 +14,6 @@ pub const fn needed_content_note(user: ContentUser) -> &'static str {
         ContentUser::Benchmark => {
             "scratch or output file of a running benchmark, which needs it until it ends"
         }
-        ContentUser::Kernel => "the kernel may use it for a loop device, as swap or for an export",
         ContentUser::Process => "end or restart it; it may need the content",
     }
 }

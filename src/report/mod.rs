@@ -1,6 +1,7 @@
 //! Renders documents and views as text, JSON and HTML.
 
 pub mod again;
+pub(crate) mod axis;
 pub mod compare;
 pub mod csv;
 pub mod devices;

@@ -117,7 +117,7 @@ pub fn operation_text(kind: TransferKind) -> Option<&'static str> {
 pub fn work_text(work: WorkProgress) -> Option<String> {
     match work.unit {
         WorkUnit::Chunks => Some(format!("{} of {} chunks", work.done, work.total)),
-        WorkUnit::Bytes | WorkUnit::BasisPoints => None,
+        WorkUnit::Bytes => None,
     }
 }
 

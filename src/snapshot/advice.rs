@@ -70,13 +70,8 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     }
     let physical = drive.physical_block_bytes?;
     let start = drive.details.start_bytes?;
-    let number: String = drive
-        .name
-        .chars()
-        .rev()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    let number: String = number.chars().rev().collect();
+    let disk = drive.name.trim_end_matches(|it: char| it.is_ascii_digit());
+    let number = &drive.name[disk.len()..];
     let parent = drive.parent.as_deref()?;
     Some(TuningAdvice {
         code: "misaligned-partition",
@@ -90,7 +85,7 @@ fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
             &roots::device_node(parent)?,
             "align-check",
             "minimal",
-            &number,
+            number,
         ])?,
     })
 }

@@ -23,46 +23,26 @@ pub enum Fold {
     Hidden,
 }
 
-/// Numbers of devices that are omitted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FoldedDevices {
-    /// Partitions.
-    pub partitions: usize,
-    /// Layers below volumes.
-    pub lower_layers: usize,
-    /// Paths of multipath devices.
-    pub paths: usize,
-    /// Idle loop devices.
-    pub idle_loops: usize,
-    /// Idle RAM disks.
-    pub idle_ram_disks: usize,
-    /// Devices that the user's configuration hides.
-    pub hidden: usize,
-}
+/// Why each omitted device is omitted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoldedDevices(Vec<Fold>);
 
 impl FoldedDevices {
     /// Counts one more.
     pub fn count(&mut self, fold: Fold) {
-        let number = match fold {
-            Fold::Partition => &mut self.partitions,
-            Fold::LowerLayer => &mut self.lower_layers,
-            Fold::Path => &mut self.paths,
-            Fold::IdleLoop => &mut self.idle_loops,
-            Fold::IdleRamDisk => &mut self.idle_ram_disks,
-            Fold::Hidden => &mut self.hidden,
-        };
-        *number += 1;
+        self.0.push(fold);
+    }
+
+    /// How many are omitted for this reason.
+    #[must_use]
+    pub fn of(&self, fold: Fold) -> usize {
+        self.0.iter().filter(|it| **it == fold).count()
     }
 
     /// All of them.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.partitions
-            + self.lower_layers
-            + self.paths
-            + self.idle_loops
-            + self.idle_ram_disks
-            + self.hidden
+        self.0.len()
     }
 }
 

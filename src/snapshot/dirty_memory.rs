@@ -1,6 +1,6 @@
 //! Predictions about dirty memory: when it is flushed, and when writers are throttled.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use super::view::DeviceView;
@@ -102,36 +102,29 @@ impl DirtyMemory {
             });
     }
 
-    /// Sets the dirty memory of each device, and the time within which it is flushed.
-    pub fn set_device_values(&self, now: &SystemSample, devices: &mut [DeviceView]) {
-        let names = now.disks.iter().map(|disk| {
-            let name = SafeText::from_bytes(disk.name.as_bytes());
-            (disk.device_number, name)
-        });
-        let names: HashMap<(u32, u32), SafeText> = names.collect();
-        let views = devices.iter_mut().map(|view| (view.name.clone(), view));
-        let mut views: HashMap<SafeText, &mut DeviceView> = views.collect();
-        for found in &now.device_writeback {
-            let name = names.get(&found.device_number);
-            let Some(view) = name.and_then(|name| views.get_mut(name)) else {
-                continue;
-            };
-            view.dirty_bytes = Some(found.dirty_bytes);
-            view.writeback_bytes = Some(found.writeback_bytes);
-            let bytes = found.dirty_bytes.saturating_add(found.writeback_bytes);
-            view.time_to_flush = self.speeds.get(&view.name).and_then(|speed| {
-                let waits = found.writeback_bytes == 0;
-                flush_time(bytes, speed.bytes_per_s(), waits, &now.host.memory)
-            });
+    /// Sets when what is dirty of each device is flushed.
+    pub fn set_flush_times(&self, memory: &MemoryCounters, devices: &mut [DeviceView]) {
+        for view in devices {
+            view.time_to_flush =
+                view.dirty_bytes
+                    .zip(view.writeback_bytes)
+                    .and_then(|(dirty, writeback)| {
+                        let speed = self.speeds.get(&view.name)?.bytes_per_s();
+                        let bytes = dirty.saturating_add(writeback);
+                        flush_time(bytes, speed, writeback == 0, memory)
+                    });
         }
     }
 
     /// Time within which the memory that is dirty now is flushed: that of the slowest device, where
     /// the kernel reports the devices; otherwise of the only device that is written to.
     #[must_use]
-    pub fn time_to_flush(&self, now: &SystemSample, devices: &[DeviceView]) -> Option<Duration> {
-        let memory = &now.host.memory;
-        if !now.device_writeback.is_empty() {
+    pub fn time_to_flush(
+        &self,
+        memory: &MemoryCounters,
+        devices: &[DeviceView],
+    ) -> Option<Duration> {
+        if devices.iter().any(|view| view.dirty_bytes.is_some()) {
             let relevant = devices.iter().filter(|view| {
                 let bytes = view.dirty_bytes.zip(view.writeback_bytes);
                 bytes.is_some_and(|(dirty, writeback)| dirty + writeback >= NEGLIGIBLE_BYTES)
@@ -238,7 +231,6 @@ pub fn is_throttled(memory: &MemoryCounters) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::sample::{DeviceWriteback, DiskCounters};
 
     const MB: u64 = 1_000_000;
 
@@ -290,18 +282,18 @@ mod tests {
         // 500 MB/s, of which it uses a tenth: the rate of a moment says nothing about the speed.
         let devices = [disk("sda", 50e6, 0.1)];
         let tracker = tracked(&devices, |_| memory(600 * MB, 0));
-        let writing = sample(9, memory(500 * MB, 100 * MB));
+        let writing = memory(500 * MB, 100 * MB);
         let time = tracker.time_to_flush(&writing, &devices).unwrap();
         assert_eq!(time.as_secs_f64().round(), 1.0, "{time:?}");
         // Nothing is under writeback: it begins when the data expire.
-        let waiting = sample(9, memory(600 * MB, 0));
+        let waiting = memory(600 * MB, 0);
         let time = tracker.time_to_flush(&waiting, &devices).unwrap();
         assert_eq!(time.as_secs_f64().round(), 36.0, "{time:?}");
     }
 
     #[test]
     fn flush_time_is_unknown_without_measured_writes_or_with_two_written_devices() {
-        let now = sample(9, memory(600 * MB, 10 * MB));
+        let now = memory(600 * MB, 10 * MB);
         let trickle = [disk("sda", 100e3, 0.01)];
         assert_eq!(
             tracked(&trickle, |_| memory(0, 0)).time_to_flush(&now, &trickle),
@@ -318,21 +310,12 @@ mod tests {
     fn flush_time_of_reported_devices_is_that_of_the_slowest() {
         let mut devices = [disk("sda", 100e6, 1.0), disk("sdb", 10e6, 1.0)];
         let tracker = tracked(&devices, |_| memory(0, 0));
-        let mut now = sample(9, memory(600 * MB, 10 * MB));
-        for (index, name) in ["sda", "sdb"].into_iter().enumerate() {
-            let device_number = (8, index as u32);
-            now.disks.push(DiskCounters {
-                name: name.to_owned(),
-                device_number,
-                ..DiskCounters::default()
-            });
-            now.device_writeback.push(DeviceWriteback {
-                device_number,
-                dirty_bytes: 200 * MB,
-                writeback_bytes: 100 * MB,
-            });
+        let now = memory(600 * MB, 10 * MB);
+        for device in &mut devices {
+            device.dirty_bytes = Some(200 * MB);
+            device.writeback_bytes = Some(100 * MB);
         }
-        tracker.set_device_values(&now, &mut devices);
+        tracker.set_flush_times(&now, &mut devices);
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64().round());
         assert_eq!(seconds(devices[0].time_to_flush), Some(3.0));
         assert_eq!(seconds(tracker.time_to_flush(&now, &devices)), Some(30.0));

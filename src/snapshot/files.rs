@@ -6,9 +6,7 @@ use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
 use crate::files::shell;
 use crate::probe::file_systems::MountedFileSystem;
-use crate::probe::process::open_files::{
-    ContentAccess, DeletedFile, DeletedFileHolder, OpenDescriptor,
-};
+use crate::probe::process::open_files::{DeletedFile, DeletedFileHolder, OpenDescriptor};
 
 /// An open file of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,8 +58,6 @@ pub struct DeletedView {
 pub enum ContentUser {
     /// A benchmark of this program, whose scratch or output file it is.
     Benchmark,
-    /// The kernel: it is the image of a loop device, or swap, or exported; or that is unknown.
-    Kernel,
     /// A process: it may read what it has written, or give the file a name.
     Process,
 }
@@ -90,16 +86,21 @@ const OPEN_FLAGS: [(u32, &str); 7] = [
     (0o10_000, "dsync"),
     (0o4_000_000, "sync"),
 ];
+/// The access mode among the flags, and writing only.
+const O_ACCMODE: u32 = 0o3;
+const O_WRONLY: u32 = 0o1;
 /// Flag of a descriptor that only refers to a path.
 const O_PATH: u32 = 0o10_000_000;
+/// Flag of a file that was created without a name, and may get one.
+const O_TMPFILE: u32 = 0o20_000_000;
 
 /// The flags of a descriptor as text.
 #[must_use]
 pub fn describe_flags(flags: u32) -> String {
-    let access = match flags & 0o3 {
+    let access = match flags & O_ACCMODE {
         _ if flags & O_PATH != 0 => "",
         0 => "r",
-        1 => "w",
+        O_WRONLY => "w",
         _ => "rw",
     };
     let named = OPEN_FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
@@ -177,21 +178,22 @@ pub fn deleted_file_views(
         .collect()
 }
 
-/// Who needs the content of a deleted file. Any process may have the name of this program: a scratch file
-/// is one that nobody else has open. What this program only writes may be an output that was created
-/// where the file system has no `O_TMPFILE`.
+/// Who needs the content of a deleted file: all but logs, which nobody reads, are needed. Any process may have
+/// the name of this program: a scratch file is one that nobody else has open.
 fn content_user(file: &DeletedFile) -> Option<ContentUser> {
-    let holders = || file.holders.iter();
-    let is_own = holders().all(|it| it.name == OWN_NAME);
-    let is_update = |it: &DeletedFileHolder| it.access == Some(ContentAccess::Update);
-    let is_scratch = is_own
-        && holders().any(is_update)
-        && !holders().any(|it| matches!(it.access, None | Some(ContentAccess::Log)));
-    match file.is_medium {
-        _ if is_scratch => Some(ContentUser::Benchmark),
-        _ if is_own || !file.is_log() => Some(ContentUser::Process),
-        Some(false) => None,
-        _ => Some(ContentUser::Kernel),
+    let is_own = |it: &DeletedFileHolder| it.name == OWN_NAME;
+    let is_log = |it: &DeletedFileHolder| {
+        let access = it
+            .flags
+            .map(|flags| flags & (O_ACCMODE | O_PATH | O_TMPFILE));
+        access == Some(O_WRONLY)
+    };
+    if file.holders.iter().all(is_own) {
+        Some(ContentUser::Benchmark)
+    } else if file.holders.iter().all(is_log) {
+        None
+    } else {
+        Some(ContentUser::Process)
     }
 }
 
@@ -224,16 +226,13 @@ mod tests {
         assert_eq!(describe_flags(0o4_010_001), "w dsync sync");
     }
 
-    fn holder(pid: u32, name: &[u8], access: ContentAccess) -> DeletedFileHolder {
-        DeletedFileHolder {
-            pid,
+    fn view(path: &[u8], holders: &[(u32, &[u8], Option<u32>)]) -> DeletedView {
+        let holder = |(pid, name, flags): &(u32, &[u8], Option<u32>)| DeletedFileHolder {
+            pid: *pid,
             name: name.to_vec(),
             descriptor: 3,
-            access: Some(access),
-        }
-    }
-
-    fn view(path: &[u8], holders: &[DeletedFileHolder], is_medium: Option<bool>) -> DeletedView {
+            flags: *flags,
+        };
         let file = DeletedFile {
             path: path.to_vec(),
             device_number: (8, 1),
@@ -241,19 +240,14 @@ mod tests {
             inode: 131,
             held_bytes: 4096,
             size: 10,
-            holders: holders.to_vec(),
-            is_medium,
+            holders: holders.iter().map(holder).collect(),
         };
         deleted_file_views(&[file], &[], &[]).remove(0)
     }
 
     #[test]
     fn deleted_file_commands_escape_hostile_names() {
-        let holders = [
-            holder(7, b"ev\x07il", ContentAccess::Log),
-            holder(8, b"b", ContentAccess::Read),
-        ];
-        let view = view(b"/tmp/\x1b[2J\n\xff", &holders, Some(false));
+        let view = view(b"/tmp/\x1b[2J\n\xff", &[(7, b"ev\x07il", Some(0o102_001))]);
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
         assert_eq!(
             view.truncate_command.as_deref().unwrap(),
@@ -268,50 +262,31 @@ mod tests {
             "{copy_command}"
         );
         assert_eq!(view.holders[0].command, "ev\\x07il");
-        assert_eq!((view.holders.len(), view.device), (2, None));
+        assert_eq!((view.holders.len(), view.device), (1, None));
     }
 
     #[test]
-    fn scratch_file_of_a_benchmark_is_not_to_be_truncated() {
-        let benchmark = holder(7, OWN_NAME, ContentAccess::Update);
-        let scratch = view(b"/srv/#4711", std::slice::from_ref(&benchmark), None);
-        assert_eq!(scratch.needed_by, Some(ContentUser::Benchmark));
-        assert_eq!(
-            (scratch.truncate_command, scratch.copy_command),
-            (None, None)
-        );
-        // While it is read it has two descriptors.
-        let reader = holder(7, OWN_NAME, ContentAccess::Read);
-        let measured = view(b"/srv/#4711", &[benchmark.clone(), reader.clone()], None);
-        assert_eq!(measured.needed_by, Some(ContentUser::Benchmark));
-        for output in [reader, holder(7, OWN_NAME, ContentAccess::Log)] {
-            let view = view(b"/srv/#4711", &[output], Some(false));
-            assert_eq!(view.needed_by, Some(ContentUser::Process));
-        }
-        // Another process has it open, too, under whatever name.
-        let of_two = [benchmark, holder(8, b"db", ContentAccess::Update)];
-        let shared = view(b"/srv/#4711", &of_two, None);
-        assert_eq!(shared.needed_by, Some(ContentUser::Process));
-        let of_two = [
-            holder(7, OWN_NAME, ContentAccess::Read),
-            holder(8, b"nginx", ContentAccess::Log),
-        ];
-        assert_eq!(view(b"/srv/log", &of_two, Some(false)).needed_by, None);
-    }
-
-    #[test]
-    fn only_a_log_that_is_no_medium_is_offered_to_be_truncated() {
-        for (access, is_medium, needed_by) in [
-            (ContentAccess::Log, Some(false), None),
-            (ContentAccess::Log, Some(true), Some(ContentUser::Kernel)),
-            (ContentAccess::Log, None, Some(ContentUser::Kernel)),
-            (ContentAccess::Update, None, Some(ContentUser::Process)),
-            (ContentAccess::Read, None, Some(ContentUser::Process)),
+    fn only_a_log_that_nobody_reads_is_offered_to_be_truncated() {
+        // As fdinfo has them, O_LARGEFILE included: write, append, read, update; unnamed, and only for ioctl(2).
+        let (write, append, read, update) = (0o100_001, 0o102_001, 0o100_000, 0o100_002);
+        let (unnamed, only_ioctl) = (0o22_300_001, 0o100_003);
+        let (log, other) = (None, Some(ContentUser::Process));
+        for (holders, needed_by) in [
+            (&[(7, &b"nginx"[..], Some(write))][..], log),
+            (&[(7, b"a", Some(append)), (8, b"a", Some(write))], log),
+            (&[(7, b"a", Some(append)), (8, b"tail", Some(read))], other),
+            (&[(7, b"a", Some(append)), (8, b"a", None)], other),
+            (&[(7, b"a", Some(update))], other),
+            (&[(7, b"a", Some(unnamed))], other),
+            (&[(7, b"a", Some(only_ioctl))], other),
+            (&[(7, OWN_NAME, Some(update))], Some(ContentUser::Benchmark)),
+            (&[(7, OWN_NAME, Some(update)), (8, b"a", Some(read))], other),
         ] {
-            let view = view(b"/srv/a", &[holder(7, b"qemu", access)], is_medium);
-            assert_eq!(view.needed_by, needed_by, "{access:?}");
+            let view = view(b"/srv/a", holders);
+            assert_eq!(view.needed_by, needed_by, "{holders:?}");
             assert_eq!(view.truncate_command.is_some(), needed_by.is_none());
-            assert!(view.copy_command.is_some());
+            let is_scratch = needed_by == Some(ContentUser::Benchmark);
+            assert_eq!(view.copy_command.is_none(), is_scratch);
         }
     }
 }

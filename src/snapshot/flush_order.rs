@@ -126,32 +126,4 @@ mod tests {
         ];
         assert_eq!(states(&samples), expected);
     }
-
-    #[test]
-    fn flush_that_may_have_begun_before_the_last_write_does_not_count() {
-        // A flush is submitted, a write completes, the sample is taken, the flush completes.
-        let mut written = sample(12, Some(1));
-        written.disks[0].in_flight = 1;
-        let samples = [
-            sample(10, Some(1)),
-            written,
-            sample(12, Some(2)),
-            sample(12, Some(3)),
-            sample(12, Some(4)),
-        ];
-        let expected = [
-            FlushState::NotObserved,
-            FlushState::NotFlushed,
-            FlushState::SameInterval,
-            FlushState::Flushed,
-            FlushState::Flushed,
-        ];
-        assert_eq!(states(&samples), expected);
-    }
-
-    #[test]
-    fn kernel_without_flush_counters_is_told() {
-        let samples = [sample(10, None), sample(12, None)];
-        assert_eq!(states(&samples), [FlushState::NotCounted; 2]);
-    }
 }

@@ -16,12 +16,9 @@ use crate::probe::process::io_priority::IoClass;
 use crate::probe::sample::{
     IoPriority, ProbeNotice, ProcessIo, ProcessKey, ProcessSample, ThreadSample,
 };
-use crate::snapshot::view::{DeviceShare, EndedProgram, ProcessView};
+use crate::snapshot::view::{DeviceShare, ProcessView};
 use crate::stats::sorting::SortList as _;
 use crate::trace::requests::TracedIo;
-
-/// Names of ended children in one line at most.
-const MAX_ENDED_PROGRAMS: usize = 8;
 
 /// Counters of each process when it was first sampled.
 #[derive(Debug, Default)]
@@ -70,9 +67,8 @@ pub fn process_views(
 ) -> Vec<ProcessView> {
     let mut views: Vec<ProcessView> = Vec::new();
     for pair in &interval.process_pairs {
-        let pid = pair.current.identity.pid;
-        let view = process_view(pair, ended.counted_twice.get(&pid));
-        if let Some(children) = ended.unseen.get(&pid) {
+        let view = process_view(pair, ended);
+        if let Some(children) = ended.unseen.get(&view.pid) {
             views.push(ended_children_view(pair, children));
         }
         if all || is_active(&view) || by_device::is_traced(traced, pair) {
@@ -97,31 +93,19 @@ pub fn sort_by_load(views: &mut [ProcessView]) {
 /// some cannot be read.
 #[must_use]
 pub fn total_rates(interval: &SampleInterval<'_>, ended: &EndedInInterval) -> Option<(f64, f64)> {
-    let seconds = interval.seconds()?;
-    let pairs = &interval.process_pairs;
+    interval.seconds()?;
     // Only where init alone is hidden, as in a container, is the sum of use.
     let refused = ProbeNotice::OthersIoNotPermitted;
     if interval.current.notices.contains(&refused) {
         return None;
     }
-    let rate = |bytes: u64, elapsed: Duration| bytes as f64 / elapsed.as_secs_f64();
+    let own = interval.process_pairs.iter();
+    let own = own.filter_map(|pair| ended.own_io(pair));
+    let ended = ended.unseen.values().map(|it| (it.io, it.elapsed));
     let (mut read, mut written) = (0.0, 0.0);
-    for pair in pairs {
-        let Some((io, elapsed)) = pair.io_delta() else {
-            continue;
-        };
-        let twice = ended.counted_twice.get(&pair.current.identity.pid);
-        let own = twice.map_or(io, |twice| io.saturating_sub(twice));
-        read += rate(own.read_bytes, elapsed);
-        written += rate(
-            own.write_bytes.saturating_sub(own.cancelled_write_bytes),
-            elapsed,
-        );
-    }
-    for children in ended.unseen.values() {
-        let io = children.io;
-        read += io.read_bytes as f64 / seconds;
-        written += io.write_bytes.saturating_sub(io.cancelled_write_bytes) as f64 / seconds;
+    for (io, elapsed) in own.chain(ended) {
+        read += io.read_bytes as f64 / elapsed.as_secs_f64();
+        written += io.net_write_bytes() as f64 / elapsed.as_secs_f64();
     }
     Some((read, written))
 }
@@ -147,9 +131,7 @@ pub fn cache_hit_fraction(interval: &SampleInterval<'_>) -> Option<f64> {
 }
 
 /// Only the numbers: names are made printable only for processes that are shown.
-///
-/// `counted_twice` is taken off its I/O.
-fn process_view(pair: &ProcessPair<'_>, counted_twice: Option<&ProcessIo>) -> ProcessView {
+fn process_view(pair: &ProcessPair<'_>, ended: &EndedInInterval) -> ProcessView {
     let process = pair.current;
     let mut view = ProcessView {
         pid: process.identity.pid,
@@ -157,9 +139,8 @@ fn process_view(pair: &ProcessPair<'_>, counted_twice: Option<&ProcessIo>) -> Pr
         state: process.state,
         ..ProcessView::default()
     };
-    if let Some((io, elapsed)) = pair.io_delta() {
-        let own = counted_twice.map_or(io, |twice| io.saturating_sub(twice));
-        set_rates(&mut view, &own, elapsed);
+    if let Some((io, elapsed)) = ended.own_io(pair) {
+        set_rates(&mut view, &io, elapsed);
     }
     view.io_wait = pair.time_fraction(|process| process.io_delay);
     view.swap_in = pair.time_fraction(|process| process.swap_in_delay);
@@ -177,28 +158,13 @@ fn ended_children_view(pair: &ProcessPair<'_>, ended: &EndedIo) -> ProcessView {
         user: identity.user.clone().map(Into::into),
         command: printable_command_line(&identity.arguments, &identity.name).into(),
         parent_pid: identity.pid,
-        ended_programs: ended_programs(ended),
+        ended_programs: ended.programs.clone(),
         read_accumulated_bytes: Some(ended.accumulated.read_bytes),
-        write_accumulated_bytes: Some(
-            ended
-                .accumulated
-                .write_bytes
-                .saturating_sub(ended.accumulated.cancelled_write_bytes),
-        ),
+        write_accumulated_bytes: Some(ended.accumulated.net_write_bytes()),
         ..ProcessView::default()
     };
     set_rates(&mut view, &ended.io, ended.elapsed);
     view
-}
-
-fn ended_programs(ended: &EndedIo) -> Vec<EndedProgram> {
-    let listed = ended.programs.iter().take(MAX_ENDED_PROGRAMS);
-    listed
-        .map(|(name, count)| EndedProgram {
-            name: SafeText::from_bytes(name),
-            count: *count,
-        })
-        .collect()
 }
 
 fn add_identity(
@@ -222,12 +188,11 @@ fn add_identity(
     view.unit_path = process.unit.as_ref().map(|unit| unit.path.clone());
     if let Some(io) = process.io.value() {
         view.read_total_bytes = Some(io.read_bytes);
-        view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+        view.write_total_bytes = Some(io.net_write_bytes());
     }
     if let Some(io) = first.since(process) {
         view.read_accumulated_bytes = Some(io.read_bytes);
-        view.write_accumulated_bytes =
-            Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+        view.write_accumulated_bytes = Some(io.net_write_bytes());
     }
     view.threads = (process.thread_count > 0).then_some(process.thread_count);
     view.priority = process.priority.map(format_priority).map(Into::into);
@@ -287,7 +252,7 @@ fn set_rates(view: &mut ProcessView, io: &ProcessIo, elapsed: Duration) {
     let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
     view.read_bytes_per_s = per_second(io.read_bytes);
     // The cancelled bytes may have been written in an earlier interval.
-    view.write_bytes_per_s = per_second(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+    view.write_bytes_per_s = per_second(io.net_write_bytes());
     view.rchar_bytes_per_s = per_second(io.rchar);
     view.wchar_bytes_per_s = per_second(io.wchar);
     view.read_syscalls_per_s = per_second(io.read_calls);
@@ -345,9 +310,9 @@ fn thread_views(
         {
             set_thread_rates(&mut view, was, task, Duration::from_secs_f64(seconds));
         }
-        if let Some(io) = task.io.value() {
+        if let Some(io) = task.io {
             view.read_total_bytes = Some(io.read_bytes);
-            view.write_total_bytes = Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes));
+            view.write_total_bytes = Some(io.net_write_bytes());
         }
         view
     };
@@ -368,7 +333,7 @@ fn set_thread_rates(
     task: &ThreadSample,
     elapsed: Duration,
 ) {
-    if let (Some(before), Some(after)) = (was.io.value(), task.io.value())
+    if let (Some(before), Some(after)) = (was.io, task.io)
         && let Some(io) = io_difference(&before, &after)
     {
         set_rates(view, &io, elapsed);

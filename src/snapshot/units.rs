@@ -6,7 +6,7 @@ use super::view::{DeviceView, UnitLimit, UnitView};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
-use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit};
+use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit, PressureLine, PressureStall};
 use crate::stats::sorting::SortList as _;
 use crate::transfers::limits::IoRates;
 
@@ -33,13 +33,19 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
         .map(|disk| (disk.device_number, disk.name.as_str()))
         .collect();
     let views = now.map(|(path, group)| {
-        let earlier = before.get(path).and_then(|earlier| earlier.io.as_ref());
+        let earlier = before.get(path);
         let change = UnitChange {
-            before: earlier.zip(interval.seconds()),
+            before: earlier
+                .and_then(|earlier| earlier.io.as_ref())
+                .zip(interval.seconds()),
             now: group.io.as_ref(),
         };
         let is_medium = |device| names.get(&device).is_some_and(|name| media.contains(name));
         let total = change.total(is_medium);
+        let pressure = |line: fn(PressureStall) -> PressureLine| {
+            let before = earlier.and_then(|earlier| earlier.pressure).map(line);
+            Some(line(group.pressure?).fraction_since(before, interval.seconds()))
+        };
         UnitView {
             path: group.unit.path.clone(),
             name: group.unit.name.clone(),
@@ -48,8 +54,8 @@ pub fn unit_views(interval: &SampleInterval<'_>, devices: &[DeviceView]) -> Opti
             write_bytes_per_s: total.map(|rates| rates.write_bytes),
             read_ios_per_s: total.map(|rates| rates.reads),
             write_ios_per_s: total.map(|rates| rates.writes),
-            pressure_some: group.pressure.map(|stall| stall.some.average_10_s / 100.0),
-            pressure_full: group.pressure.map(|stall| stall.full.average_10_s / 100.0),
+            pressure_some: pressure(|stall| stall.some),
+            pressure_full: pressure(|stall| stall.full),
             limits: group
                 .limits
                 .iter()
@@ -183,6 +189,29 @@ mod tests {
             ..DeviceView::default()
         });
         unit_views(&SampleInterval::new(before, now), &devices).unwrap()
+    }
+
+    #[test]
+    fn pressure_is_that_of_the_interval() {
+        let line = |seconds| PressureLine {
+            average_10_s: 12.5,
+            total: Duration::from_secs(seconds),
+        };
+        let with_pressure = |some, full| ControlGroupSample {
+            pressure: Some(PressureStall {
+                some: line(some),
+                full: line(full),
+            }),
+            ..group("/a.service", None)
+        };
+        let before = sample(10, vec![with_pressure(7, 5)]);
+        let now = sample(14, vec![with_pressure(9, 5)]);
+        let pressure = |before| {
+            let view = views(before, &now).remove(0);
+            (view.pressure_some, view.pressure_full)
+        };
+        assert_eq!(pressure(Some(&before)), (Some(0.5), Some(0.0)));
+        assert_eq!(pressure(None), (Some(0.125), Some(0.125)));
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl ViewBuilder {
         self.tracker.update(&interval, &job_counts);
         let mut devices = devices::device_views(before, &now);
         self.dirty_memory.update(before, &now, &devices);
-        self.dirty_memory.set_device_values(&now, &mut devices);
+        self.dirty_memory
+            .set_flush_times(&now.host.memory, &mut devices);
         self.flush_order.update(before, &now);
         self.flush_order.set_states(&mut devices);
         self.baselines.record_first_sample(&now);
@@ -143,7 +144,9 @@ impl ViewBuilder {
             processes::sort_by_load(&mut live.processes);
         }
         live.units = units::unit_views(&interval, &live.devices);
-        live.host.time_to_flush = self.dirty_memory.time_to_flush(&now, &live.devices);
+        live.host.time_to_flush = self
+            .dirty_memory
+            .time_to_flush(&now.host.memory, &live.devices);
         live.host.time_to_throttle = self.dirty_memory.time_to_throttle(&now.host.memory);
         if before.is_some() {
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
@@ -214,14 +217,8 @@ fn host_view(before: Option<&SystemSample>, sample: &SystemSample) -> HostView {
         Some(count(&now).checked_sub(count(&before))? as f64 / elapsed?)
     };
     let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
-    // The kernel's own average of 10 s still tells of a load that has ended.
     let stalled = |line: fn(&HostSample) -> Option<PressureLine>| {
-        let now = line(now)?;
-        let in_interval = || {
-            let stalled = now.total.checked_sub(line(before?)?.total)?;
-            Some((stalled.as_secs_f64() / elapsed?).min(1.0))
-        };
-        Some(in_interval().unwrap_or(now.average_10_s / 100.0))
+        Some(line(now)?.fraction_since(before.and_then(line), elapsed))
     };
     let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
     HostView {
@@ -276,19 +273,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_fractions_are_computed_from_ticks() {
-        let at = |busy, waiting, total| CpuTicks {
-            busy,
-            iowait: waiting,
-            total,
-        };
-        let (busy, waiting) = cpu_fractions(at(10, 5, 100), at(60, 30, 200)).unwrap();
-        assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
-        assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
-        assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
-    }
-
-    #[test]
     fn totals_are_of_processes_and_of_drives_and_unknown_where_counters_are_refused() {
         use crate::probe::sample::{
             Availability, DiskCounters, ProcessIdentity, ProcessIo, ProcessSample, RequestCounters,
@@ -338,14 +322,5 @@ mod tests {
             (None, None)
         );
         assert_eq!(total.actual_read_bytes_per_s, Some(0.0));
-    }
-
-    #[test]
-    fn first_snapshot_has_no_interval() {
-        let mut modeler = ViewBuilder::default();
-        let live = modeler.update(Arc::new(SystemSample::default()));
-        assert_eq!(live.interval, None);
-        let json = serde_json::to_value(&live).unwrap();
-        assert!(json["interval_ns"].is_null());
     }
 }

@@ -11,8 +11,6 @@ use crate::probe::SystemSample;
 use crate::probe::operations::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 use crate::stats::sorting::SortList as _;
 
-/// A hundredth of a percent of a large pool takes a minute.
-const COARSE_STALLED_AFTER: Duration = Duration::from_secs(120);
 /// At this fraction of its limit, an operation is limited by it.
 const NEAR_LIMIT: f64 = 0.9;
 
@@ -122,13 +120,7 @@ impl FollowedOperation {
             .zip(total)
             .filter(|_| !is_bytes)
             .map(|(done, total)| WorkProgress { done, total, unit });
-        // It does not move for as long as a step of its unit takes.
-        let stalled_after = if unit == WorkUnit::BasisPoints {
-            COARSE_STALLED_AFTER
-        } else {
-            STALLED_AFTER
-        };
-        progress.set_running_state(at, stalled_after);
+        progress.set_running_state(at, STALLED_AFTER);
         if done.is_none() {
             progress.shown.state = TransferState::Stalled;
         }

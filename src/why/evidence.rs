@@ -79,7 +79,6 @@ metrics! {
     UTILIZATION "util" "%util" Fraction DISKSTATS;
     IOPS "iops" "IOPS" PerSecond DISKSTATS;
     THROUGHPUT "throughput" "throughput" BytesPerSecond DISKSTATS;
-    READ_SIZE "rareq-sz" "rareq-sz" Bytes DISKSTATS;
     WRITE_SIZE "wareq-sz" "wareq-sz" Bytes DISKSTATS;
     FLUSHES "flushes" "flushes" PerSecond DISKSTATS;
     /// Standard deviation of the throughput over the intervals, relative to its mean.
@@ -143,9 +142,6 @@ metrics! {
     /// Fraction of the space or of the inodes in use.
     USED "used" "used" Fraction "statvfs";
     FUSE_WAITING "fuse_waiting" "requests to FUSE servers waiting" Count "/sys/fs/fuse/connections";
-    /// Extents of a file that do not continue each other on the device, and their mean size.
-    PIECES "pieces" "pieces" Count "FIEMAP";
-    PIECE_SIZE "piece_size" "mean size of a piece" Bytes "FIEMAP";
 }
 
 /// A measured value, as the document has it.

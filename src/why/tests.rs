@@ -12,7 +12,6 @@ use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
-use crate::probe::files::layout::FileLayout;
 use crate::probe::mounts::counters::FuseConnection;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
@@ -47,7 +46,6 @@ struct Scene {
     transfers: Vec<TransferView>,
     blocked: Vec<BlockedTask>,
     facts: FactsSample,
-    read_file: Option<FileLayout>,
 }
 
 impl Scene {
@@ -77,7 +75,6 @@ impl Scene {
                 kernel_errors: NewErrors::Available(Vec::new()),
                 ..FactsSample::default()
             },
-            read_file: None,
         }
     }
 
@@ -138,7 +135,6 @@ impl Scene {
             scans: (0..=LENGTH).map(scan).collect(),
             facts: Some((FactsSample::default(), self.facts.clone())),
             looks: LoadLooks {
-                read_file: self.read_file.clone(),
                 stoppable: self.processes.iter().map(|it| it.pid).collect(),
                 ..LoadLooks::default()
             },
@@ -837,49 +833,6 @@ fn readers_that_are_gone_are_named_by_who_started_them() {
     let named: Vec<&str> = cause.victims.iter().map(|it| it.command.as_str()).collect();
     assert_eq!(named, ["sh /usr/local/bin/index-files"]);
     assert_eq!(cause.victims[0].pid, 50);
-}
-
-/// A disk that a process reads at 20 MB/s in requests of that size, a file of it in as many pieces.
-fn fragmented(pieces: u64, request: f64) -> Scene {
-    let mut scene = Scene::quiet().with_process(9, "tar", 0.0, Some("folio_wait_bit_common"));
-    scene.processes[0].read_bytes_per_s = Some(6e6);
-    scene.devices[0].read_bytes_per_s = Some(6e6);
-    scene.devices[0].read_ios_per_s = Some(6e6 / request);
-    scene.devices[0].read_await_ns = Some(9e6);
-    scene.devices[0].busy = Some(0.95);
-    scene.drives = vec![some_drive()];
-    scene.drives[0].rotational = Some(true);
-    scene.drives[0].number = (8, 0);
-    scene.read_file = Some(FileLayout {
-        pid: 9,
-        path: "/srv/db".to_owned(),
-        device_number: (8, 0),
-        bytes: 64 << 20,
-        pieces,
-    });
-    scene
-}
-
-#[test]
-fn file_in_many_pieces_is_a_cause_only_when_a_rotational_disk_seeks_between_them() {
-    let scene = fragmented(1024, 64e3);
-    let diagnosis = scene.diagnosis();
-    let cause = &diagnosis.causes[0];
-    assert_eq!(cause.code, "fragmented");
-    assert_eq!(value(cause, "pieces"), Some(1024.0));
-    assert_eq!(cause.victims[0].pid, 9);
-    // Pieces of 4 MiB; reads that are as large as they can be; a drive that does not seek; nobody waits.
-    assert!(fragmented(16, 64e3).codes().is_empty());
-    assert!(fragmented(1024, 512e3).codes().is_empty());
-    let mut quick = fragmented(1024, 64e3);
-    quick.devices[0].read_await_ns = Some(0.5e6);
-    assert!(quick.codes().is_empty());
-    let mut flash = fragmented(1024, 64e3);
-    flash.drives[0].rotational = Some(false);
-    assert!(!flash.codes().contains(&"fragmented"));
-    let mut patient = fragmented(1024, 64e3);
-    patient.blocked.clear();
-    assert!(patient.codes().is_empty());
 }
 
 #[test]

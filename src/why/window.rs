@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::requests::RequestEvidence;
 use crate::probe::facts::{BlockedDetails, FactsSample};
-use crate::probe::files::layout::FileLayout;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::waits::servers::FuseServer;
@@ -39,8 +38,6 @@ pub struct EvidenceWindow {
 /// What is looked at together with the facts, where the load gives reason to.
 #[derive(Debug, Clone, Default)]
 pub struct LoadLooks {
-    /// How the file lies that is read fastest, in order, from a rotational disk.
-    pub read_file: Option<FileLayout>,
     /// Processes with I/O that can be stopped without that others hang with them.
     pub stoppable: Vec<u32>,
     /// The servers of FUSE file systems, while requests wait for them.

@@ -314,7 +314,13 @@ mod tests {
             DeviceSelection::default(),
         );
         assert_eq!(names(&list), ["sda", "dm-0", "loop10", "sdb"]);
-        assert_eq!((list.folded.idle_loops, list.folded.partitions), (10, 1));
+        assert_eq!(
+            (
+                list.folded.of(Fold::IdleLoop),
+                list.folded.of(Fold::Partition)
+            ),
+            (10, 1)
+        );
         assert_eq!(list.folded.total() + list.rows.len(), sample.devices.len());
         assert_eq!(listed(&sample, DeviceOrder::default(), "", true).len(), 15);
         assert_eq!(
@@ -335,7 +341,11 @@ mod tests {
             };
             let history = SampleHistory::default();
             let list = DeviceList::new(&sample, &history, DeviceOrder::default(), selection);
-            (names(&list), list.folded.hidden, list.folded.idle_loops)
+            (
+                names(&list),
+                list.folded.of(Fold::Hidden),
+                list.folded.of(Fold::IdleLoop),
+            )
         };
         let shown = vec!["loop10".to_owned(), "dm-0".to_owned()];
         let (mut rows, hidden_count, idle_loops) = list("", false);
@@ -356,7 +366,7 @@ mod tests {
             let selection = DeviceSelection::default();
             let list = DeviceList::new(&idle, &history, DeviceOrder::default(), selection);
             assert_eq!(
-                list.folded.idle_loops == 0,
+                list.folded.of(Fold::IdleLoop) == 0,
                 count < IDLE_AFTER_SAMPLES,
                 "{count}"
             );

@@ -8,8 +8,8 @@ use std::path::Path;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
+use crate::drive::foreign_tree::ForeignTree;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
-use crate::foreign_tree::ForeignTree;
 use crate::session::document::{BlockSample, FileAllocation};
 
 /// Number of blocks that are sampled.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::drive::foreign_tree::ForeignTree;
 use crate::drive::{BlockDevice, DriveKind, Target};
-use crate::foreign_tree::ForeignTree;
 use crate::session::document::DriveSetup;
 use crate::snapshot::advice;
 

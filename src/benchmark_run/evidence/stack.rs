@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use crate::drive::foreign_tree::ForeignTree;
 use crate::drive::{BlockDevice, DriveKind, identity};
-use crate::foreign_tree::ForeignTree;
 use crate::roots::SysPaths;
 use crate::session::document::LayerRelation;
 

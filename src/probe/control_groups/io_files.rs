@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::mountinfo::Hierarchy;
+use crate::drive::mountinfo::Hierarchy;
 use crate::probe::text::{
     nonempty_lines, parse_device_number, parse_number, read_file, split_fields,
 };
@@ -42,18 +42,12 @@ pub struct IoLimit {
 impl IoLimit {
     /// From the limits on bytes read and written, reads and writes.
     fn new(device: (u32, u32), limits: [Option<u64>; 4]) -> Self {
-        let [
-            read_bytes_per_s,
-            write_bytes_per_s,
-            read_ios_per_s,
-            write_ios_per_s,
-        ] = limits;
         Self {
             device,
-            read_bytes_per_s,
-            write_bytes_per_s,
-            read_ios_per_s,
-            write_ios_per_s,
+            read_bytes_per_s: limits[0],
+            write_bytes_per_s: limits[1],
+            read_ios_per_s: limits[2],
+            write_ios_per_s: limits[3],
         }
     }
 }
@@ -116,14 +110,13 @@ pub fn parse_io_stat(text: &[u8]) -> Vec<DeviceIo> {
         let counters = keyed_numbers(values, ["rbytes", "wbytes", "rios", "wios"]);
         // A device that the group has not used yet may stand there alone.
         let is_damaged = !values.is_empty() && counters.contains(&None);
-        let [read_bytes, written_bytes, read_ios, write_ios] =
-            counters.map(Option::unwrap_or_default);
+        let counters = counters.map(Option::unwrap_or_default);
         let io = DeviceIo {
             device,
-            read_bytes,
-            written_bytes,
-            read_ios,
-            write_ios,
+            read_bytes: counters[0],
+            written_bytes: counters[1],
+            read_ios: counters[2],
+            write_ios: counters[3],
         };
         (!is_damaged).then_some(io)
     };

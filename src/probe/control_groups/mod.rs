@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use self::io_files::{IoLimit, add_limit, read_counters, read_limits};
 use self::unit::Unit;
-use crate::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
+use crate::drive::mountinfo::{Hierarchy, HierarchyMount, read_mount_table};
 use crate::probe::sample::{ControlGroupSample, ControlGroupsSample, IoAccounting};
 use crate::probe::system::host::parse_pressure;
 use crate::probe::text::{read_file, split_fields};
@@ -93,38 +93,30 @@ impl IoHierarchies {
     }
 }
 
-/// Reads the control groups on request. Keeps the names of units in between.
-#[derive(Debug, Default)]
-pub struct ControlGroupReader {
-    names: UnitNames,
-}
-
-impl ControlGroupReader {
-    /// The groups with their counters.
-    pub(crate) fn read(
-        &mut self,
-        roots: &SysPaths,
-        hierarchies: &IoHierarchies,
-    ) -> ControlGroupsSample {
-        let Some((hierarchy, mount)) = hierarchies.counting() else {
-            return ControlGroupsSample::default();
-        };
-        let accounting = match hierarchy {
-            Hierarchy::V2 => IoAccounting::V2,
-            Hierarchy::V1(_) => IoAccounting::V1,
-        };
-        let mut groups = Vec::new();
-        let mut waiting = subgroups(mount, Path::new("/"));
-        while let Some(group) = waiting.pop().filter(|_| groups.len() < MAX_GROUPS) {
-            if let Some(unit) = self.names.unit_of(roots, &group) {
-                groups.push(read_group(mount, *hierarchy, &group, unit));
-            }
-            if group.components().count() <= MAX_DEPTH {
-                waiting.extend(subgroups(mount, &group));
-            }
+/// The groups with their counters; `names` keeps the names of units between samples.
+pub(crate) fn read_control_groups(
+    roots: &SysPaths,
+    hierarchies: &IoHierarchies,
+    names: &mut UnitNames,
+) -> ControlGroupsSample {
+    let Some((hierarchy, mount)) = hierarchies.counting() else {
+        return ControlGroupsSample::default();
+    };
+    let accounting = match hierarchy {
+        Hierarchy::V2 => IoAccounting::V2,
+        Hierarchy::V1(_) => IoAccounting::V1,
+    };
+    let mut groups = Vec::new();
+    let mut waiting = subgroups(mount, Path::new("/"));
+    while let Some(group) = waiting.pop().filter(|_| groups.len() < MAX_GROUPS) {
+        if let Some(unit) = names.unit_of(roots, &group) {
+            groups.push(read_group(mount, *hierarchy, &group, unit));
         }
-        ControlGroupsSample { accounting, groups }
+        if group.components().count() <= MAX_DEPTH {
+            waiting.extend(subgroups(mount, &group));
+        }
     }
+    ControlGroupsSample { accounting, groups }
 }
 
 /// The groups that are directly in a group.

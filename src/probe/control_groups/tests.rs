@@ -15,7 +15,8 @@ fn membership(files: &[(&str, &str)]) -> Membership {
 
 fn read(files: &[(&str, &str)]) -> ControlGroupsSample {
     let (_root, roots) = SysPaths::with_files(files);
-    let mut sample = ControlGroupReader::default().read(&roots, &IoHierarchies::find(&roots));
+    let hierarchies = IoHierarchies::find(&roots);
+    let mut sample = read_control_groups(&roots, &hierarchies, &mut UnitNames::default());
     let path = |group: &ControlGroupSample| group.unit.path.to_string();
     sample.groups.sort_by_key(path);
     sample

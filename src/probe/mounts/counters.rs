@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use crate::drive::identity::sysfs::directory_entries;
-use crate::mountinfo::unescape;
+use crate::drive::mountinfo::unescape;
 use crate::probe::text::{nonempty_lines, parse_number, read_word, split_fields};
 use crate::roots::SysPaths;
 

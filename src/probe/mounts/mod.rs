@@ -9,7 +9,6 @@ use std::ffi::OsStr;
 use std::fs::{File, read_dir};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
 use self::counters::{
     CountedFileSystem, has_connections, parse_cifs_stats, parse_mountstats, parse_objset,
@@ -18,8 +17,8 @@ use self::counters::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
-use crate::foreign_tree::ForeignTree;
-use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::drive::foreign_tree::ForeignTree;
+use crate::drive::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 use crate::probe::btrfs::{self, BtrfsErrors};
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::text::{parse_device_number, read_file};
@@ -27,8 +26,6 @@ use crate::roots::SysPaths;
 
 pub use self::counters::{MountCounters, RpcCounters};
 
-/// The error counters of btrfs devices are read once in this time: they need the mount to be open.
-const ERRORS_INTERVAL: Duration = Duration::from_secs(10);
 /// More mounts are not listed.
 const MAX_MOUNTS: usize = 1000;
 
@@ -71,55 +68,29 @@ pub enum NoMountCounters {
     NoFusectl,
 }
 
-/// Reads the mounts.
-#[derive(Debug, Default)]
-pub(super) struct MountReader {
-    /// By mount point.
-    errors: HashMap<Vec<u8>, Vec<BtrfsErrors>>,
-    errors_read_at: Option<Duration>,
-}
-
-impl MountReader {
-    /// The mounts of this process's namespace, each file system once.
-    pub(super) fn read(
-        &mut self,
-        roots: &SysPaths,
-        file_systems: &[MountedFileSystem],
-        at: Duration,
-    ) -> Vec<MountSample> {
-        let table = read_file(&roots.proc.join("self/mountinfo")).unwrap_or_default();
-        let mut statistics = Statistics::default();
-        let mut found: Vec<MountSample> = Vec::new();
-        let mut seen: Vec<&[u8]> = Vec::new();
-        for line in mountinfo_lines(&table) {
-            let is_storage = is_storage(&line, file_systems);
-            if is_storage && found.len() < MAX_MOUNTS && !seen.contains(&line.device_number) {
-                seen.push(line.device_number);
-                let mut sample = plain_sample(&line, file_systems);
-                if line.file_system == b"overlay" {
-                    sample.device = upper_device(&line, &table);
-                }
-                sample.no_counters = statistics.add_counters(&mut sample, roots).err();
-                found.push(sample);
-            }
+/// The mounted file systems that store data, each once.
+pub(super) fn read_mounts(
+    roots: &SysPaths,
+    file_systems: &[MountedFileSystem],
+) -> Vec<MountSample> {
+    let table = read_file(&roots.proc.join("self/mountinfo")).unwrap_or_default();
+    let mut statistics = Statistics::default();
+    let mut found: Vec<MountSample> = Vec::new();
+    for line in mountinfo_lines(&table).filter(|line| is_storage(line, file_systems)) {
+        let mut sample = plain_sample(&line, file_systems);
+        let is_known = found.iter().any(|it| it.device_id == sample.device_id);
+        if is_known || found.len() == MAX_MOUNTS {
+            continue;
         }
-        self.add_errors(&mut found, at);
-        found
-    }
-
-    fn add_errors(&mut self, found: &mut [MountSample], at: Duration) {
-        let last = self.errors_read_at;
-        let is_due = last.is_none_or(|read| at.saturating_sub(read) >= ERRORS_INTERVAL);
-        self.errors_read_at = if is_due { Some(at) } else { last };
-        for sample in found.iter_mut().filter(|it| it.file_system == b"btrfs") {
-            if is_due {
-                let errors = device_errors(&sample.mount_point);
-                self.errors.insert(sample.mount_point.clone(), errors);
-            }
-            let known = self.errors.get(&sample.mount_point);
-            sample.errors = known.cloned().unwrap_or_default();
+        match line.file_system {
+            b"overlay" => sample.device = upper_device(&line, &table),
+            b"btrfs" => sample.errors = device_errors(&sample.mount_point),
+            _ => {}
         }
+        sample.no_counters = statistics.add_counters(&mut sample, roots).err();
+        found.push(sample);
     }
+    found
 }
 
 fn device_errors(mount_point: &[u8]) -> Vec<BtrfsErrors> {

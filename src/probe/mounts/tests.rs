@@ -17,7 +17,7 @@ const TABLE: &str = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
 fn mounts(files: &[(&str, &str)]) -> Vec<MountSample> {
     let files = [files, &[("proc/self/mountinfo", TABLE)]].concat();
     let (_root, roots) = SysPaths::with_files(&files);
-    MountReader::default().read(&roots, &[], Duration::ZERO)
+    read_mounts(&roots, &[])
 }
 
 fn at<'a>(mounts: &'a [MountSample], point: &str) -> &'a MountSample {

@@ -67,15 +67,3 @@ fn balance(system: &MountedFileSystem, directory: &File) -> Option<OperationSamp
         progress,
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn occupied_bytes_are_shared_by_the_devices() {
-        assert_eq!(device_share(900, 100, 300), 300);
-        assert_eq!(device_share(900, 300, 300), 900);
-        assert_eq!(device_share(u64::MAX, 1, 0), u64::MAX);
-    }
-}

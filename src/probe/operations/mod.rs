@@ -9,31 +9,15 @@ pub mod md;
 pub mod operation;
 pub mod pvmove;
 mod sources;
-pub mod zfs;
-
-use std::time::Duration;
 
 pub use self::operation::{OperationKind, OperationProgress, OperationSample, WorkUnit};
 pub(super) use self::sources::OperationSources;
 
-/// Reads the operations of each sample.
-#[derive(Debug, Default)]
-pub(super) struct OperationReader {
-    zfs: zfs::ScanReader,
-}
-
-impl OperationReader {
-    /// The operations at a time.
-    pub(super) fn read(
-        &mut self,
-        sources: &OperationSources<'_>,
-        at: Duration,
-    ) -> Vec<OperationSample> {
-        let mut found = md::operations(sources.roots, sources.disks);
-        found.extend(pvmove::operations(sources));
-        found.extend(btrfs::operations(sources));
-        found.extend(self.zfs.operations(sources, at));
-        found.extend(discard::operations(sources));
-        found
-    }
+/// The operations that run.
+pub(super) fn operations(sources: &OperationSources<'_>) -> Vec<OperationSample> {
+    let mut found = md::operations(sources.roots, sources.disks);
+    found.extend(pvmove::operations(sources));
+    found.extend(btrfs::operations(sources));
+    found.extend(discard::operations(sources));
+    found
 }

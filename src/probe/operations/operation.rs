@@ -97,6 +97,4 @@ pub enum WorkUnit {
     Bytes,
     /// Chunks of a btrfs file system.
     Chunks,
-    /// Hundredths of a percent.
-    BasisPoints,
 }

@@ -16,11 +16,8 @@ pub(in crate::probe) struct OperationSources<'a> {
 impl OperationSources<'_> {
     /// The processes with one of these names.
     pub(super) fn processes_named(&self, names: [&str; 2]) -> impl Iterator<Item = &ProcessSample> {
-        let is_named = move |process: &&ProcessSample| {
-            names
-                .iter()
-                .any(|name| name.as_bytes() == process.identity.name)
-        };
+        let is_named =
+            move |it: &&ProcessSample| names.map(str::as_bytes).contains(&&it.identity.name[..]);
         self.processes.iter().filter(is_named)
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::foreign_tree::{ForeignFile, ForeignTree};
+use crate::drive::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::sample::{ClosedFile, OpenFile, ProcessIdentity};
 
 /// The present state of files that were closed; those that are no longer found under their path or
@@ -72,53 +72,4 @@ pub fn without_temporary_suffix(name: &[u8]) -> Option<&[u8]> {
 #[must_use]
 pub fn base_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::drive::mounts::split_device_number;
-    use crate::probe::sample::FileKind;
-    use std::os::unix::fs::MetadataExt;
-
-    #[test]
-    fn closed_file_is_found_under_its_final_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("vm.raw");
-        std::fs::write(&path, [1; 5000]).unwrap();
-        let metadata = std::fs::metadata(&path).unwrap();
-        let temporary = directory.path().join(".vm.raw.aB3dE9");
-        let closed = |inode| {
-            let file = OpenFile {
-                descriptor: 1,
-                path: temporary.as_os_str().as_bytes().into(),
-                kind: FileKind::Regular,
-                inode: (split_device_number(metadata.dev()), inode),
-                position: 0,
-                readable: false,
-                writable: true,
-                size: Some(3000),
-                allocated_bytes: 4096,
-            };
-            let writer = ProcessIdentity {
-                pid: 7,
-                ..ProcessIdentity::default()
-            };
-            last_look(&[(Arc::new(writer), file)], |_| true)
-        };
-        let found = closed(metadata.ino());
-        assert_eq!((found[0].pid, found[0].size), (7, 5000));
-        let changed = found[0].time_since_change.unwrap();
-        assert!(changed < std::time::Duration::from_secs(60), "{changed:?}");
-        assert!(closed(metadata.ino() + 1).is_empty(), "another file");
-    }
-
-    #[test]
-    fn rsync_temporary_name_maps_to_final_name() {
-        assert_eq!(final_path(b"/b/.vm.raw.aB3dE9"), b"/b/vm.raw");
-        assert_eq!(final_path(b"/b/vm.raw"), b"/b/vm.raw");
-        assert_eq!(final_path(b"/b/.hidden"), b"/b/.hidden");
-        assert_eq!(final_path(b".x.123456"), b"x");
-        assert_eq!(final_path(b""), b"");
-    }
 }

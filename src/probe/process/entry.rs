@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::descriptors::ProcessDescriptors;
 use super::identifier::ProcessIdentifier;
 use super::own_io::OwnIo;
-use super::reused_file::{DescriptorBudget, ReusedFile};
+use super::reused_file::ReusedFile;
 use super::stat::ProcessStat;
 use crate::probe::sample::{
     Availability, FileKind, OpenFile, ProcessIdentity, ProcessIo, ProcessSample,
@@ -144,11 +144,6 @@ impl ProcessEntry {
     pub(super) fn is_active_in_pipeline(&self) -> bool {
         let mut files = self.process.files.iter();
         self.is_active && files.any(|file| file.kind == FileKind::Pipe)
-    }
-
-    pub(super) fn close_descriptors(&mut self, budget: &mut DescriptorBudget) {
-        self.io.give_up(budget);
-        self.stat.give_up(budget);
     }
 
     /// Files that it has written and closed: all of them after its end.

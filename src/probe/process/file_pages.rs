@@ -1,7 +1,7 @@
 //! Pages of written files that are only in memory.
 //!
 //! A file is opened for each look and closed at once: an open descriptor keeps a file system
-//! mounted.
+//! mounted. The kernel tells its pages in the page cache by cachestat(2) (mm/filemap.c; since 6.5).
 
 use std::fs::File;
 use std::io;
@@ -14,9 +14,8 @@ use rustix::io::Errno;
 
 use crate::probe::file_systems::MountedFileSystem;
 use crate::probe::process::closed_files::find_closed;
-use crate::probe::process::open_files::has_write_lease;
-use crate::probe::process::page_cache::unwritten_bytes;
 use crate::probe::sample::{FilePages, FollowedFile, PagesUnknown, UnwrittenBytes};
+use crate::probe::text::{nonempty_lines, read_file, split_fields};
 use crate::roots::SysPaths;
 
 /// Device number of a file system and inode number.
@@ -145,11 +144,63 @@ fn reason(error: &io::Error) -> PagesUnknown {
     }
 }
 
+/// Whether a process holds a write lease on what it has open: opening that breaks the lease, and waits
+/// until the process has given it up. `descriptor` is a link below `/proc/PID/fd`.
+fn has_write_lease(descriptor: &Path) -> bool {
+    let information = || {
+        let (directory, number) = (descriptor.parent()?, descriptor.file_name()?);
+        read_file(&directory.with_file_name("fdinfo").join(number))
+    };
+    let is_write_lease = |line: &[u8]| {
+        let mut words = split_fields(line);
+        words.next() == Some(b"lock:")
+            && words.any(|word| word == b"LEASE")
+            && words.any(|word| word == b"WRITE")
+    };
+    information().is_some_and(|text| nonempty_lines(&text).any(is_write_lease))
+}
+
+/// Number of the system call: the same on all architectures except alpha
+/// (include/uapi/asm-generic/unistd.h).
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Bytes of a file that are in memory only, in whole pages. A large folio counts with all its pages, as the
+/// kernel writes it back as a whole.
+///
+/// # Errors
+///
+/// `ENOSYS` before kernel 6.5, `EPERM` for a file of another user that this process may not write.
+pub fn unwritten_bytes(file: &File) -> io::Result<UnwrittenBytes> {
+    // `struct cachestat_range` (include/uapi/linux/mman.h): from 0 until the end.
+    let range = [0_u64; 2];
+    // `struct cachestat`: cached, dirty, under writeback, evicted, recently evicted.
+    let mut pages = [0_u64; 5];
+    // SAFETY: the call reads one range, two 64-bit numbers, and writes five; both arrays outlive it.
+    let result = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            range.as_ptr(),
+            pages.as_mut_ptr(),
+            0,
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let page_size = rustix::param::page_size() as u64;
+    let [cached, dirty, writeback, ..] = pages.map(|count| count.saturating_mul(page_size));
+    // A page can be dirty again while it is written back.
+    Ok(UnwrittenBytes {
+        total: dirty.saturating_add(writeback).min(cached),
+        writeback,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::drive::mounts::split_device_number;
-    use std::io::Write;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
 
@@ -175,15 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_their_reason() {
-        let of = |errno: Errno| reason(&io::Error::from(errno));
-        assert_eq!(of(Errno::NOSYS), PagesUnknown::OldKernel);
-        assert_eq!(of(Errno::PERM), PagesUnknown::NotPermitted);
-        assert_eq!(of(Errno::ACCESS), PagesUnknown::NotPermitted);
-        assert_eq!(of(Errno::WOULDBLOCK), PagesUnknown::Failed);
-    }
-
-    #[test]
     fn file_systems_with_other_caches_are_unknown() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let wanted = followed(file.path(), None);
@@ -204,56 +246,28 @@ mod tests {
     }
 
     #[test]
-    fn another_file_at_the_path_is_not_looked_at() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("file");
-        std::fs::write(&path, b"one").unwrap();
-        let wanted = followed(&path, None);
-        let systems = [file_system(wanted.id.0, "ext4", "rw")];
-        // Both exist at the same time, so that their inode numbers differ.
-        let other = directory.path().join("other");
-        std::fs::write(&other, b"two").unwrap();
-        std::fs::rename(&other, &path).unwrap();
-        let unwritten = look_at(&SysPaths::default(), &systems, &wanted);
-        assert_eq!(unwritten, Err(PagesUnknown::NotFound));
-    }
-
-    #[test]
-    fn unwritten_bytes_are_found_through_descriptor_and_path_until_sync() {
-        // tmpfs has no dirty pages.
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let path = directory.path().join("data");
-        let mut file = File::create(&path).unwrap();
-        let own = (std::process::id(), file.as_raw_fd() as u32);
-        let opened = followed(&path, Some(own));
-        let closed = FollowedFile {
-            descriptor: None,
-            ..opened.clone()
-        };
-        let systems = [file_system(opened.id.0, "ext4", "rw")];
-        let mut reader = FilePageReader::default();
-        let mut second = 0;
-        let mut look = |file: &FollowedFile| {
-            reader.follow(vec![file.clone()]);
-            second += 100;
-            let at = Duration::from_secs(second);
-            reader.read(&SysPaths::default(), &systems, at)[0].unwritten
-        };
-        file.write_all(&[7; 4096]).unwrap();
-        if look(&opened) == Err(PagesUnknown::OldKernel) {
-            assert_eq!(look(&closed), Err(PagesUnknown::OldKernel));
-            return;
+    fn file_with_a_write_lease_is_not_opened() {
+        let process = tempfile::tempdir().unwrap();
+        for directory in ["fd", "fdinfo"] {
+            std::fs::create_dir(process.path().join(directory)).unwrap();
         }
-        for one in [&opened, &closed] {
-            // Somebody else may call sync(2) between the write and the look.
-            let found = (0..20).map(|_| {
-                file.write_all(&vec![7; 1 << 20]).unwrap();
-                look(one).unwrap().total
-            });
-            assert!(found.max() >= Some(1 << 20));
+        let file = process.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let descriptor = process.path().join("fd/3");
+        std::os::unix::fs::symlink(&file, &descriptor).unwrap();
+        let is_leased_with = |lock: &str| {
+            let text = format!("pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t7\n{lock}");
+            std::fs::write(process.path().join("fdinfo/3"), text).unwrap();
+            has_write_lease(&descriptor)
+        };
+        assert!(!is_leased_with(""));
+        for lock in [
+            "lock:\t1: LEASE  ACTIVE    READ 709 fe:00:7 0 EOF\n",
+            "lock:\t1: POSIX  ADVISORY  WRITE 709 fe:00:7 0 EOF\n",
+        ] {
+            assert!(!is_leased_with(lock), "{lock}");
         }
-        file.sync_all().unwrap();
-        assert_eq!(look(&opened), Ok(UnwrittenBytes::default()));
-        assert_eq!(look(&closed), Ok(UnwrittenBytes::default()));
+        let lease = "lock:\t1: LEASE  ACTIVE    WRITE 709 fe:00:7 0 EOF\n";
+        assert!(is_leased_with(lease));
     }
 }

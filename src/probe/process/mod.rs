@@ -12,7 +12,6 @@ mod netlink;
 pub mod numbers;
 pub mod open_files;
 mod own_io;
-pub mod page_cache;
 mod reused_file;
 pub mod stat;
 pub(super) mod table;

@@ -8,7 +8,7 @@
 mod reading;
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::entry::ProcessEntry;
 use super::identifier::ProcessIdentifier;
 use super::numbers::{AssignedPids, is_process};
 use super::own_io::OwnIo;
-use super::reused_file::DescriptorBudget;
+use super::reused_file::{highest_kept, make_room};
 use super::stat::parse_stat;
 use super::taskstats::{DelayTotals, ThreadExit};
 use crate::probe::control_groups::{IoHierarchies, UnitNames};
@@ -78,7 +78,7 @@ pub struct ProcessTable {
     identifier: ProcessIdentifier,
     units: UnitNames,
     entries: BTreeMap<u32, ProcessEntry>,
-    budget: DescriptorBudget,
+    highest_kept: RawFd,
     assigned_pids: AssignedPids,
     /// Whether the own I/O of processes is counted: without exit records what ended ones did would be
     /// missing.
@@ -107,7 +107,7 @@ impl ProcessTable {
             identifier: ProcessIdentifier::new(roots),
             units: UnitNames::default(),
             entries: BTreeMap::new(),
-            budget: DescriptorBudget::from_limit(),
+            highest_kept: highest_kept(),
             assigned_pids: AssignedPids::default(),
             counts_own_io: has_exit_records,
             departed: HashMap::new(),
@@ -259,7 +259,7 @@ impl ProcessTable {
         });
         self.entries = entries;
         if self.sample_number == 1 {
-            self.budget.make_room(reading.proc, listed.len());
+            make_room(reading.proc, listed.len(), self.highest_kept);
         }
         for pid in listed {
             self.add_process(reading.proc, pid);
@@ -269,7 +269,6 @@ impl ProcessTable {
     /// Keeps of a process that has ended what is needed until its end is counted.
     fn forget(&mut self, entry: &mut ProcessEntry) {
         self.record_closed(entry, true);
-        entry.close_descriptors(&mut self.budget);
         if self.counts_own_io {
             let pid = entry.process.identity.pid;
             self.departed.insert(pid, entry.own_io.take());

@@ -260,10 +260,8 @@ fn parse_thread(stats: &[u8]) -> Option<ThreadExit> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
 
     use super::*;
-    use crate::requirement::{Requirement, skip};
 
     /// A struct taskstats of a version, cut to that many bytes, in which each field holds what its name says.
     fn stats_of_version(version: u16, size: usize) -> Vec<u8> {
@@ -328,46 +326,5 @@ mod tests {
         assert!(parse_delays(&stats_of_version(10, 352)).is_some());
         assert!(parse_thread(&stats_of_version(14, 432)).is_some());
         assert_eq!(parse_thread(&stats_of_version(14, 370)), None, "cut");
-    }
-
-    #[test]
-    fn delays_of_own_process_are_answered() {
-        let Some(mut taskstats) = TaskstatsSocket::open() else {
-            let reason = "taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS";
-            return skip(Requirement::Taskstats, reason);
-        };
-        let pids: Vec<u32> = std::iter::repeat_n(std::process::id(), MAX_REQUESTS_PER_SEND + 1)
-            .chain([u32::MAX >> 1])
-            .collect();
-        let mut answers = 0;
-        taskstats.query_delays(&pids, |pid, _| {
-            assert_eq!(pid, std::process::id());
-            answers += 1;
-        });
-        assert_eq!(answers, MAX_REQUESTS_PER_SEND + 1);
-    }
-
-    #[test]
-    fn record_of_an_ended_process_arrives_with_its_io() {
-        let mut socket = match ExitRecordSocket::open(&SysPaths::default()) {
-            Ok(socket) => socket,
-            Err(reason) => {
-                let reason = format!("exit records of taskstats: {reason:?}");
-                return skip(Requirement::Taskstats, &reason);
-            }
-        };
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), vec![1; 3_000_000]).unwrap();
-        let mut cat = Command::new("cat");
-        let cat = cat.arg(file.path()).stdout(std::process::Stdio::null());
-        let mut child = cat.spawn().unwrap();
-        let pid = child.id();
-        assert!(child.wait().unwrap().success());
-        let (threads, _) = socket.take();
-        let record = threads.iter().find(|record| record.pid == pid);
-        let record = record.expect("a record of the process");
-        assert_eq!((record.tid, &record.name[..]), (pid, &b"cat"[..]));
-        assert_eq!(record.parent_pid, std::process::id());
-        assert!(record.io.rchar >= 3_000_000, "{record:?}");
     }
 }

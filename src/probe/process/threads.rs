@@ -3,12 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::io::Errno;
-
 use super::identifier::ProcessIdentifier;
 use super::stat::{parse_io, parse_stat};
-use crate::probe::sample::{Availability, ProcessIo, ThreadSample};
-use crate::probe::text::{list_numbers, open_relative, pread_once, read_small_file};
+use crate::probe::sample::ThreadSample;
+use crate::probe::text::{list_numbers, open_relative, read_small_file};
 
 /// Maximum number of threads that are read per process.
 const MAX_THREADS: usize = 512;
@@ -48,48 +46,10 @@ fn read_thread(
     Some(ThreadSample {
         tid,
         name: stat.name.to_vec(),
-        io: read_io(tasks, tid),
+        io: read_small_file(tasks, format!("{tid}/io"), &mut [0; 256]).and_then(parse_io),
         // As for processes, 0 may also belong to a thread that began before accounting was on.
         io_delay: (counted && stat.blkio_delay_ticks > 0)
             .then(|| identifier.ticks_to_duration(stat.blkio_delay_ticks)),
         state: Some(stat.state),
     })
-}
-
-fn read_io(tasks: BorrowedFd<'_>, tid: u32) -> Availability<ProcessIo> {
-    let mut buffer = [0; 256];
-    let file = open_relative(tasks, format!("{tid}/io"));
-    match file.and_then(|file| pread_once(file.as_fd(), &mut buffer).map(parse_io)) {
-        Ok(Some(io)) => Availability::Available(io),
-        Err(Errno::ACCESS | Errno::PERM) => Availability::NotPermitted,
-        _ => Availability::Absent,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::roots::SysPaths;
-
-    #[test]
-    fn named_thread_of_own_process_is_listed() {
-        let (done, wait) = std::sync::mpsc::channel::<()>();
-        let (ready, named) = std::sync::mpsc::channel();
-        let other = std::thread::Builder::new()
-            .name("other".to_owned())
-            .spawn(move || {
-                // The thread sets its own name before this.
-                ready.send(()).unwrap();
-                wait.recv()
-            })
-            .unwrap();
-        named.recv().unwrap();
-        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
-        let identifier = ProcessIdentifier::new(&SysPaths::default());
-        let tasks = read_threads(proc.as_fd(), std::process::id(), true, &identifier);
-        drop(done);
-        assert!(other.join().unwrap().is_err());
-        assert!(tasks.iter().any(|task| task.name == b"other"));
-        assert!(tasks.iter().all(|task| task.io.value().is_some()));
-    }
 }

@@ -1,11 +1,7 @@
 //! Counters of block devices: `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst), and
 //! dirty memory by device from debugfs, root only and where it is mounted.
 
-use std::path::Path;
-
-use crate::probe::sample::{
-    DeviceWriteback, DiskCounters, FlushCounters, MemoryCounters, RequestCounters,
-};
+use crate::probe::sample::{DiskCounters, FlushCounters, MemoryCounters, RequestCounters};
 use crate::probe::text::{named_numbers, nonempty_lines, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 
@@ -52,41 +48,30 @@ fn parse_line(line: &[u8]) -> Option<DiskCounters> {
         weighted_ms: *counters.get(10)?,
         discards: requests(11),
         flushes: counters.get(15..17).map(flushes),
+        dirty_bytes: None,
+        writeback_bytes: None,
     })
 }
 
-/// Dirty memory of the devices that have been written to. Empty where the machine has little of it,
-/// or debugfs cannot be read.
-#[must_use]
-pub fn read_device_writeback(
-    roots: &SysPaths,
-    memory: &MemoryCounters,
-    disks: &[DiskCounters],
-) -> Vec<DeviceWriteback> {
+/// Adds the dirty memory of the devices that were written, where there is enough of it to matter.
+pub fn read_dirty_bytes(roots: &SysPaths, memory: &MemoryCounters, disks: &mut [DiskCounters]) {
     let (dirty, writeback) = (memory.dirty.unwrap_or(0), memory.writeback.unwrap_or(0));
-    let unwritten = dirty.saturating_add(writeback);
     let directory = roots.sys.join("kernel/debug/bdi");
-    if unwritten < MIN_READ_BYTES || !directory.is_dir() {
-        return Vec::new();
+    if dirty.saturating_add(writeback) < MIN_READ_BYTES || !directory.is_dir() {
+        return;
     }
-    let written = disks.iter().filter(|disk| disk.writes.completed > 0);
-    written
-        .filter_map(|disk| read_device(&directory, disk.device_number))
-        .collect()
+    for disk in disks.iter_mut().filter(|disk| disk.writes.completed > 0) {
+        let (major, minor) = disk.device_number;
+        let text = read_file(&directory.join(format!("{major}:{minor}/stats")));
+        if let Some((dirty, writeback)) = text.and_then(|text| parse_writeback(&text)) {
+            disk.dirty_bytes = Some(dirty);
+            disk.writeback_bytes = Some(writeback);
+        }
+    }
 }
 
-/// `None` for a partition: its dirty memory is counted with its disk.
-fn read_device(directory: &Path, (major, minor): (u32, u32)) -> Option<DeviceWriteback> {
-    let text = read_file(&directory.join(format!("{major}:{minor}/stats")))?;
-    let (dirty_bytes, writeback_bytes) = parse_writeback(&text)?;
-    Some(DeviceWriteback {
-        device_number: (major, minor),
-        dirty_bytes,
-        writeback_bytes,
-    })
-}
-
-/// `BdiReclaimable` and `BdiWriteback` in bytes.
+/// Dirty bytes and those under writeback, from the statistics of a device (mm/backing-dev.c,
+/// `bdi_debug_stats_show`).
 #[must_use]
 pub fn parse_writeback(text: &[u8]) -> Option<(u64, u64)> {
     let bytes = named_numbers(text, ["BdiReclaimable", "BdiWriteback"]);
@@ -164,26 +149,17 @@ mod tests {
         }
         let roots = SysPaths::under_root(root.path());
         let disks = [disk((254, 0), 5), disk((254, 1), 5), disk((7, 0), 0)];
+        let dirty = |memory: &MemoryCounters| {
+            let mut disks = disks.clone();
+            read_dirty_bytes(&roots, memory, &mut disks);
+            disks.map(|disk| disk.dirty_bytes.zip(disk.writeback_bytes))
+        };
         let mut memory = MemoryCounters {
             dirty: Some(MIN_READ_BYTES),
             ..MemoryCounters::default()
         };
-        let expected = DeviceWriteback {
-            device_number: (254, 0),
-            dirty_bytes: 1016 * 1024,
-            writeback_bytes: 4096,
-        };
-        assert_eq!(read_device_writeback(&roots, &memory, &disks), [expected]);
+        assert_eq!(dirty(&memory), [Some((1016 * 1024, 4096)), None, None]);
         memory.dirty = Some(MIN_READ_BYTES - 1);
-        assert_eq!(read_device_writeback(&roots, &memory, &disks), []);
-    }
-
-    #[test]
-    fn incomplete_statistics_are_unknown() {
-        assert_eq!(parse_writeback(b"BdiWriteback: 4 kB\n"), None);
-        assert_eq!(
-            parse_writeback(b"BdiWriteback: x\nBdiReclaimable: 1 kB\n"),
-            None
-        );
+        assert_eq!(dirty(&memory), [None; 3]);
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::mountinfo::{Hierarchy, read_mount_table};
+use crate::drive::mountinfo::{Hierarchy, read_mount_table};
 use crate::probe::text::{named_numbers, nonempty_lines, parse_number, read_file, split_fields};
 use crate::roots::SysPaths;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::probe::text::{list_numbers_at, nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::probe::waits::processes;
 use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
 
@@ -70,14 +71,11 @@ fn holder_of(roots: &SysPaths, lock: &[u8]) -> Option<u32> {
         let mut locks = nonempty_lines(&text).filter(|line| line.starts_with(b"lock:"));
         locks.any(|line| split_fields(line).any(|field| field == lock))
     };
-    list_numbers_at(&roots.proc)
-        .unwrap_or_default()
-        .into_iter()
-        .find(|pid| {
-            let files = fs::read_dir(roots.proc.join(format!("{pid}/fdinfo")));
-            let mut files = files.into_iter().flatten().flatten();
-            files.any(|file| holds(&file.path()))
-        })
+    let holders = processes(roots).filter(|(_, place)| {
+        let files = fs::read_dir(place.join("fdinfo")).into_iter().flatten();
+        files.flatten().any(|file| holds(&file.path()))
+    });
+    holders.map(|(pid, _)| pid).next()
 }
 
 /// `MAJOR:MINOR:INODE`, the numbers of the device hexadecimal.

@@ -1,9 +1,11 @@
 //! The processes that serve FUSE file systems.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::probe::process::stat::parse_stat;
-use crate::probe::text::{field, list_numbers_at, parse_number, read_file, read_start};
+use crate::probe::text::{field, parse_number, read_file, read_start};
+use crate::probe::waits::processes;
 use crate::roots::SysPaths;
 
 /// Descriptors of a process, and bytes of its command line, that are looked at.
@@ -30,12 +32,10 @@ pub struct FuseServer {
 /// The processes that have `/dev/fuse` open, as far as this user may see that.
 #[must_use]
 pub fn fuse_servers(roots: &SysPaths) -> Vec<FuseServer> {
-    let pids = list_numbers_at(&roots.proc).unwrap_or_default();
-    pids.iter().filter_map(|pid| server(roots, *pid)).collect()
+    processes(roots).filter_map(server).collect()
 }
 
-fn server(roots: &SysPaths, pid: u32) -> Option<FuseServer> {
-    let place = roots.proc.join(pid.to_string());
+fn server((pid, place): (u32, PathBuf)) -> Option<FuseServer> {
     let descriptors = fs::read_dir(place.join("fd")).ok()?.flatten();
     let mut descriptors = descriptors.take(MAX_DESCRIPTORS);
     let is_fuse = |path| fs::read_link(path).is_ok_and(|it| it.as_os_str() == "/dev/fuse");

@@ -2,10 +2,11 @@
 //! last on a processor, on the clock of that processor (kernel/sched/debug.c, `exec_start`).
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::probe::text::{list_numbers_at, nonempty_lines, read_file, split_fields};
+use crate::probe::waits::processes;
 use crate::roots::SysPaths;
 
 /// Position of the processor in `/proc/PID/stat` behind the name (field 39).
@@ -22,11 +23,7 @@ pub fn slept_times(roots: &SysPaths, tasks: &[(u32, u32)]) -> BTreeMap<(u32, u32
         return slept;
     }
     let mut clocks: BTreeMap<u64, f64> = BTreeMap::new();
-    let processes = list_numbers_at(&roots.proc).unwrap_or_default();
-    for (processor, time) in processes
-        .iter()
-        .filter_map(|pid| last_run(&roots.proc.join(pid.to_string())))
-    {
+    for (processor, time) in processes(roots).filter_map(|(_, place)| last_run(&place)) {
         let newest = clocks.entry(processor).or_default();
         *newest = newest.max(time);
     }
@@ -54,23 +51,16 @@ fn last_run(task: &Path) -> Option<(u64, f64)> {
 /// The processes of which a thread waits for completions of io_uring, with their names.
 #[must_use]
 pub fn uring_waiters(roots: &SysPaths) -> Vec<(u32, Vec<u8>)> {
-    let waits = |pid: &u32| {
-        let place = roots.proc.join(pid.to_string());
-        let mut threads = list_numbers_at(&place.join("task"))
-            .unwrap_or_default()
-            .into_iter();
-        let is_waiting = threads.any(|tid| {
+    let waits = |(pid, place): (u32, PathBuf)| {
+        let threads = list_numbers_at(&place.join("task")).unwrap_or_default();
+        let is_waiting = threads.iter().any(|tid| {
             let channel = read_file(&place.join(format!("task/{tid}/wchan")));
             channel.is_some_and(|name| name.windows(URING_WAIT.len()).any(|it| it == URING_WAIT))
         });
         let name = read_file(&place.join("comm")).filter(|_| is_waiting)?;
-        Some((*pid, name.trim_ascii().to_vec()))
+        Some((pid, name.trim_ascii().to_vec()))
     };
-    list_numbers_at(&roots.proc)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(waits)
-        .collect()
+    processes(roots).filter_map(waits).collect()
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::interval::{ProcessPair, SampleInterval};
 use crate::probe::sample::{ExitRecord, ProcessIo, ProcessKey, ProcessSample};
+use crate::snapshot::view::EndedProgram;
 
 /// Readings of a parent's counters within which those of an ended child have to appear.
 const MAX_READINGS: u8 = 2;
@@ -19,6 +21,8 @@ const MAX_READINGS: u8 = 2;
 const MAX_ANCESTORS: usize = 64;
 /// The process that inherits orphans.
 const INIT_PID: u32 = 1;
+/// Names of programs in one line at most.
+const MAX_PROGRAMS: usize = 8;
 /// Ended children that transferred fewer bytes, none of them from or to devices, are not shown: each
 /// command of a shell reads some libraries.
 const MIN_SHOWN_BYTES: u64 = 256 * 1024;
@@ -43,7 +47,7 @@ pub struct EndedIo {
     /// Time between the samples.
     pub elapsed: Duration,
     /// Their names with their number, most bytes first.
-    pub programs: Vec<(Vec<u8>, u64)>,
+    pub programs: Vec<EndedProgram>,
 }
 
 /// What ended children did in an interval, by the process id of their parents.
@@ -53,6 +57,16 @@ pub struct EndedInInterval {
     pub unseen: HashMap<u32, EndedIo>,
     /// I/O to be taken off a parent's own because it was shown for its children.
     pub counted_twice: HashMap<u32, ProcessIo>,
+}
+
+impl EndedInInterval {
+    /// What a process itself did, without what was shown for its children already, and the time that it took.
+    #[must_use]
+    pub fn own_io(&self, pair: &ProcessPair<'_>) -> Option<(ProcessIo, Duration)> {
+        let (io, elapsed) = pair.io_delta()?;
+        let twice = self.counted_twice.get(&pair.current.identity.pid);
+        Some((twice.map_or(io, |twice| io.saturating_sub(twice)), elapsed))
+    }
 }
 
 /// Children of one process: their I/O, and by name their number and bytes.
@@ -122,13 +136,17 @@ impl EndedChildren {
     }
 }
 
-fn most_bytes_first(programs: HashMap<Vec<u8>, (u64, u64)>) -> Vec<(Vec<u8>, u64)> {
+fn most_bytes_first(programs: HashMap<Vec<u8>, (u64, u64)>) -> Vec<EndedProgram> {
     let mut programs: Vec<_> = programs.into_iter().collect();
     programs.sort_by(|(name, (_, bytes)), (other, (_, more))| {
         more.cmp(bytes).then_with(|| name.cmp(other))
     });
-    let counted = programs.into_iter().map(|(name, (count, _))| (name, count));
-    counted.collect()
+    programs.truncate(MAX_PROGRAMS);
+    let named = |(name, (count, _)): (Vec<u8>, (u64, u64))| EndedProgram {
+        name: SafeText::from_bytes(&name),
+        count,
+    };
+    programs.into_iter().map(named).collect()
 }
 
 fn is_shown(io: &ProcessIo) -> bool {

@@ -24,10 +24,10 @@ pub struct UnitView {
     pub read_ios_per_s: Option<f64>,
     /// Writes per second.
     pub write_ios_per_s: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which at least one of its tasks waited for
+    /// Fraction of the interval (0 to 1) in which at least one of its tasks waited for
     /// I/O; `None` without PSI.
     pub pressure_some: Option<f64>,
-    /// Fraction of time (0 to 1, average of 10 s) in which all of its tasks waited for I/O.
+    /// Fraction of the interval (0 to 1) in which all of its tasks waited for I/O.
     pub pressure_full: Option<f64>,
     /// Its limits; empty without limits.
     #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use super::threads::FileHint;
 use super::totals::FileTotals;
 use super::volumes::Volumes;
-use crate::probe::files::handle::FoundFile;
+use crate::probe::file_handle::FoundFile;
 use crate::roots::SysPaths;
 use crate::trace::events::event::DeviceNumber;
 

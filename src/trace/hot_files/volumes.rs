@@ -7,11 +7,11 @@ use std::os::fd::AsFd;
 
 use rustix::fs::fstat;
 
+use crate::drive::foreign_tree::ForeignTree;
 use crate::drive::identity::sysfs::directory_entries;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::{self, MountEntry, split_device_number};
-use crate::foreign_tree::ForeignTree;
-use crate::probe::files::handle::FoundFile;
+use crate::probe::file_handle::FoundFile;
 use crate::roots::SysPaths;
 use crate::stats::sorting::SortList as _;
 use crate::trace::events::event::DeviceNumber;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::foreign_tree::{FileStatus, ForeignFile};
+use crate::drive::foreign_tree::{FileStatus, ForeignFile};
 use crate::probe::process::closed_files::without_temporary_suffix;
 
 /// Time after which no further directory is looked at in one check.

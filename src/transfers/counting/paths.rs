@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 
-use crate::foreign_tree::{ForeignFile, ForeignTree};
+use crate::drive::foreign_tree::{ForeignFile, ForeignTree};
 use crate::probe::text::read_start;
 use crate::transfers::arguments::CopyOrder;
 

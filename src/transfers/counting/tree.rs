@@ -11,7 +11,7 @@ use rustix::io::{Errno, Result};
 
 use super::arrivals::ExpectedFiles;
 use super::paths::JobPaths;
-use crate::foreign_tree::{FileStatus, ForeignFile};
+use crate::drive::foreign_tree::{FileStatus, ForeignFile};
 use crate::transfers::arguments::{CopyOrder, CountMethod, EnteredDirectories};
 
 /// Directory entries after which a step ends, so that other jobs make progress too.

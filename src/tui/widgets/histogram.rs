@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::axis::{align_to_cells, log_axis_ticks};
+use crate::report::axis::{align_to_cells, log_axis_ticks};
 use crate::session::document::MetricUnit;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::bar::level_glyph;

@@ -156,12 +156,7 @@ impl WindowRecorder {
         let window = &mut self.window;
         let scanned = window.scans.last();
         let is_blocked = scanned.is_some_and(|scan| !scan.blocked.is_empty());
-        window.looks = looks::look(
-            &self.roots,
-            &window.snapshots,
-            (&facts, is_blocked),
-            &window.looks,
-        );
+        window.looks = looks::look(&self.roots, &window.snapshots, (&facts, is_blocked));
         self.readings.push_back(facts);
     }
 

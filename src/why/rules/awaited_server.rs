@@ -5,8 +5,8 @@
 //! tell that the task waits for it.
 
 use super::prelude::*;
+use crate::drive::mountinfo;
 use crate::drive::mounts::MountEntry;
-use crate::mountinfo;
 use crate::probe::facts::FactsSample;
 use crate::probe::file_systems::{is_reachable, submounts};
 use crate::probe::process::blocked_task::ThreadSleep;

@@ -9,7 +9,6 @@ mod device_slow;
 mod dirty_throttled;
 mod drive_errors;
 mod file_system_full;
-mod fragmented;
 mod fuse_or_network_stalled;
 mod group_limits;
 mod hung_io;
@@ -33,7 +32,7 @@ pub(super) use self::{
 
 /// The rules, by the order in which a cause is named first when several are equally severe: code of their
 /// causes, what examines a window for one, and the codes of the causes that it explains.
-pub(super) const RULES: [Rule; 19] = [
+pub(super) const RULES: [Rule; 18] = [
     Rule::new(
         "hung-io",
         hung_io::examine,
@@ -92,7 +91,6 @@ pub(super) const RULES: [Rule; 19] = [
         "dirty-throttled device-saturated queue-starved",
     ),
     Rule::new("link-degraded", link_degraded::examine, ""),
-    Rule::new("fragmented", fragmented::examine, ""),
     Rule::new("queue-starved", queue_starved::examine, ""),
     Rule::new("at-limit", at_limit::examine, ""),
     Rule::new("setup-unfit", setup_unfit::examine, ""),

@@ -56,7 +56,7 @@ fn transfer_to(sampler: &mut LiveSampler, destination: &Path) -> Option<Transfer
 
 fn kernel_has_cachestat() -> bool {
     let file = tempfile::tempfile().unwrap();
-    let found = diskscope::probe::process::page_cache::unwritten_bytes(&file);
+    let found = diskscope::probe::process::file_pages::unwritten_bytes(&file);
     if let Err(error) = &found {
         skip(Requirement::Kernel, format!("cachestat(2): {error}"));
     }

@@ -92,32 +92,6 @@ fn deleted_file_commands_copy_and_truncate_only_that_file() {
 }
 
 #[test]
-fn deleted_file_whose_content_is_needed_is_not_to_be_truncated() {
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let path = place.path().join("image");
-    fs::write(&path, vec![0; 1 << 20]).unwrap();
-    let Some(device) = LoopDevice::attach(&path, &[]) else {
-        return;
-    };
-    let needed_by = |held: &fs::File| {
-        let file = deleted_file_report(held);
-        assert_eq!(file["needed_by"].is_null(), file["release"].is_string());
-        file["needed_by"].as_str().map(str::to_owned)
-    };
-    let log = fs::File::options().append(true).open(&path).unwrap();
-    let update = fs::File::options().read(true).write(true).open(&path);
-    fs::remove_file(&path).unwrap();
-    assert_eq!(needed_by(&log).as_deref(), Some("process"));
-    drop(update);
-    assert_eq!(needed_by(&log).as_deref(), Some("kernel"));
-    let reader = fs::File::open(format!("/proc/self/fd/{}", log.as_raw_fd())).unwrap();
-    assert_eq!(needed_by(&log).as_deref(), Some("process"));
-    drop(reader);
-    drop(device);
-    wait_until("the loop device is detached", || needed_by(&log).is_none());
-}
-
-#[test]
 fn scratch_file_of_a_benchmark_is_shown_as_such_throughout() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut run = Command::new(env!("CARGO_BIN_EXE_diskscope"))

@@ -187,7 +187,7 @@ impl ProcessTable {
 
     /// The counters of a process; `None` when it has ended.
     fn read_io(
-        &mut self,
+        &self,
         proc: BorrowedFd<'_>,
         entry: &mut ProcessEntry,
     ) -> Option<Availability<ProcessIo>> {
@@ -197,16 +197,16 @@ impl ProcessTable {
         }
         let mut buffer = [0; 256];
         let opened = || open_relative(proc, format!("{pid}/io"));
-        match entry.io.read(Some(&mut self.budget), opened, &mut buffer) {
+        match entry.io.read(self.highest_kept, opened, &mut buffer) {
             Ok(text) => Some(parse_io(text).map_or(Availability::Absent, Availability::Available)),
             Err(Errno::ACCESS | Errno::PERM) => {
-                entry.io.give_up(&mut self.budget);
+                entry.io = ReusedFile::GivenUp;
                 Some(Availability::NotPermitted)
             }
             Err(Errno::NOENT)
                 if entry.stat.is_kept() || open_relative(proc, format!("{pid}/stat")).is_ok() =>
             {
-                entry.io.give_up(&mut self.budget);
+                entry.io = ReusedFile::GivenUp;
                 Some(Availability::Absent)
             }
             Err(_) => None,
@@ -220,11 +220,11 @@ impl ProcessTable {
         let pid = entry.process.identity.pid;
         let mut buffer = [0; 1024];
         let opened = || open_relative(proc, format!("{pid}/stat"));
-        // Of an idle process it is read once in many samples: the budget is for what is read more often.
+        // Of an idle process it is read once in many samples: what is read more often is kept open.
         let is_read_often =
             waits == WaitSource::Stat || entry.idle_samples == 0 || !entry.io.is_kept();
-        let budget = is_read_often.then_some(&mut self.budget);
-        let now = parse_stat(entry.stat.read(budget, opened, &mut buffer).ok()?)?;
+        let highest = if is_read_often { self.highest_kept } else { -1 };
+        let now = parse_stat(entry.stat.read(highest, opened, &mut buffer).ok()?)?;
         let identity = &entry.process.identity;
         if now.start_ticks != identity.start_ticks {
             return None;

@@ -1,6 +1,6 @@
 //! Maps values to SVG coordinates.
 
-use crate::axis::{linear_axis_ticks, log_axis_ticks};
+use crate::report::axis::{linear_axis_ticks, log_axis_ticks};
 use crate::session::document::{ChartAxis, MetricUnit};
 
 /// One axis of a chart: its range of values and their coordinates.

@@ -55,15 +55,10 @@ fn shell_reads(samples: &[SystemSample]) -> Vec<Reads> {
         let interval = SampleInterval::new(Some(&pair[0]), &pair[1]);
         let found = ended.update(&interval);
         let children = found.unseen.get(&SHELL).cloned().unwrap_or_default();
-        let (own, _) = pair_of(&interval, SHELL).unwrap().io_delta().unwrap();
-        let twice = found.counted_twice.get(&SHELL).copied().unwrap_or_default();
-        let name = |(name, count): (Vec<u8>, u64)| (String::from_utf8(name).unwrap(), count);
-        let programs = children.programs.into_iter().map(name).collect();
-        (
-            own.saturating_sub(&twice).read_bytes,
-            children.io.read_bytes,
-            programs,
-        )
+        let (own, _) = found.own_io(pair_of(&interval, SHELL).unwrap()).unwrap();
+        let programs = children.programs.iter();
+        let programs = programs.map(|it| (it.name.to_string(), it.count)).collect();
+        (own.read_bytes, children.io.read_bytes, programs)
     };
     samples.windows(2).map(reads).collect()
 }

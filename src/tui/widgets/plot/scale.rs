@@ -1,6 +1,6 @@
 //! Conversion of values to fractions of an axis.
 
-use crate::axis::{align_to_cells, linear_axis_step, linear_axis_ticks, log_axis_ticks};
+use crate::report::axis::{align_to_cells, linear_axis_step, linear_axis_ticks, log_axis_ticks};
 use crate::session::document::MetricUnit;
 
 /// No measured value comes near this; larger ones are not drawn.

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use crate::drive::foreign_tree::FileStatus;
 use crate::drive::mounts::split_device_number;
-use crate::foreign_tree::FileStatus;
 
 /// Type of a handle that is an inode number and its generation (`FILEID_INO32_GEN`,
 /// include/linux/exportfs.h), as ext4 and F2FS have them.

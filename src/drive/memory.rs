@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::mountinfo::{Hierarchy, read_mount_table};
+use crate::drive::mountinfo::{Hierarchy, read_mount_table};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

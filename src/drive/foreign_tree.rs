@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use crate::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
+use crate::drive::mountinfo::{MountinfoLine, mountinfo_lines, unescape};
 
 /// `f_type` of autofs and procfs (statfs(2)).
 const AUTOFS_SUPER_MAGIC: u64 = 0x187;

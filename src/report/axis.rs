@@ -16,41 +16,17 @@ const DECIMAL: [f64; 5] = [1e12, 1e9, 1e6, 1e3, 1.0];
 /// The unit in which values up to `largest` have one to three digits.
 #[must_use]
 pub fn axis_unit(unit: MetricUnit, largest: f64) -> AxisUnit {
+    let fixed = |factor, name| AxisUnit { factor, name };
     let names: [&'static str; 5] = match unit {
         MetricUnit::BytesPerSecond => ["TB/s", "GB/s", "MB/s", "kB/s", "B/s"],
         MetricUnit::Bytes => ["TB", "GB", "MB", "kB", "B"],
         MetricUnit::PerSecond => ["T/s", "G/s", "M/s", "k/s", "1/s"],
         MetricUnit::Nanoseconds => ["", "s", "ms", "us", "ns"],
-        MetricUnit::RevolutionsPerMinute => {
-            return AxisUnit {
-                factor: 1.0,
-                name: "rpm",
-            };
-        }
-        MetricUnit::Ratio => {
-            return AxisUnit {
-                factor: 0.01,
-                name: "%",
-            };
-        }
-        MetricUnit::Revolution => {
-            return AxisUnit {
-                factor: 1.0,
-                name: "rev",
-            };
-        }
-        MetricUnit::Sectors => {
-            return AxisUnit {
-                factor: 1.0,
-                name: "sectors",
-            };
-        }
-        MetricUnit::Count => {
-            return AxisUnit {
-                factor: 1.0,
-                name: "",
-            };
-        }
+        MetricUnit::RevolutionsPerMinute => return fixed(1.0, "rpm"),
+        MetricUnit::Ratio => return fixed(0.01, "%"),
+        MetricUnit::Revolution => return fixed(1.0, "rev"),
+        MetricUnit::Sectors => return fixed(1.0, "sectors"),
+        MetricUnit::Count => return fixed(1.0, ""),
     };
     let fits = |(factor, name): &(f64, &'static str)| !name.is_empty() && largest >= *factor;
     let (factor, name) = DECIMAL
@@ -96,9 +72,10 @@ pub fn linear_axis_step(unit: MetricUnit, bounds: [f64; 2], most: usize) -> (Axi
     let scale = axis_unit(unit, bounds[0].abs().max(bounds[1].abs()));
     let least = (bounds[1] - bounds[0]) / scale.factor / most.max(1) as f64;
     let is_long_time = unit == MetricUnit::Nanoseconds && scale.name == "s";
-    let step = match is_long_time {
-        true => time_step_at_least(least),
-        false => round_step_at_least(least),
+    let step = if is_long_time {
+        time_step_at_least(least)
+    } else {
+        round_step_at_least(least)
     };
     (scale, step)
 }
@@ -129,12 +106,12 @@ fn round_step_at_least(least: f64) -> f64 {
 #[must_use]
 pub fn log_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
     let binary = matches!(unit, MetricUnit::Bytes | MetricUnit::Count);
-    let (base, anchor) = if binary { (2.0, 1.0) } else { (10.0, 1.0) };
-    let ticks = geometric_ticks(bounds, base, anchor, most);
-    let ticks = if !binary && decades(bounds) < 3 {
+    let ticks = if binary {
+        geometric_ticks(bounds, 2.0, 1.0, most)
+    } else if decades(bounds) < 3 {
         geometric_ticks(bounds, 2.0, round_anchor(bounds), most)
     } else {
-        ticks
+        geometric_ticks(bounds, 10.0, 1.0, most)
     };
     let labelled = |value| (value, log_label(unit, value));
     ticks.into_iter().map(labelled).collect()
