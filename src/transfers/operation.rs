@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::view::{Throttle, TransferKind, TransferState, TransferView, WorkProgress};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::operations::{OperationKind, OperationProgress, OperationSample, WorkUnit};
+use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
 use crate::stats::sorting::SortList as _;
 
 /// A hundredth of a percent of a large pool takes a minute.
@@ -83,7 +83,7 @@ impl FollowedOperation {
         };
         followed.progress.shown = TransferView {
             pid: operation.pid,
-            kind: kind_of(operation.kind),
+            kind: TransferKind::Operation(operation.kind),
             // The kernel works on its own behalf: its device stands for a program.
             source: command.is_some().then(|| subject.clone()),
             command: command.unwrap_or(subject),
@@ -184,20 +184,6 @@ impl FollowedOperation {
     }
 }
 
-fn kind_of(kind: OperationKind) -> TransferKind {
-    match kind {
-        OperationKind::Resync => TransferKind::Resync,
-        OperationKind::Rebuild => TransferKind::Rebuild,
-        OperationKind::Check => TransferKind::Check,
-        OperationKind::Repair => TransferKind::Repair,
-        OperationKind::Reshape => TransferKind::Reshape,
-        OperationKind::Scrub => TransferKind::Scrub,
-        OperationKind::Balance => TransferKind::Balance,
-        OperationKind::Pvmove => TransferKind::Pvmove,
-        OperationKind::Discard => TransferKind::Discard,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,7 +263,7 @@ mod tests {
         };
         let views = views_after(&[at(100), at(200), at(300), at(400), at(500)]);
         let view = &views[0];
-        assert_eq!((view.kind, view.pid), (TransferKind::Check, None));
+        assert_eq!((view.kind, view.pid), (TransferKind::Operation(OperationKind::Check), None));
         assert_eq!((&*view.command, view.source.is_none()), ("md0", true));
         assert_eq!(view.rate_bytes_per_s.unwrap().round(), 1e8);
         assert_eq!(view.eta.unwrap().as_secs(), 5);

@@ -28,6 +28,7 @@ use crate::probe::waits::servers::FuseServer;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::{DeletedView, FileHolder};
+use crate::probe::operations::OperationKind;
 use crate::snapshot::view::{
     BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
     TotalRates, TransferKind, TransferView, UnitLimit, UnitView,
@@ -323,7 +324,7 @@ fn resync_that_a_recording_lists_as_a_transfer_is_one_of_its_array() {
             });
             it.transfers = vec![TransferView {
                 command: name.into(),
-                kind: TransferKind::Resync,
+                kind: TransferKind::Operation(OperationKind::Resync),
                 ..TransferView::default()
             }];
         })
@@ -897,7 +898,7 @@ fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
     scene.transfers = vec![TransferView {
         command: "md0".into(),
-        kind: TransferKind::Check,
+        kind: TransferKind::Operation(OperationKind::Check),
         ..TransferView::default()
     }];
     scene.devices.push(DeviceView {
