@@ -53,17 +53,6 @@ pub struct CopyOrder {
 /// Options: letters of short ones, and names of long ones.
 type Options = &'static str;
 
-/// Where a program writes.
-#[derive(Clone, Copy)]
-enum Destination {
-    /// Nowhere, or to standard output.
-    None,
-    /// Into its last argument, or into the value of these options.
-    Last(Options),
-    /// Into the value of these options, or to standard output.
-    Option(Options),
-}
-
 /// The command line of a program.
 struct Program {
     /// Its names, as the kernel has them.
@@ -74,7 +63,10 @@ struct Program {
     recursive_by: Option<Options>,
     /// Options by which it leaves out files, or takes their names from elsewhere.
     unsized_by: Options,
-    destination: Destination,
+    /// Options whose value is the destination.
+    destination_by: Options,
+    /// Whether its last argument is the destination, without such an option.
+    has_destination_last: bool,
     /// How its progress is measured, with a destination on this machine.
     count_method: CountMethod,
     /// Whether `HOST:PATH` is on another machine.
@@ -100,7 +92,8 @@ const COPY: Program = Program {
     valued: "t S target-directory suffix",
     recursive_by: Some("r a R recursive archive"),
     unsized_by: "",
-    destination: Destination::Last("t target-directory"),
+    destination_by: "t target-directory",
+    has_destination_last: true,
     count_method: CountMethod::DestinationFiles,
     is_remote_possible: false,
 };
@@ -108,7 +101,8 @@ const READ: Program = Program {
     names: "cat",
     valued: "",
     recursive_by: Some(""),
-    destination: Destination::None,
+    destination_by: "",
+    has_destination_last: false,
     count_method: CountMethod::ReadBytes,
     ..COPY
 };
@@ -124,7 +118,7 @@ const PROGRAMS: [Program; 9] = [
         valued: RSYNC_VALUED,
         recursive_by: Some("r a recursive archive"),
         unsized_by: RSYNC_FILTERS,
-        destination: Destination::Last(""),
+        destination_by: "",
         is_remote_possible: true,
         ..COPY
     },
@@ -132,7 +126,7 @@ const PROGRAMS: [Program; 9] = [
         names: "scp",
         valued: "c D F i J l o P S X",
         recursive_by: Some("r"),
-        destination: Destination::Last(""),
+        destination_by: "",
         count_method: CountMethod::ReadBytes,
         is_remote_possible: true,
         ..COPY
@@ -156,7 +150,8 @@ const PROGRAMS: [Program; 9] = [
         valued: TAR_VALUED,
         recursive_by: None,
         unsized_by: TAR_FILTERS,
-        destination: Destination::Option("f file"),
+        destination_by: "f file",
+        has_destination_last: false,
         count_method: CountMethod::ArchiveBytes,
         ..COPY
     },
@@ -193,7 +188,12 @@ pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     if parsed.has_option(program.unsized_by) || parsed.operands.contains(&&b"-"[..]) {
         return None;
     }
-    let destination = parsed.take_destination(program.destination)?;
+    let mut destination = parsed.value_of(program.destination_by);
+    if destination.is_none() && program.has_destination_last {
+        destination = Some(parsed.operands.pop()?);
+    }
+    // Standard output.
+    let destination = destination.filter(|it| *it != b"-");
     let is_remote = |word: &[u8]| program.is_remote_possible && is_remote(word);
     if parsed.operands.is_empty() || parsed.operands.iter().any(|it| is_remote(it)) {
         return None;
@@ -287,18 +287,6 @@ impl<'a> ParsedArguments<'a> {
             }
             self.options.push((own, None));
         }
-    }
-
-    /// The destination, where there is one; `None` where it is missing.
-    fn take_destination(&mut self, place: Destination) -> Option<Option<&'a [u8]>> {
-        Some(match place {
-            Destination::None => None,
-            Destination::Last(options) => match self.value_of(options) {
-                Some(target) => Some(target),
-                None => Some(self.operands.pop()?),
-            },
-            Destination::Option(options) => self.value_of(options).filter(|it| *it != b"-"),
-        })
     }
 
     /// The value of the last of these options. A long option may be abbreviated (getopt_long(3)).

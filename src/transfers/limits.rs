@@ -52,32 +52,26 @@ impl IoRates {
     /// The part of a limit that reading takes, 1 for all of it; `None` without a limit.
     #[must_use]
     pub fn read_use(&self, limit: &IoLimit) -> Option<f64> {
-        greater_use(
+        greater_use([
             (self.read_bytes, limit.read_bytes_per_s),
             (self.reads, limit.read_ios_per_s),
-        )
+        ])
     }
 
     /// The part of a limit that writing takes, 1 for all of it; `None` without a limit.
     #[must_use]
     pub fn write_use(&self, limit: &IoLimit) -> Option<f64> {
-        greater_use(
+        greater_use([
             (self.write_bytes, limit.write_bytes_per_s),
             (self.writes, limit.write_ios_per_s),
-        )
+        ])
     }
 }
 
-fn greater_use(bytes: (f64, Option<u64>), ios: (f64, Option<u64>)) -> Option<f64> {
-    let used = |(rate, limit): (f64, Option<u64>)| {
-        limit
-            .filter(|limit| *limit > 0)
-            .map(|limit| rate / limit as f64)
-    };
-    [used(bytes), used(ios)]
-        .into_iter()
-        .flatten()
-        .reduce(f64::max)
+/// The greater of the parts that these rates take of their limits.
+fn greater_use(rates: [(f64, Option<u64>); 2]) -> Option<f64> {
+    let used = |(rate, limit): (f64, Option<u64>)| Some(rate / limit.filter(|it| *it > 0)? as f64);
+    rates.into_iter().filter_map(used).reduce(f64::max)
 }
 
 /// The bottleneck and the device whose limit the control group of one of the processes reaches.

@@ -114,18 +114,10 @@ pub enum TransferKind {
     Write,
     /// The checksum of a file is computed.
     Checksum,
-    /// An archive is written or read.
+    /// An archive or a package is written or read.
     Archive,
     /// A file is compressed or decompressed.
     Compress,
-    /// Files are backed up or restored.
-    Backup,
-    /// A database is dumped or restored.
-    Dump,
-    /// A disk image is converted.
-    Convert,
-    /// Packages are installed.
-    Install,
     /// A file system is checked.
     Fsck,
     /// An operation that is no copy of files.

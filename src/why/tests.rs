@@ -14,6 +14,7 @@ use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
 use crate::probe::files::layout::FileLayout;
 use crate::probe::mounts::counters::FuseConnection;
+use crate::probe::operations::OperationKind;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
@@ -28,7 +29,6 @@ use crate::probe::waits::servers::FuseServer;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::{DeletedView, FileHolder};
-use crate::probe::operations::OperationKind;
 use crate::snapshot::view::{
     BlockedTaskView, DeviceShare, DeviceView, HostView, IoErrorsView, MountView, ProcessView,
     TotalRates, TransferKind, TransferView, UnitLimit, UnitView,

@@ -120,11 +120,6 @@ impl CopyTree {
             result = self.read_sources();
         }
         if self.name_bytes > max_name_bytes {
-            // Of the files only number and bytes are counted from now on.
-            self.expected_files = None;
-            self.name_bytes = self.unread.iter().map(directory_bytes).sum();
-        }
-        if self.name_bytes > max_name_bytes {
             result = Err(Errno::TOOBIG);
         }
         if let Err(reason) = result.and_then(|()| self.check_destination()) {

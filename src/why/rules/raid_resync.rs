@@ -22,7 +22,8 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         let mut transfers = analysis.last.transfers.iter();
         let transfer = transfers.find(|it| it.command == array.name)?;
         let mut actions = ACTIONS.iter();
-        let (_, action) = actions.find(|(kind, _)| transfer.kind == TransferKind::Operation(*kind))?;
+        let (_, action) =
+            actions.find(|(kind, _)| transfer.kind == TransferKind::Operation(*kind))?;
         Some(cause(analysis, array, action))
     });
     Examination::of(causes.collect(), Vec::new)
