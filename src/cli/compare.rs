@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Csv, Json, Text},
+};
 use super::output::pretty_json;
 use super::subcommand::Arguments;
 use crate::bench;
@@ -51,8 +54,7 @@ pub(super) struct IgnoreOption {
 }
 
 impl Arguments for CompareArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Csv];
 
     fn run(self) -> CommandResult {
         let metadata = self.files.iter().filter_map(|path| path.metadata().ok());
@@ -75,8 +77,8 @@ impl CompareArguments {
         let inputs = comparison_inputs(&sessions);
         let comparison = compare::compare_sessions(&inputs, &self.ignore.parameters);
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&comparison)?,
-            OutputFormat::Csv => csv::comparison_csv(&comparison)?,
+            Json => pretty_json(&comparison)?,
+            Csv => csv::comparison_csv(&comparison)?,
             _ => report::compare::comparison_text(&comparison),
         };
         let exit = if comparison.benchmarks.is_empty() {
@@ -115,8 +117,8 @@ impl CompareArguments {
         let is_complete = unreadable.is_empty() && !fleet.tables.is_empty();
         fleet.excluded.extend(unreadable);
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&fleet)?,
-            OutputFormat::Csv => csv::fleet_csv(&fleet)?,
+            Json => pretty_json(&fleet)?,
+            Csv => csv::fleet_csv(&fleet)?,
             _ => report::fleet::fleet_text(&fleet),
         };
         let exit = if is_complete {

@@ -9,7 +9,11 @@ use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{self, FormatOption, OutputFormat, choice};
+use super::options::{
+    self, FormatOption,
+    OutputFormat::{self, Json, Text},
+    choice,
+};
 use super::output::{pretty_json, print_status_line};
 use super::subcommand::Arguments;
 use crate::app::live::device_list::{DeviceColumn, optional_columns};
@@ -57,7 +61,7 @@ pub(super) struct ConfigArguments {
 }
 
 impl Arguments for ConfigArguments {
-    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json];
 
     fn run(self) -> CommandResult {
         // What the program prints lacks the comments of the file.
@@ -66,7 +70,7 @@ impl Arguments for ConfigArguments {
         let mut output = self.format.output.whole(&inputs, NewFileAccess::Umask)?;
         let config = effective(self.interval.interval, self.theme.theme)?;
         output.write(&match self.format.get() {
-            OutputFormat::Text => config_text(&config),
+            Text => config_text(&config),
             _ => pretty_json(&config_json(&config))?,
         })?;
         Ok(ExitStatus::Success)

@@ -7,7 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure::{CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Csv, Json, Ndjson, Text},
+};
 use super::output::{json_lines, pretty_json};
 use super::subcommand::Arguments;
 use crate::drive::guard::{self, Subject, Uses};
@@ -26,34 +29,11 @@ use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
 
 /// The devices; the keys are those of `--json`.
-const DEVICE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "name",
-        "path",
-        "kind",
-        "size_bytes",
-        "vendor",
-        "model",
-        "serial",
-        "firmware",
-        "transport",
-        "rotational",
-        "rotation_rate",
-        "removable",
-        "read_only",
-        "logical_block_bytes",
-        "physical_block_bytes",
-        "scheduler",
-        "queue_depth",
-        "read_ahead_kib",
-        "write_cache",
-        "signature",
-        "parent",
-        "slaves",
-        "label",
-        "by_id",
-    ],
-};
+const DEVICE_TABLE: CsvTable = CsvTable(
+    "name path kind size_bytes vendor model serial firmware transport rotational \
+        rotation_rate removable read_only logical_block_bytes physical_block_bytes scheduler \
+        queue_depth read_ahead_kib write_cache signature parent slaves label by_id",
+);
 
 /// List the drives: identity, stacking, users, tuning advice
 #[derive(Debug, Args)]
@@ -66,12 +46,7 @@ pub(super) struct DevicesArguments {
 }
 
 impl Arguments for DevicesArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Ndjson,
-        OutputFormat::Csv,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
@@ -80,9 +55,9 @@ impl Arguments for DevicesArguments {
         let uses = LazyCell::new(|| facts.uses());
         let listings = || facts.drives.iter().map(|drive| facts.listing(drive, &uses));
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
-            OutputFormat::Ndjson => json_lines(listings())?,
-            OutputFormat::Csv => DEVICE_TABLE.to_csv(listings())?,
+            Json => pretty_json(&listings().collect::<Vec<_>>())?,
+            Ndjson => json_lines(listings())?,
+            Csv => DEVICE_TABLE.to_csv(listings())?,
             _ if facts.drives.is_empty() => NO_DEVICES.to_owned(),
             _ => facts.text(&uses),
         };

@@ -7,7 +7,10 @@ use clap::{Args, value_parser};
 
 use super::destination::Destination;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Csv, Json, Ndjson, Text},
+};
 use super::output::{json_lines, pretty_json, terminal_width};
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
@@ -26,9 +29,7 @@ use crate::trace::hot_files::{FileTrace, RecordedTime};
 use crate::units;
 
 /// The deleted files; the keys are those of `--json`.
-const DELETED_FILE_TABLE: CsvTable = CsvTable {
-    columns: &["path", "device", "mounted_at", "held_bytes", "size_bytes"],
-};
+const DELETED_FILE_TABLE: CsvTable = CsvTable("path device mounted_at held_bytes size_bytes");
 
 /// List deleted files that still use space, the open files of a process, or the files with the most disk I/O
 #[derive(Debug, Args)]
@@ -50,12 +51,7 @@ pub(super) struct FilesArguments {
 }
 
 impl Arguments for FilesArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Ndjson,
-        OutputFormat::Csv,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
@@ -68,8 +64,8 @@ impl Arguments for FilesArguments {
                 .map_err(|error| CommandFailure::failed(unreadable_message(pid, &error)))?;
             let files = files::open_file_views(&opened);
             match format {
-                OutputFormat::Csv => entity_csv(&files),
-                OutputFormat::Text => open_files_text(&files, terminal_width(&output)),
+                Csv => entity_csv(&files),
+                Text => open_files_text(&files, terminal_width(&output)),
                 _ => listing(&files, format)?,
             }
         } else {
@@ -78,8 +74,8 @@ impl Arguments for FilesArguments {
             let deleted = open_files::deleted_files(&roots);
             let files = files::deleted_file_views(&deleted, &drives, &systems);
             match format {
-                OutputFormat::Csv => DELETED_FILE_TABLE.to_csv(&files)?,
-                OutputFormat::Text => deleted_files_text(&files),
+                Csv => DELETED_FILE_TABLE.to_csv(&files)?,
+                Text => deleted_files_text(&files),
                 _ => listing(&files, format)?,
             }
         };
@@ -108,9 +104,9 @@ impl FilesArguments {
         }
         let (view, end_reason) = trace.finish();
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&view)?,
-            OutputFormat::Text => hot_files_text(&view, terminal_width(output)),
-            OutputFormat::Csv => entity_csv(&view.files),
+            Json => pretty_json(&view)?,
+            Text => hot_files_text(&view, terminal_width(output)),
+            Csv => entity_csv(&view.files),
             _ => json_lines(&view.files)?,
         };
         output.write(&text)?;
@@ -127,7 +123,7 @@ fn listing<T: serde::Serialize>(
     format: OutputFormat,
 ) -> Result<String, CommandFailure> {
     match format {
-        OutputFormat::Json => pretty_json(&files),
+        Json => pretty_json(&files),
         _ => json_lines(files),
     }
 }

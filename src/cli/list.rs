@@ -8,7 +8,10 @@ use textwrap::{Options, fill};
 
 use super::benchmark_help::{default_value, find_benchmark};
 use super::failure::{CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Json, Ndjson, Text},
+};
 use super::output::{json_lines, pretty_json};
 use super::run::help_of;
 use super::subcommand::Arguments;
@@ -29,8 +32,7 @@ pub(super) struct TestsArguments {
 }
 
 impl Arguments for TestsArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Ndjson];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Ndjson];
 
     fn run(self) -> CommandResult {
         let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
@@ -38,13 +40,11 @@ impl Arguments for TestsArguments {
         let one = one.map(|benchmark| benchmark.description());
         let all = || BENCHMARKS.iter().map(|benchmark| benchmark.description());
         let text = match (one, self.format.get()) {
-            (Some(one), OutputFormat::Text) => help_of(one),
-            (Some(one), OutputFormat::Json) => pretty_json(&benchmark_json(one))?,
+            (Some(one), Text) => help_of(one),
+            (Some(one), Json) => pretty_json(&benchmark_json(one))?,
             (Some(one), _) => json_lines([benchmark_json(one)])?,
-            (None, OutputFormat::Text) => list_text(),
-            (None, OutputFormat::Json) => {
-                pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?
-            }
+            (None, Text) => list_text(),
+            (None, Json) => pretty_json(&all().map(benchmark_json).collect::<Vec<_>>())?,
             (None, _) => json_lines(all().map(benchmark_json))?,
         };
         output.write(&text)?;

@@ -9,7 +9,10 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::interface::{ScreenOptions, exit_of_ending};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Csv, Ndjson, Text},
+};
 use super::output::{json_lines, print_status_line};
 use super::subcommand::Arguments;
 use super::watch::SampleWriter;
@@ -45,8 +48,7 @@ pub(super) struct ReplayArguments {
 }
 
 impl Arguments for ReplayArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let mut replay = Recording::open(&self.file)?;
@@ -145,7 +147,7 @@ impl ReplayArguments {
     /// Prints all triggers, the oldest first.
     fn print_triggers(&self, replay: &mut Recording) -> CommandResult {
         let format = self.format.get();
-        if format == OutputFormat::Csv {
+        if format == Csv {
             let message = "--triggers: print them as text or with --json";
             return Err(CommandFailure::usage_error(message));
         }
@@ -154,7 +156,7 @@ impl ReplayArguments {
         output.write("")?;
         for index in 0..replay.trigger_marks().count() {
             let text = match replay.read_trigger(index) {
-                Ok(Some(trigger)) if format == OutputFormat::Ndjson => json_lines([&trigger])?,
+                Ok(Some(trigger)) if format == Ndjson => json_lines([&trigger])?,
                 Ok(Some(trigger)) => trigger_text(&trigger),
                 Ok(None) => break,
                 Err(error) => {

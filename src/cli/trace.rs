@@ -7,7 +7,10 @@ use clap::Args;
 
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Csv, Ndjson, Text},
+};
 use super::output::json_lines;
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::signals;
@@ -31,25 +34,10 @@ const REQUEST_QUEUE_BATCHES: usize = 1024;
 const MAX_LISTED_REQUESTS: usize = 100_000;
 
 /// The requests; the keys are those of `--json`.
-const REQUEST_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "time_ns",
-        "pid",
-        "command",
-        "device",
-        "operation",
-        "flags",
-        "sector",
-        "bytes",
-        "q2g_ns",
-        "g2i_ns",
-        "i2d_ns",
-        "q2d_ns",
-        "d2c_ns",
-        "q2c_ns",
-        "error",
-    ],
-};
+const REQUEST_TABLE: CsvTable = CsvTable(
+    "time_ns pid command device operation flags sector bytes q2g_ns g2i_ns i2d_ns q2d_ns \
+        d2c_ns q2c_ns error",
+);
 
 /// Trace the requests of a device, with latency by stage (root)
 #[derive(Debug, Args)]
@@ -75,8 +63,7 @@ pub(super) struct TraceArguments {
 }
 
 impl Arguments for TraceArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let roots = SysPaths::default();
@@ -98,7 +85,7 @@ impl Arguments for TraceArguments {
         })?;
         // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
         let receiver = receiver;
-        let is_text = format == OutputFormat::Text;
+        let is_text = format == Text;
         let mut printer = RequestPrinter {
             format,
             lists_requests: !is_text || self.slower.is_some() || self.requests,
@@ -114,7 +101,7 @@ impl Arguments for TraceArguments {
             end_reason: None,
         };
         let mut listening = true;
-        if format == OutputFormat::Csv {
+        if format == Csv {
             listening = printer.output.write(&REQUEST_TABLE.heading())?;
         }
         listening &= printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
@@ -208,11 +195,11 @@ impl RequestPrinter {
     fn add_request(&mut self, request: &TracedRequest) -> Result<String, CommandFailure> {
         let line = RequestLine::new(request, &self.drive, self.start_ns);
         match self.format {
-            OutputFormat::Csv => return Ok(REQUEST_TABLE.row(&line)?),
-            OutputFormat::Text if self.listed.len() < MAX_LISTED_REQUESTS => {
+            Csv => return Ok(REQUEST_TABLE.row(&line)?),
+            Text if self.listed.len() < MAX_LISTED_REQUESTS => {
                 self.listed.push(request_row(request, self.start_ns));
             }
-            OutputFormat::Text => self.unlisted += 1,
+            Text => self.unlisted += 1,
             _ => return json_lines([line]),
         }
         Ok(String::new())
@@ -221,11 +208,11 @@ impl RequestPrinter {
     fn print_summary(&mut self) -> Result<bool, CommandFailure> {
         let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
         let mut text = match self.format {
-            OutputFormat::Text => summary_text(&self.summary, &self.drive, elapsed),
-            OutputFormat::Csv => return Ok(true),
+            Text => summary_text(&self.summary, &self.drive, elapsed),
+            Csv => return Ok(true),
             _ => json_lines([LastLine::new(&self.summary, &self.drive, elapsed)])?,
         };
-        if self.lists_requests && self.format == OutputFormat::Text {
+        if self.lists_requests && self.format == Text {
             text += &format!("\n{REQUEST_HEADING}\n");
             for row in &self.listed {
                 text += row;

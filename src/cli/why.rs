@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::{
+    FormatOption,
+    OutputFormat::{self, Json, Text},
+};
 use super::output::{pretty_json, print_status_line};
 use super::replay::wanted_time;
 use super::subcommand::Arguments;
@@ -69,7 +72,7 @@ fn parse_window(text: &str) -> Result<Duration, String> {
 }
 
 impl Arguments for WhyArguments {
-    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json];
 
     fn run(self) -> CommandResult {
         if let Some(path) = &self.from {
@@ -103,7 +106,7 @@ struct Answer {
 impl WhyArguments {
     fn answer_of(&self, diagnosis: &Diagnosis) -> Result<Answer, CommandFailure> {
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
+            Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
             _ => diagnosis_text(diagnosis, self.verbose),
         };
         Ok(Answer {
@@ -156,7 +159,7 @@ impl WhyArguments {
         let lines: Vec<String> = text.iter().map(ToString::to_string).collect();
         Ok(Some(Answer {
             text: match self.format.get() {
-                OutputFormat::Json => pretty_json(&document)?,
+                Json => pretty_json(&document)?,
                 _ => heading + &lines.join("\n") + "\n",
             },
             is_problem: document["problem"] == true,
