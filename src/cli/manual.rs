@@ -58,12 +58,8 @@ fn section(append: impl FnOnce(&mut Roff)) -> String {
 }
 
 fn append_statuses(page: &mut Roff) {
-    for status in ExitStatus::ALL {
-        append_entry(
-            page,
-            vec![bold((status as u8).to_string())],
-            status.meaning(),
-        );
+    for (status, meaning) in ExitStatus::MEANINGS {
+        append_entry(page, vec![bold((status as u8).to_string())], meaning);
     }
 }
 

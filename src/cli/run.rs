@@ -11,7 +11,10 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use super::benchmark_help::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{OutputFormat, OutputOption, choice};
+use super::options::{
+    OutputFormat::{self, Csv, Json, OpenMetrics, Text},
+    OutputOption, choice,
+};
 use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
@@ -25,7 +28,7 @@ use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
 use crate::report::{inspection, repeated, text};
 use crate::roots::SysPaths;
-use crate::session::document::RunState;
+use crate::session::document::{RunState, Severity};
 use crate::session::slo::SloSpec;
 use crate::session::store;
 use crate::units;
@@ -73,6 +76,9 @@ pub(super) struct RunArguments {
     /// number of runs, one after the other; a check tells whether they agree
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=1000))]
     repeat: u32,
+    /// exit with status 7 if a check says that a result is invalid
+    #[arg(long)]
+    strict: bool,
     /// write the session document to this file; - is stdout
     #[arg(
         id = "document",
@@ -147,12 +153,7 @@ fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
 }
 
 impl Arguments for RunArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Csv,
-        OutputFormat::OpenMetrics,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Csv, OpenMetrics];
 
     fn run(self) -> CommandResult {
         if self.help {
@@ -168,9 +169,9 @@ impl Arguments for RunArguments {
         let sink = Box::new(move |event| line.show_event(&event));
         let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
             .map_err(|error| start_failure(&error, &cancellation))?;
-        let format = self.format.unwrap_or(OutputFormat::Text);
+        let format = self.format.unwrap_or(Text);
         write_result(&report, format, output, json_file)?;
-        Ok(exit_status(&report))
+        Ok(exit_status(&report, self.strict))
     }
 }
 
@@ -306,7 +307,7 @@ fn write_result(
     if !json_file.as_ref().is_some_and(Destination::is_stdout) {
         outputs.push((output, format));
     }
-    outputs.extend(json_file.map(|file| (file, OutputFormat::Json)));
+    outputs.extend(json_file.map(|file| (file, Json)));
     let mut written: Result<(), CommandFailure> = Ok(());
     for (mut output, format) in outputs {
         let text = result_text(report, format);
@@ -324,7 +325,7 @@ fn write_result(
 }
 
 fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
-    if format != OutputFormat::Text {
+    if format != Text {
         return session_data(&report.session, format);
     }
     let runs = &report.session.runs;
@@ -333,16 +334,20 @@ fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, Comma
     Ok(texts.join("\n"))
 }
 
-fn exit_status(report: &RunReport) -> ExitStatus {
+/// The exit status of a run; with `is_strict`, an invalid result is told by it.
+fn exit_status(report: &RunReport, is_strict: bool) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
     let mut goals = runs.iter().flat_map(|run| &run.findings.goals);
+    let mut checks = runs.iter().flat_map(|run| &run.findings.verdicts);
     if report.write_refused {
         ExitStatus::Refused
     } else if some(RunState::Failed) {
         ExitStatus::Failed
     } else if some(RunState::Interrupted) {
         ExitStatus::Interrupted
+    } else if is_strict && checks.any(|check| check.severity == Severity::Invalid) {
+        ExitStatus::Invalid
     } else if goals.any(|goal| goal.met != Some(true)) {
         ExitStatus::GoalMissed
     } else {
