@@ -2,7 +2,7 @@
 //!
 //! stdout carries only the result; everything else goes to stderr.
 
-mod benchmark_help;
+mod benchmarks;
 mod cleanup;
 mod compare;
 mod completions;

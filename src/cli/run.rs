@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::benchmark_help::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
+use super::benchmarks::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{
@@ -20,7 +20,7 @@ use super::show::session_data;
 use super::signals;
 use super::subcommand::{Arguments, MEASURE, Subcommand};
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
-use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec, Description};
+use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
@@ -232,7 +232,7 @@ impl RunArguments {
     /// Prints the help of the named benchmark, or of the command.
     fn print_help(&self) -> CommandResult {
         let text = match &self.test {
-            Some(name) => help_of(find_benchmark(name)?.description()),
+            Some(name) => benchmark_help(definition(), find_benchmark(name)?.description()),
             None => definition().render_help().to_string(),
         };
         print_result(&text)?;
@@ -240,13 +240,9 @@ impl RunArguments {
     }
 }
 
-fn definition() -> Command {
+/// The definition of the command, for its help.
+pub(super) fn definition() -> Command {
     Subcommand::new::<RunArguments>(MEASURE, "run").command()
-}
-
-/// The help of one benchmark.
-pub(super) fn help_of(benchmark: &Description) -> String {
-    benchmark_help(definition(), benchmark)
 }
 
 /// A run that did not start: the reason, what is known about the target, and what to do.
