@@ -111,21 +111,11 @@ struct Settings {
 
 /// A duration, or a number of seconds.
 fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Text(String),
-        Whole(u64),
-        Fraction(f64),
-    }
-    let wrong = "interval: write a time, such as \"500ms\", or a number of seconds";
-    let text = match Written::deserialize(value).map_err(|_| D::Error::custom(wrong))? {
-        Written::Text(text) => text,
-        Written::Whole(seconds) => seconds.to_string(),
-        Written::Fraction(seconds) => seconds.to_string(),
+    let text = match Value::deserialize(value)? {
+        Value::String(text) => text,
+        number => number.to_string(),
     };
-    let interval = options::parse_interval(&text);
-    interval
+    options::parse_interval(&text)
         .map(Some)
         .map_err(|error| D::Error::custom(format_args!("interval: {error}")))
 }
@@ -346,7 +336,7 @@ mod unit_tests {
                 "interval = 0.01",
                 "interval: the shortest interval is 100ms",
             ),
-            ("interval = true", "500ms"),
+            ("interval = true", "interval: "),
             ("interval = nan", "interval: "),
             ("interval = -1", "interval: "),
             ("interval = 1e30", "interval: "),

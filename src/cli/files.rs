@@ -12,7 +12,7 @@ use super::options::{
     OutputFormat::{self, Csv, Json, Ndjson, Text},
 };
 use super::output::{json_lines, pretty_json, terminal_width};
-use super::pace::SIGNAL_POLL_INTERVAL;
+use super::pace::{self, SIGNAL_POLL_INTERVAL};
 use super::signals;
 use super::subcommand::Arguments;
 use crate::drive::identity;
@@ -95,12 +95,12 @@ impl FilesArguments {
         };
         let trace = FileTrace::start(&SysPaths::default(), recorded)?;
         let end = Instant::now() + self.duration;
-        while !control.is_cancelled() && trace.end_reason().is_none() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        let is_over = || trace.end_reason().is_some() || Instant::now() >= end;
+        while !is_over() {
+            let look = end.min(Instant::now() + SIGNAL_POLL_INTERVAL);
+            if !pace::wait_until_due(look, &control) {
                 break;
             }
-            std::thread::sleep(left.min(SIGNAL_POLL_INTERVAL));
         }
         let (view, end_reason) = trace.finish();
         let text = match self.format.get() {

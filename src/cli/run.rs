@@ -160,26 +160,28 @@ impl Arguments for RunArguments {
             return self.print_help();
         }
         let mut spec = self.run_spec()?;
-        let output = self.output.whole(&[], NewFileAccess::Umask)?;
-        let json_file = self.document_output(&output)?;
-        let json_id = json_file.iter().filter_map(Destination::id);
-        spec.output_files = json_id.chain(output.id()).collect();
+        let outputs = self.outputs()?;
+        spec.output_files = outputs
+            .iter()
+            .filter_map(|(output, _)| output.id())
+            .collect();
         let cancellation = signals::cancelled_by_signals()?;
         let mut line = progress::ProgressLine::new();
         let sink = Box::new(move |event| line.show_event(&event));
         let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
             .map_err(|error| start_failure(&error, &cancellation))?;
-        let format = self.format.unwrap_or(Text);
-        write_result(&report, format, output, json_file)?;
+        write_result(&report, outputs)?;
         Ok(exit_status(&report, self.strict))
     }
 }
 
 impl RunArguments {
-    /// Where `--json` sends the session document, beside the result.
-    fn document_output(&self, result: &Destination) -> Result<Option<Destination>, CommandFailure> {
+    /// Where the result goes, and with `--json` the session document: to stdout instead of the result.
+    fn outputs(&self) -> Result<Vec<(Destination, OutputFormat)>, CommandFailure> {
+        let output = self.output.whole(&[], NewFileAccess::Umask)?;
+        let mut outputs = vec![(output, self.format.unwrap_or(Text))];
         let Some(path) = self.json.clone() else {
-            return Ok(None);
+            return Ok(outputs);
         };
         let document = OutputOption { path: Some(path) }.whole(&[], NewFileAccess::Umask)?;
         if document.is_stdout() && self.output.path.is_some() {
@@ -188,12 +190,14 @@ impl RunArguments {
             )
             .with_advice("name the file once: --json FILE, or --format json -o FILE"));
         }
-        if result.is_same_file(&document) {
+        if outputs[0].0.is_same_file(&document) {
             return Err(CommandFailure::usage_error(
                 "--json and -o name the same file: the second result would replace the first",
             ));
         }
-        Ok(Some(document))
+        outputs.retain(|_| !document.is_stdout());
+        outputs.push((document, Json));
+        Ok(outputs)
     }
 
     fn run_spec(&self) -> Result<RunSpec, CommandFailure> {
@@ -292,18 +296,11 @@ fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), Comman
 /// Writes the result to the requested outputs: if one of them fails, still to the other.
 fn write_result(
     report: &RunReport,
-    format: OutputFormat,
-    output: Destination,
-    json_file: Option<Destination>,
+    outputs: Vec<(Destination, OutputFormat)>,
 ) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
-    let mut outputs = Vec::new();
-    if !json_file.as_ref().is_some_and(Destination::is_stdout) {
-        outputs.push((output, format));
-    }
-    outputs.extend(json_file.map(|file| (file, Json)));
     let mut written: Result<(), CommandFailure> = Ok(());
     for (mut output, format) in outputs {
         let text = result_text(report, format);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
+use super::live_sampler::LiveSampler;
 use super::options::{
     FormatOption,
     OutputFormat::{self, Json, Text},
@@ -17,13 +18,12 @@ use super::subcommand::Arguments;
 use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
-use crate::probe::{SampleCollector, Wanted};
+use crate::probe::Wanted;
 use crate::recording::{
     BEFORE_TRIGGER, LONGEST_AFTER_TRIGGER, RecordedDiagnosis, Recording, TriggerMark,
 };
 use crate::report::watch;
 use crate::roots::SysPaths;
-use crate::snapshot::ViewBuilder;
 use crate::units::{self, whole_milliseconds};
 use crate::why::recorder::{SCAN_INTERVAL, WindowRecorder};
 use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
@@ -80,7 +80,7 @@ impl Arguments for WhyArguments {
         }
         let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
         let control = signals::cancelled_by_signals()?;
-        let Some(diagnosis) = watch_window(self.duration, &control) else {
+        let Some(diagnosis) = watch_window(self.duration, &control)? else {
             if control.is_cancelled() {
                 print_status_line("diskscope: interrupted before there were two samples");
                 return Ok(ExitStatus::Interrupted);
@@ -204,22 +204,21 @@ fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
 }
 
 /// Watches for that time, or until a signal arrives: then what was seen until then is examined.
-fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagnosis> {
-    let roots = SysPaths::default();
+fn watch_window(
+    duration: Duration,
+    control: &CancellationToken,
+) -> Result<Option<Diagnosis>, CommandFailure> {
     let interval = SAMPLE_INTERVAL.min(duration / LEAST_SAMPLES);
-    let mut collector = SampleCollector::new(roots.clone());
-    let mut views = ViewBuilder::default();
-    collector.set_wanted(Wanted {
+    let mut sampler = LiveSampler::new(Wanted {
         units: true,
         ..Wanted::default()
     });
-    let mut said = Vec::new();
     // The first snapshot has no rates; its notices say what is missing.
-    let first = views.update(Arc::new(collector.collect()));
-    for notice in watch::new_notices(&first, &mut said).lines() {
+    let (_, first) = sampler.sample(None)?;
+    for notice in watch::new_notices(&first, &mut Vec::new()).lines() {
         print_status_line(notice);
     }
-    let mut recorder = WindowRecorder::begin(roots, true);
+    let mut recorder = WindowRecorder::begin(SysPaths::default(), true);
     let begun = Instant::now();
     let (mut sample_due, mut scan_due) = (begun + interval, begun);
     let end = begun + duration;
@@ -233,11 +232,11 @@ fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagn
             scan_due = now + SCAN_INTERVAL;
         }
         if now >= sample_due || is_over {
-            recorder.add_snapshot(Arc::new(views.update(Arc::new(collector.collect()))));
+            recorder.add_snapshot(Arc::new(sampler.sample(None)?.1));
             sample_due = next_sample(now, interval, end);
         }
     }
-    diagnose(&recorder.finish())
+    Ok(diagnose(&recorder.finish()))
 }
 
 /// When the next sample is due. On a busy machine the samples are late: the last interval is made
