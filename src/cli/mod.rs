@@ -23,6 +23,7 @@ mod pace;
 mod record;
 mod replay;
 mod report;
+mod request_feed;
 mod run;
 mod schema;
 mod show;

@@ -28,7 +28,7 @@ use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
 use crate::report::{inspection, repeated, text};
 use crate::roots::SysPaths;
-use crate::session::document::{RunState, Severity};
+use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
 use crate::session::store;
 use crate::units;
@@ -332,14 +332,14 @@ fn exit_status(report: &RunReport, is_strict: bool) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
     let mut goals = runs.iter().flat_map(|run| &run.findings.goals);
-    let mut checks = runs.iter().flat_map(|run| &run.findings.verdicts);
+    let mut findings = runs.iter().map(|run| &run.findings);
     if report.write_refused {
         ExitStatus::Refused
     } else if some(RunState::Failed) {
         ExitStatus::Failed
     } else if some(RunState::Interrupted) {
         ExitStatus::Interrupted
-    } else if is_strict && checks.any(|check| check.severity == Severity::Invalid) {
+    } else if is_strict && findings.any(|it| it.invalid_check().is_some()) {
         ExitStatus::Invalid
     } else if goals.any(|goal| goal.met != Some(true)) {
         ExitStatus::GoalMissed

@@ -1,11 +1,10 @@
 //! `diskscope trace`: prints the individual requests of a device.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::options::{
     FormatOption,
@@ -13,22 +12,20 @@ use super::options::{
 };
 use super::output::json_lines;
 use super::pace::SIGNAL_POLL_INTERVAL;
+use super::request_feed::RequestFeed;
 use super::signals;
 use super::subcommand::Arguments;
 use crate::cli::destination::Destination;
 use crate::engine::CancellationToken;
-use crate::probe::boot_time;
 use crate::report::csv::CsvTable;
 use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
-use crate::roots::SysPaths;
-use crate::trace::events::CaptureControl;
 use crate::trace::requests::{RequestLine, RequestSummary, TracedRequest};
-use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::trace::stream::RequestBatch;
 use crate::units;
 
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
-const REQUEST_QUEUE_BATCHES: usize = 1024;
+const QUEUED_BATCHES: usize = 1024;
 
 /// Requests that are listed after the summary, at most.
 const MAX_LISTED_REQUESTS: usize = 100_000;
@@ -66,34 +63,17 @@ impl Arguments for TraceArguments {
     const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
-        let roots = SysPaths::default();
-        let scope = TraceScope::of_device(&roots, &self.device).map_err(|error| {
-            let nearest = device_names::did_you_mean(&roots, &self.device);
-            let mut failure = CommandFailure::from(error);
-            failure.details.splice(0..0, nearest);
-            failure
-        })?;
         let format = self.format.get();
         let control = signals::cancelled_by_signals()?;
-        let drive = scope.drive_name.clone();
-        let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
-        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-        let capture = follow_requests(&roots, scope, TraceDetail::Full, move |batch| {
-            // The receiver is gone once the reader has closed stdout.
-            let _ = sender.send(batch);
-            CaptureControl::Continue
-        })?;
-        // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
-        let receiver = receiver;
-        let is_text = format == Text;
+        let feed = RequestFeed::start(&self.device, QUEUED_BATCHES)?;
         let mut printer = RequestPrinter {
             format,
-            lists_requests: !is_text || self.slower.is_some() || self.requests,
+            lists_requests: format != Text || self.slower.is_some() || self.requests,
             // Only now: where requests cannot be traced, no file is created.
             output: self.format.output.growing()?,
             min_latency_ns: self.slower.map_or(0, |slower| slower.as_nanos()),
-            start_ns,
-            drive,
+            drive: feed.drive.clone(),
+            start_ns: feed.start_ns,
             summary: RequestSummary::default(),
             listed: Vec::new(),
             unlisted: 0,
@@ -104,18 +84,14 @@ impl Arguments for TraceArguments {
         if format == Csv {
             listening = printer.output.write(&REQUEST_TABLE.heading())?;
         }
-        listening &= printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
-        // The capture thread delivers its remaining requests and must not block on a full channel: keep
-        // receiving while it stops.
-        let stopper = std::thread::spawn(move || capture.stop());
-        if listening {
-            for batch in &receiver {
-                printer.add_batch(&batch)?;
+        listening &=
+            printer.print_until(&feed.batches, Instant::now() + self.duration, &control)?;
+        feed.stop(|batch| {
+            if listening {
+                printer.add_batch(batch)?;
             }
-        }
-        drop(receiver);
-        // The thread ended with the capture, whose panic has been reported.
-        let _ = stopper.join();
+            Ok(())
+        })?;
         printer.print_summary()?;
         match printer.end_reason {
             Some(reason) => Err(CommandFailure::failed(reason)),
