@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Json, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, Text};
 use super::output::pretty_json;
 use super::subcommand::Arguments;
 use crate::files::file_id::FileId;

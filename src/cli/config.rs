@@ -8,12 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    self, FormatOption,
-    OutputFormat::{self, Json, Text},
-    choice,
-};
+use super::failure::{CommandFailure, CommandResult};
+use super::options::OutputFormat::{self, Json, Text};
+use super::options::{self, FormatOption, choice};
 use super::output::{pretty_json, print_status_line};
 use super::subcommand::Arguments;
 use crate::app::live::device_list::{DeviceColumn, optional_columns};
@@ -22,7 +19,6 @@ use crate::app::process::{ProcessColumn, process_columns};
 use crate::files::config::{self, ConfigFile};
 use crate::files::file_id::FileId;
 use crate::files::json;
-use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::text;
 use crate::tui::theme::ThemeName;
@@ -67,13 +63,13 @@ impl Arguments for ConfigArguments {
         // What the program prints lacks the comments of the file.
         let file = config::config_path().and_then(|path| path.metadata().ok());
         let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
-        let mut output = self.format.output.whole(&inputs, NewFileAccess::Umask)?;
-        let config = effective(self.interval.interval, self.theme.theme)?;
-        output.write(&match self.format.get() {
-            Text => config_text(&config),
-            _ => pretty_json(&config_json(&config))?,
-        })?;
-        Ok(ExitStatus::Success)
+        self.format.output.print(&inputs, || {
+            let config = effective(self.interval.interval, self.theme.theme)?;
+            match self.format.get() {
+                Text => Ok(config_text(&config)),
+                _ => pretty_json(&config_json(&config)),
+            }
+        })
     }
 }
 

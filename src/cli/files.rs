@@ -7,10 +7,8 @@ use clap::{Args, value_parser};
 
 use super::destination::Destination;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Json, Ndjson, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, Ndjson, Text};
 use super::output::{json_lines, pretty_json, terminal_width};
 use super::pace::{self, SIGNAL_POLL_INTERVAL};
 use super::signals;

@@ -9,10 +9,8 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::interface::{ScreenOptions, exit_of_ending};
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Ndjson, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, Text};
 use super::output::{json_lines, print_status_line};
 use super::subcommand::Arguments;
 use super::watch::SampleWriter;

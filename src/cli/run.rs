@@ -11,10 +11,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use super::benchmarks::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    OutputFormat::{self, Csv, Json, OpenMetrics, Text},
-    OutputOption, choice,
-};
+use super::options::OutputFormat::{self, Csv, Json, OpenMetrics, Text};
+use super::options::{OutputOption, choice};
 use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;

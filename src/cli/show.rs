@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Json, OpenMetrics, Text},
-};
+use super::failure::{CommandFailure, CommandResult};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, OpenMetrics, Text};
 use super::output::pretty_json;
 use super::subcommand::Arguments;
-use crate::files::output::NewFileAccess;
 use crate::report::{csv, openmetrics, text};
 use crate::session::document::Session;
 use crate::session::store;
@@ -30,12 +27,11 @@ impl Arguments for ShowArguments {
 
     fn run(self) -> CommandResult {
         let (session, id) = store::load_session_with_id(&self.file)?;
-        let mut output = self.format.output.whole(&[id], NewFileAccess::Umask)?;
-        output.write(&match self.format.get() {
-            Text => text::session_text(&session),
-            format => session_data(&session, format)?,
-        })?;
-        Ok(ExitStatus::Success)
+        let output = &self.format.output;
+        output.print(&[id], || match self.format.get() {
+            Text => Ok(text::session_text(&session)),
+            format => session_data(&session, format),
+        })
     }
 }
 

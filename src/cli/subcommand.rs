@@ -4,10 +4,8 @@ use clap::builder::ArgPredicate;
 use clap::{ArgMatches, Args, Command};
 
 use super::failure::{CommandFailure, CommandResult};
-use super::options::{
-    OutputFormat::{self, Json, Ndjson},
-    choice,
-};
+use super::options::OutputFormat::{self, Json, Ndjson};
+use super::options::choice;
 
 /// The arguments of a subcommand, and what it does.
 pub(super) trait Arguments: Args {

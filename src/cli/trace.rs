@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Ndjson, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, Text};
 use super::output::json_lines;
 use super::pace::SIGNAL_POLL_INTERVAL;
 use super::request_feed::RequestFeed;

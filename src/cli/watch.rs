@@ -12,10 +12,8 @@ use self::writer::ExpositionWriter;
 use super::config::{self, IntervalOption};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::live_sampler::LiveSampler;
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Ndjson, OpenMetrics, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, OpenMetrics, Text};
 use super::output::print_status_line;
 use super::subcommand::Arguments;
 use super::{pace, signals};

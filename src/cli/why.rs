@@ -8,10 +8,8 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::live_sampler::LiveSampler;
-use super::options::{
-    FormatOption,
-    OutputFormat::{self, Json, Text},
-};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Json, Text};
 use super::output::{pretty_json, print_status_line};
 use super::replay::wanted_time;
 use super::subcommand::Arguments;

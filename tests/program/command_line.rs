@@ -210,7 +210,7 @@ fn invalid_result_sets_exit_status_only_with_strict() {
     let sandbox = CommandSandbox::new();
     for (target, option, status) in [
         ("sim:ssd", "--strict", 7),
-        ("sim:ssd", "--no-save", 0),
+        ("sim:ssd", "--seed=1", 0),
         ("sim:hdd", "--strict", 0),
     ] {
         let run = sandbox.run_command(&["run", "rotation", target, option]);

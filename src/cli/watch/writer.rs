@@ -4,11 +4,8 @@ use super::alerts::Alerts;
 use crate::alerts::{Trigger, trigger_text};
 use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
-use crate::cli::options::{
-    FormatOption,
-    OutputFormat::{self, Csv, Ndjson, Text},
-    OutputOption,
-};
+use crate::cli::options::OutputFormat::{self, Csv, Ndjson, Text};
+use crate::cli::options::{FormatOption, OutputOption};
 use crate::cli::output::terminal_width;
 use crate::columns::program_totals::ProgramTotals;
 use crate::files::output::NewFileAccess;
