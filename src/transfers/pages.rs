@@ -164,23 +164,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn nothing_is_known_of_a_pipe() {
-        let sample = SystemSample::default();
-        let interval = SampleInterval::new(None, &sample);
-        let context = TransferContext {
-            unwritten_bytes: Some(866_000_000),
-            ..fixtures::context(&interval, &[])
-        };
-        let mut view = TransferView {
-            position_bytes: Some(900_000_000),
-            ..TransferView::default()
-        };
-        DestinationPages::default().add_to(&mut view, None, &context);
-        assert_eq!(
-            (view.not_on_disk_bytes, view.not_on_disk_exact),
-            (None, false)
-        );
-    }
 }
