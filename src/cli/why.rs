@@ -1,6 +1,6 @@
 //! `diskscope why`: watches, or reads a recording, then says who waits on what, and why.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -73,25 +73,28 @@ impl Arguments for WhyArguments {
     const FORMATS: &'static [OutputFormat] = &[Text, Json];
 
     fn run(self) -> CommandResult {
-        if let Some(path) = &self.from {
-            return self.answer_from_recording(path);
-        }
-        let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
+        let mut recording = self.from.as_deref().map(Recording::open).transpose()?;
+        let inputs = recording.as_ref().map(Recording::file_ids);
+        let inputs = inputs.unwrap_or_default();
+        let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
         let control = signals::cancelled_by_signals()?;
-        let Some(diagnosis) = watch_window(self.duration, &control)? else {
-            if control.is_cancelled() {
-                print_status_line("diskscope: interrupted before there were two samples");
-                return Ok(ExitStatus::Interrupted);
-            }
-            let message = "too few samples: the window ended before two of them";
-            return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
+        let answer = match &mut recording {
+            Some(recording) => self.answer_of_recording(recording)?,
+            None => match watch_window(self.duration, &control)? {
+                Some(diagnosis) => self.answer_of(&diagnosis)?,
+                None if control.is_cancelled() => return Ok(ExitStatus::Interrupted),
+                None => {
+                    let message = "too few samples: the window ended before two of them";
+                    let advice = "watch longer: --duration 20s";
+                    return Err(CommandFailure::failed(message).with_advice(advice));
+                }
+            },
         };
-        let answer = self.answer_of(&diagnosis)?;
         output.write(&answer.text)?;
-        if control.is_cancelled() {
-            return Ok(ExitStatus::Interrupted);
+        if self.exit_code && answer.is_problem && !control.is_cancelled() {
+            return Ok(ExitStatus::ProblemFound);
         }
-        Ok(self.exit_status(&answer))
+        Ok(ExitStatus::of_end(&control))
     }
 }
 
@@ -107,37 +110,20 @@ impl WhyArguments {
             Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
             _ => diagnosis_text(diagnosis, self.verbose),
         };
-        Ok(Answer {
-            text,
-            is_problem: diagnosis.is_problem(),
-        })
+        let is_problem = diagnosis.is_problem();
+        Ok(Answer { text, is_problem })
     }
 
-    fn exit_status(&self, answer: &Answer) -> ExitStatus {
-        if self.exit_code && answer.is_problem {
-            ExitStatus::ProblemFound
-        } else {
-            ExitStatus::Success
+    /// The diagnosis of a trigger, which was made with all evidence, or else one from the snapshots of the
+    /// recording.
+    fn answer_of_recording(&self, recording: &mut Recording) -> Result<Answer, CommandFailure> {
+        let at_ms = wanted_time(self.at.as_deref(), recording)?;
+        if let Some(trigger) = trigger_at(recording, at_ms)
+            && let Some(answer) = self.answer_of_trigger(recording, trigger, at_ms)?
+        {
+            return Ok(answer);
         }
-    }
-
-    /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
-    /// snapshots of the recording.
-    fn answer_from_recording(&self, path: &Path) -> CommandResult {
-        let mut recording = Recording::open(path)?;
-        let inputs = recording.file_ids();
-        let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
-        let at_ms = wanted_time(self.at.as_deref(), &mut recording)?;
-        let mut answer = None;
-        if let Some(trigger) = trigger_at(&recording, at_ms) {
-            answer = self.answer_of_trigger(&mut recording, trigger, at_ms)?;
-        }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => self.answer_of_snapshots(&mut recording, at_ms)?,
-        };
-        output.write(&answer.text)?;
-        Ok(self.exit_status(&answer))
+        self.answer_of_snapshots(recording, at_ms)
     }
 
     fn answer_of_trigger(
