@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, Text};
 use super::output::pretty_json;
 use super::subcommand::Arguments;
-use crate::bench;
 use crate::files::file_id::FileId;
 use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
@@ -51,8 +51,7 @@ pub(super) struct IgnoreOption {
 }
 
 impl Arguments for CompareArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Csv];
 
     fn run(self) -> CommandResult {
         let metadata = self.files.iter().filter_map(|path| path.metadata().ok());
@@ -71,12 +70,11 @@ impl CompareArguments {
     /// Compares all files; a file that cannot be read is an error.
     fn compare_side_by_side(&self) -> Result<(String, ExitStatus), CommandFailure> {
         let (sessions, _) = load_together(&self.files)?;
-        self.ignore.check(&sessions)?;
         let inputs = comparison_inputs(&sessions);
         let comparison = compare::compare_sessions(&inputs, &self.ignore.parameters);
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&comparison)?,
-            OutputFormat::Csv => csv::comparison_csv(&comparison)?,
+            Json => pretty_json(&comparison)?,
+            Csv => csv::comparison_csv(&comparison)?,
             _ => report::compare::comparison_text(&comparison),
         };
         let exit = if comparison.benchmarks.is_empty() {
@@ -108,15 +106,14 @@ impl CompareArguments {
                 }),
             }
         }
-        self.ignore.check(&sessions)?;
         check_metric(metric, &sessions)?;
         let inputs = comparison_inputs(&sessions);
         let mut fleet = compare::compare_fleet(&inputs, metric, &self.ignore.parameters);
         let is_complete = unreadable.is_empty() && !fleet.tables.is_empty();
         fleet.excluded.extend(unreadable);
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&fleet)?,
-            OutputFormat::Csv => csv::fleet_csv(&fleet)?,
+            Json => pretty_json(&fleet)?,
+            Csv => csv::fleet_csv(&fleet)?,
             _ => report::fleet::fleet_text(&fleet),
         };
         let exit = if is_complete {
@@ -145,31 +142,6 @@ pub(super) fn load_together(
     Ok((sessions, ids))
 }
 
-impl IgnoreOption {
-    /// Refuses names that are a parameter of no benchmark and of no session: a misspelt name would have
-    /// no effect.
-    pub(super) fn check(&self, sessions: &NamedSessions) -> Result<(), CommandFailure> {
-        if self.parameters.is_empty() {
-            return Ok(());
-        }
-        let described = bench::BENCHMARKS.iter().flat_map(|benchmark| {
-            let parameters = benchmark.description().parameters.iter();
-            parameters.map(|parameter| parameter.name().to_owned())
-        });
-        let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
-        let recorded = runs.flat_map(|run| run.parameters.keys().map(ToString::to_string));
-        let known: BTreeSet<String> = described.chain(recorded).collect();
-        for name in &self.parameters {
-            if !known.contains(name) {
-                let message =
-                    format!("--ignore {name:?}: no benchmark has a parameter of that name");
-                return Err(unknown_name(&message, name, known, "parameters are"));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Refuses a metric that no session has.
 fn check_metric(metric: &MetricId, sessions: &NamedSessions) -> Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
@@ -179,15 +151,10 @@ fn check_metric(metric: &MetricId, sessions: &NamedSessions) -> Result<(), Comma
     if known.is_empty() || known.contains(&name) {
         return Ok(());
     }
-    let message = format!("--by {name:?}: none of these sessions has that metric");
-    Err(unknown_name(&message, &name, known, "they have"))
-}
-
-fn unknown_name(message: &str, name: &str, known: BTreeSet<String>, list: &str) -> CommandFailure {
-    let nearest = text::suggestion(name, known.iter().map(String::as_str));
+    let nearest = text::suggestion(&name, known.iter().map(String::as_str));
     let known: Vec<String> = known.into_iter().collect();
-    CommandFailure::usage_error(format!("{message}{nearest}"))
-        .with_advice(format!("{list} {}", known.join(", ")))
+    let message = format!("--by {name:?}: none of these sessions has that metric{nearest}");
+    Err(CommandFailure::usage_error(message).with_advice(format!("they have {}", known.join(", "))))
 }
 
 fn session_name(path: &Path) -> String {

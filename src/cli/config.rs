@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{self, FormatOption, OutputFormat, choice};
+use super::failure::{CommandFailure, CommandResult};
+use super::options::OutputFormat::{self, Json, Text};
+use super::options::{self, FormatOption, choice};
 use super::output::{pretty_json, print_status_line};
 use super::subcommand::Arguments;
 use crate::app::live::device_list::{DeviceColumn, optional_columns};
@@ -18,7 +19,6 @@ use crate::app::process::{ProcessColumn, process_columns};
 use crate::files::config::{self, ConfigFile};
 use crate::files::file_id::FileId;
 use crate::files::json;
-use crate::files::output::NewFileAccess;
 use crate::files::safe_text::SafeText;
 use crate::text;
 use crate::tui::theme::ThemeName;
@@ -57,19 +57,19 @@ pub(super) struct ConfigArguments {
 }
 
 impl Arguments for ConfigArguments {
-    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json];
 
     fn run(self) -> CommandResult {
         // What the program prints lacks the comments of the file.
         let file = config::config_path().and_then(|path| path.metadata().ok());
         let inputs: Vec<FileId> = file.iter().map(FileId::of_metadata).collect();
-        let mut output = self.format.output.whole(&inputs, NewFileAccess::Umask)?;
-        let config = effective(self.interval.interval, self.theme.theme)?;
-        output.write(&match self.format.get() {
-            OutputFormat::Text => config_text(&config),
-            _ => pretty_json(&config_json(&config))?,
-        })?;
-        Ok(ExitStatus::Success)
+        self.format.output.print(&inputs, || {
+            let config = effective(self.interval.interval, self.theme.theme)?;
+            match self.format.get() {
+                Text => Ok(config_text(&config)),
+                _ => pretty_json(&config_json(&config)),
+            }
+        })
     }
 }
 
@@ -107,21 +107,11 @@ struct Settings {
 
 /// A duration, or a number of seconds.
 fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Text(String),
-        Whole(u64),
-        Fraction(f64),
-    }
-    let wrong = "interval: write a time, such as \"500ms\", or a number of seconds";
-    let text = match Written::deserialize(value).map_err(|_| D::Error::custom(wrong))? {
-        Written::Text(text) => text,
-        Written::Whole(seconds) => seconds.to_string(),
-        Written::Fraction(seconds) => seconds.to_string(),
+    let text = match Value::deserialize(value)? {
+        Value::String(text) => text,
+        number => number.to_string(),
     };
-    let interval = options::parse_interval(&text);
-    interval
+    options::parse_interval(&text)
         .map(Some)
         .map_err(|error| D::Error::custom(format_args!("interval: {error}")))
 }
@@ -342,7 +332,7 @@ mod unit_tests {
                 "interval = 0.01",
                 "interval: the shortest interval is 100ms",
             ),
-            ("interval = true", "500ms"),
+            ("interval = true", "interval: "),
             ("interval = nan", "interval: "),
             ("interval = -1", "interval: "),
             ("interval = 1e30", "interval: "),

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
-use super::failure::{CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::failure::CommandResult;
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, Ndjson, Text};
 use super::output::{json_lines, pretty_json};
 use super::subcommand::Arguments;
 use crate::drive::guard::{self, Subject, Uses};
 use crate::drive::unplug::{self, FlushState, UnplugAnswer};
 use crate::drive::{BlockDevice, DeviceUse, DriveKind, identity};
-use crate::files::output::NewFileAccess;
 use crate::files::shell;
 use crate::probe::file_systems::{self, MountedFileSystem};
 use crate::probe::sample::DiskCounters;
@@ -26,34 +26,11 @@ use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
 
 /// The devices; the keys are those of `--json`.
-const DEVICE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "name",
-        "path",
-        "kind",
-        "size_bytes",
-        "vendor",
-        "model",
-        "serial",
-        "firmware",
-        "transport",
-        "rotational",
-        "rotation_rate",
-        "removable",
-        "read_only",
-        "logical_block_bytes",
-        "physical_block_bytes",
-        "scheduler",
-        "queue_depth",
-        "read_ahead_kib",
-        "write_cache",
-        "signature",
-        "parent",
-        "slaves",
-        "label",
-        "by_id",
-    ],
-};
+const DEVICE_TABLE: CsvTable = CsvTable(
+    "name path kind size_bytes vendor model serial firmware transport rotational \
+        rotation_rate removable read_only logical_block_bytes physical_block_bytes scheduler \
+        queue_depth read_ahead_kib write_cache signature parent slaves label by_id",
+);
 
 /// List the drives: identity, stacking, users, tuning advice
 #[derive(Debug, Args)]
@@ -66,28 +43,22 @@ pub(super) struct DevicesArguments {
 }
 
 impl Arguments for DevicesArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Ndjson,
-        OutputFormat::Csv,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
-        let mut output = self.format.output.whole(&[], NewFileAccess::Umask)?;
-        let facts = DeviceFacts::read(self.all);
-        // Searched only where an answer is printed: it looks at all processes.
-        let uses = LazyCell::new(|| facts.uses());
-        let listings = || facts.drives.iter().map(|drive| facts.listing(drive, &uses));
-        let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&listings().collect::<Vec<_>>())?,
-            OutputFormat::Ndjson => json_lines(listings())?,
-            OutputFormat::Csv => DEVICE_TABLE.to_csv(listings())?,
-            _ if facts.drives.is_empty() => NO_DEVICES.to_owned(),
-            _ => facts.text(&uses),
-        };
-        output.write(&text)?;
-        Ok(ExitStatus::Success)
+        self.format.output.print(&[], || {
+            let facts = DeviceFacts::read(self.all);
+            // Searched only where an answer is printed: it looks at all processes.
+            let uses = LazyCell::new(|| facts.uses());
+            let listings = || facts.drives.iter().map(|drive| facts.listing(drive, &uses));
+            match self.format.get() {
+                Json => pretty_json(&listings().collect::<Vec<_>>()),
+                Ndjson => json_lines(listings()),
+                Csv => Ok(DEVICE_TABLE.to_csv(listings())?),
+                _ if facts.drives.is_empty() => Ok(NO_DEVICES.to_owned()),
+                _ => Ok(facts.text(&uses)),
+            }
+        })
     }
 }
 

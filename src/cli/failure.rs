@@ -29,21 +29,44 @@ pub enum ExitStatus {
     ProblemFound = 5,
     /// Completed, but something became slower: `compare --fail-if-slower`.
     Slower = 6,
+    /// Completed, but a check says that a result is invalid: `run --strict`.
+    Invalid = 7,
     /// Interrupted; the partial result was saved and printed.
     Interrupted = 130,
 }
 
 impl ExitStatus {
-    /// All statuses, in order.
-    pub const ALL: [Self; 8] = [
-        Self::Success,
-        Self::Failed,
-        Self::UsageError,
-        Self::Refused,
-        Self::GoalMissed,
-        Self::ProblemFound,
-        Self::Slower,
-        Self::Interrupted,
+    /// All statuses in order, with what they mean, for the manual page and the documentation.
+    pub const MEANINGS: [(Self, &str); 9] = [
+        (Self::Success, "done"),
+        (
+            Self::Failed,
+            "failed; the partial result is saved and printed",
+        ),
+        (
+            Self::UsageError,
+            "usage error: an option, a benchmark, a target or a file that is missing or not of the \
+             right kind",
+        ),
+        (Self::Refused, "refused for safety"),
+        (Self::GoalMissed, "done, but a goal was missed"),
+        (
+            Self::ProblemFound,
+            "done, and a problem was found (`why --exit-code`)",
+        ),
+        (
+            Self::Slower,
+            "done, but a metric is significantly worse than the baseline: compare \
+             --fail-if-slower",
+        ),
+        (
+            Self::Invalid,
+            "done, but a check says that a result is invalid: run --strict",
+        ),
+        (
+            Self::Interrupted,
+            "interrupted; the partial result is saved and printed",
+        ),
     ];
 
     /// The status of a command that did all it was to do, or that a signal ended early.
@@ -52,27 +75,6 @@ impl ExitStatus {
             Self::Interrupted
         } else {
             Self::Success
-        }
-    }
-
-    /// What the status means, for the manual page and the documentation.
-    #[must_use]
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Success => "done",
-            Self::Failed => "failed; the partial result is saved and printed",
-            Self::UsageError => {
-                "usage error: an option, a benchmark, a target or a file that is missing or not of \
-                 the right kind"
-            }
-            Self::Refused => "refused for safety",
-            Self::GoalMissed => "done, but a goal was missed",
-            Self::ProblemFound => "done, and a problem was found (`why --exit-code`)",
-            Self::Slower => {
-                "done, but a metric is significantly worse than the baseline: compare \
-                 --fail-if-slower"
-            }
-            Self::Interrupted => "interrupted; the partial result is saved and printed",
         }
     }
 }

@@ -7,9 +7,10 @@ use clap::{Args, value_parser};
 
 use super::destination::Destination;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, Ndjson, Text};
 use super::output::{json_lines, pretty_json, terminal_width};
-use super::pace::SIGNAL_POLL_INTERVAL;
+use super::pace::{self, SIGNAL_POLL_INTERVAL};
 use super::signals;
 use super::subcommand::Arguments;
 use crate::drive::identity;
@@ -26,9 +27,7 @@ use crate::trace::hot_files::FileTrace;
 use crate::units;
 
 /// The deleted files; the keys are those of `--json`.
-const DELETED_FILE_TABLE: CsvTable = CsvTable {
-    columns: &["path", "device", "mounted_at", "held_bytes", "size_bytes"],
-};
+const DELETED_FILE_TABLE: CsvTable = CsvTable("path device mounted_at held_bytes size_bytes");
 
 /// List deleted files that still use space, the open files of a process, or the files with the most disk I/O
 #[derive(Debug, Args)]
@@ -47,12 +46,7 @@ pub(super) struct FilesArguments {
 }
 
 impl Arguments for FilesArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Ndjson,
-        OutputFormat::Csv,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
@@ -65,8 +59,8 @@ impl Arguments for FilesArguments {
                 .map_err(|error| CommandFailure::failed(unreadable_message(pid, &error)))?;
             let files = files::open_file_views(&opened);
             match format {
-                OutputFormat::Csv => entity_csv(&files),
-                OutputFormat::Text => open_files_text(&files, terminal_width(&output)),
+                Csv => entity_csv(&files),
+                Text => open_files_text(&files, terminal_width(&output)),
                 _ => listing(&files, format)?,
             }
         } else {
@@ -75,8 +69,8 @@ impl Arguments for FilesArguments {
             let deleted = open_files::deleted_files(&roots);
             let files = files::deleted_file_views(&deleted, &drives, &systems);
             match format {
-                OutputFormat::Csv => DELETED_FILE_TABLE.to_csv(&files)?,
-                OutputFormat::Text => deleted_files_text(&files),
+                Csv => DELETED_FILE_TABLE.to_csv(&files)?,
+                Text => deleted_files_text(&files),
                 _ => listing(&files, format)?,
             }
         };
@@ -91,18 +85,18 @@ impl FilesArguments {
         let control = signals::cancelled_by_signals()?;
         let trace = FileTrace::start(&SysPaths::default())?;
         let end = Instant::now() + self.duration;
-        while !control.is_cancelled() && trace.end_reason().is_none() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        let is_over = || trace.end_reason().is_some() || Instant::now() >= end;
+        while !is_over() {
+            let look = end.min(Instant::now() + SIGNAL_POLL_INTERVAL);
+            if !pace::wait_until_due(look, &control) {
                 break;
             }
-            std::thread::sleep(left.min(SIGNAL_POLL_INTERVAL));
         }
         let (view, end_reason) = trace.finish();
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&view)?,
-            OutputFormat::Text => hot_files_text(&view, terminal_width(output)),
-            OutputFormat::Csv => entity_csv(&view.files),
+            Json => pretty_json(&view)?,
+            Text => hot_files_text(&view, terminal_width(output)),
+            Csv => entity_csv(&view.files),
             _ => json_lines(&view.files)?,
         };
         output.write(&text)?;
@@ -119,7 +113,7 @@ fn listing<T: serde::Serialize>(
     format: OutputFormat,
 ) -> Result<String, CommandFailure> {
     match format {
-        OutputFormat::Json => pretty_json(&files),
+        Json => pretty_json(&files),
         _ => json_lines(files),
     }
 }

@@ -38,7 +38,6 @@ fn manual_page(program: &Command) -> String {
     };
     let parts = [
         ("@NAME@", section(name)),
-        ("@SYNOPSIS@", section(|page| append_synopsis(page, program))),
         ("@OPTIONS@", section(|page| append_options(page, program))),
         ("@COMMANDS@", section(commands)),
         ("@BENCHMARKS@", section(append_benchmarks)),
@@ -58,12 +57,8 @@ fn section(append: impl FnOnce(&mut Roff)) -> String {
 }
 
 fn append_statuses(page: &mut Roff) {
-    for status in ExitStatus::ALL {
-        append_entry(
-            page,
-            vec![bold((status as u8).to_string())],
-            status.meaning(),
-        );
+    for (status, meaning) in ExitStatus::MEANINGS {
+        append_entry(page, vec![bold((status as u8).to_string())], meaning);
     }
 }
 
@@ -76,14 +71,6 @@ fn append_entry(page: &mut Roff, term: Vec<Inline>, meaning: &str) {
 
 fn shown(text: Option<&impl Display>) -> String {
     text.map(ToString::to_string).unwrap_or_default()
-}
-
-fn append_synopsis(page: &mut Roff, program: &Command) {
-    page.text([bold("diskscope"), roman(" [OPTIONS]")]);
-    for command in program.get_subcommands() {
-        page.control("br", []);
-        page.text([bold("diskscope "), roman(command_usage(command))]);
-    }
 }
 
 /// The usage of a command, such as `run [OPTIONS] <TEST> <TARGET>`.

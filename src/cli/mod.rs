@@ -2,7 +2,7 @@
 //!
 //! stdout carries only the result; everything else goes to stderr.
 
-mod benchmark_help;
+mod benchmarks;
 mod cleanup;
 mod compare;
 mod completions;
@@ -23,6 +23,7 @@ mod pace;
 mod record;
 mod replay;
 mod report;
+mod request_feed;
 mod run;
 mod schema;
 mod show;

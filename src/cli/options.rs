@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::destination::Destination;
-use super::failure::{CommandFailure, output_refused};
+use super::failure::{CommandFailure, CommandResult, ExitStatus, output_refused};
 use super::output::print_status_line;
 use crate::alerts::ConditionSet;
 use crate::files::file_id::FileId;
@@ -132,6 +132,17 @@ impl OutputOption {
             print_status_line(&format!("note: {note}"));
         }
         Ok(destination)
+    }
+
+    /// Checks where the result goes, then makes and writes it. `inputs` are the files that the command reads.
+    pub(super) fn print(
+        &self,
+        inputs: &[FileId],
+        text: impl FnOnce() -> Result<String, CommandFailure>,
+    ) -> CommandResult {
+        let mut output = self.whole(inputs, NewFileAccess::Umask)?;
+        output.write(&text()?)?;
+        Ok(ExitStatus::Success)
     }
 
     /// Where it sends results that are written one after the other.

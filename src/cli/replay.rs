@@ -9,7 +9,8 @@ use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::interface::{ScreenOptions, exit_of_ending};
-use super::options::{FormatOption, OutputFormat};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, Text};
 use super::output::{json_lines, print_status_line};
 use super::subcommand::Arguments;
 use super::watch::SampleWriter;
@@ -45,8 +46,7 @@ pub(super) struct ReplayArguments {
 }
 
 impl Arguments for ReplayArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
         let mut replay = Recording::open(&self.file)?;
@@ -100,29 +100,32 @@ impl ReplayArguments {
         self.busiest || self.at.is_some()
     }
 
-    /// Prints the views from the current one on, or only that. What is damaged is told and left out.
+    /// Calls `print` at the views from the current one on, or only at that, as long as it returns true. What
+    /// is damaged is told and left out.
+    fn for_each_view(
+        &self,
+        replay: &mut Recording,
+        mut print: impl FnMut(&mut Recording, &mut DamageNotes) -> Result<bool, CommandFailure>,
+    ) -> CommandResult {
+        let mut damage = DamageNotes::default();
+        while print(replay, &mut damage)? && !self.is_single() && replay.step(1) {}
+        damage.result()
+    }
+
     fn print_views(&self, replay: &mut Recording) -> CommandResult {
         let mut writer = SampleWriter::new(&self.format, false)?;
-        let mut damage = DamageNotes::default();
-        loop {
-            let goes_on = match replay.read_current() {
-                Ok(Some(live)) => writer.write(&live)?,
-                Ok(None) => true,
-                Err(error) => damage.note(error)?,
-            };
-            if !goes_on || self.is_single() || !replay.step(1) {
-                return damage.result();
-            }
-        }
+        self.for_each_view(replay, |replay, damage| match replay.read_current() {
+            Ok(Some(live)) => writer.write(&live),
+            Ok(None) => Ok(true),
+            Err(error) => damage.note(error),
+        })
     }
 
     /// Prints the requests before the current view and before those after it, or only those before it.
     fn print_requests(&self, replay: &mut Recording) -> CommandResult {
         let mut output = self.format.output.growing()?;
-        let mut damage = DamageNotes::default();
-        loop {
-            let mut waiting = String::new();
-            let mut printed = Ok(true);
+        self.for_each_view(replay, |replay, damage| {
+            let (mut waiting, mut printed) = (String::new(), Ok(true));
             let read = replay.for_each_request(0, &mut |line| {
                 waiting.push_str(line);
                 waiting.push('\n');
@@ -136,16 +139,14 @@ impl ReplayArguments {
             if let Err(error) = read {
                 damage.note(error)?;
             }
-            if !goes_on || self.is_single() || !replay.step(1) {
-                return damage.result();
-            }
-        }
+            Ok(goes_on)
+        })
     }
 
     /// Prints all triggers, the oldest first.
     fn print_triggers(&self, replay: &mut Recording) -> CommandResult {
         let format = self.format.get();
-        if format == OutputFormat::Csv {
+        if format == Csv {
             let message = "--triggers: print them as text or with --json";
             return Err(CommandFailure::usage_error(message));
         }
@@ -154,7 +155,7 @@ impl ReplayArguments {
         output.write("")?;
         for index in 0..replay.trigger_marks().count() {
             let text = match replay.read_trigger(index) {
-                Ok(Some(trigger)) if format == OutputFormat::Ndjson => json_lines([&trigger])?,
+                Ok(Some(trigger)) if format == Ndjson => json_lines([&trigger])?,
                 Ok(Some(trigger)) => trigger_text(&trigger),
                 Ok(None) => break,
                 Err(error) => {

@@ -30,7 +30,6 @@ pub(super) struct ReportArguments {
 impl Arguments for ReportArguments {
     fn run(self) -> CommandResult {
         let (sessions, ids) = load_together(&self.files)?;
-        self.ignore.check(&sessions)?;
         let path = Some(self.output.clone());
         let mut output = OutputOption { path }.whole(&ids, NewFileAccess::Umask)?;
         let inputs = comparison_inputs(&sessions);

@@ -8,16 +8,17 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::benchmark_help::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
+use super::benchmarks::{PARAMETERS_HEADING, benchmark_help, find_benchmark};
 use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{OutputFormat, OutputOption, choice};
+use super::options::OutputFormat::{self, Csv, Json, OpenMetrics, Text};
+use super::options::{OutputOption, choice};
 use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
 use super::subcommand::{Arguments, MEASURE, Subcommand};
 use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
-use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec, Description};
+use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
@@ -73,6 +74,9 @@ pub(super) struct RunArguments {
     /// number of runs, one after the other; a check tells whether they agree
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=1000))]
     repeat: u32,
+    /// exit with status 7 if a check says that a result is invalid
+    #[arg(long)]
+    strict: bool,
     /// write the session document to this file; - is stdout
     #[arg(
         id = "document",
@@ -147,38 +151,35 @@ fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
 }
 
 impl Arguments for RunArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Csv,
-        OutputFormat::OpenMetrics,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Csv, OpenMetrics];
 
     fn run(self) -> CommandResult {
         if self.help {
             return self.print_help();
         }
         let mut spec = self.run_spec()?;
-        let output = self.output.whole(&[], NewFileAccess::Umask)?;
-        let json_file = self.document_output(&output)?;
-        let json_id = json_file.iter().filter_map(Destination::id);
-        spec.output_files = json_id.chain(output.id()).collect();
+        let outputs = self.outputs()?;
+        spec.output_files = outputs
+            .iter()
+            .filter_map(|(output, _)| output.id())
+            .collect();
         let cancellation = signals::cancelled_by_signals()?;
         let mut line = progress::ProgressLine::new();
         let sink = Box::new(move |event| line.show_event(&event));
         let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
             .map_err(|error| start_failure(&error, &cancellation))?;
-        let format = self.format.unwrap_or(OutputFormat::Text);
-        write_result(&report, format, output, json_file)?;
-        Ok(exit_status(&report))
+        write_result(&report, outputs)?;
+        Ok(exit_status(&report, self.strict))
     }
 }
 
 impl RunArguments {
-    /// Where `--json` sends the session document, beside the result.
-    fn document_output(&self, result: &Destination) -> Result<Option<Destination>, CommandFailure> {
+    /// Where the result goes, and with `--json` the session document: to stdout instead of the result.
+    fn outputs(&self) -> Result<Vec<(Destination, OutputFormat)>, CommandFailure> {
+        let output = self.output.whole(&[], NewFileAccess::Umask)?;
+        let mut outputs = vec![(output, self.format.unwrap_or(Text))];
         let Some(path) = self.json.clone() else {
-            return Ok(None);
+            return Ok(outputs);
         };
         let document = OutputOption { path: Some(path) }.whole(&[], NewFileAccess::Umask)?;
         if document.is_stdout() && self.output.path.is_some() {
@@ -187,12 +188,14 @@ impl RunArguments {
             )
             .with_advice("name the file once: --json FILE, or --format json -o FILE"));
         }
-        if result.is_same_file(&document) {
+        if outputs[0].0.is_same_file(&document) {
             return Err(CommandFailure::usage_error(
                 "--json and -o name the same file: the second result would replace the first",
             ));
         }
-        Ok(Some(document))
+        outputs.retain(|_| !document.is_stdout());
+        outputs.push((document, Json));
+        Ok(outputs)
     }
 
     fn run_spec(&self) -> Result<RunSpec, CommandFailure> {
@@ -231,7 +234,7 @@ impl RunArguments {
     /// Prints the help of the named benchmark, or of the command.
     fn print_help(&self) -> CommandResult {
         let text = match &self.test {
-            Some(name) => help_of(find_benchmark(name)?.description()),
+            Some(name) => benchmark_help(definition(), find_benchmark(name)?.description()),
             None => definition().render_help().to_string(),
         };
         print_result(&text)?;
@@ -239,13 +242,9 @@ impl RunArguments {
     }
 }
 
-fn definition() -> Command {
+/// The definition of the command, for its help.
+pub(super) fn definition() -> Command {
     Subcommand::new::<RunArguments>(MEASURE, "run").command()
-}
-
-/// The help of one benchmark.
-pub(super) fn help_of(benchmark: &Description) -> String {
-    benchmark_help(definition(), benchmark)
 }
 
 /// A run that did not start: the reason, what is known about the target, and what to do.
@@ -295,18 +294,11 @@ fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), Comman
 /// Writes the result to the requested outputs: if one of them fails, still to the other.
 fn write_result(
     report: &RunReport,
-    format: OutputFormat,
-    output: Destination,
-    json_file: Option<Destination>,
+    outputs: Vec<(Destination, OutputFormat)>,
 ) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
-    let mut outputs = Vec::new();
-    if !json_file.as_ref().is_some_and(Destination::is_stdout) {
-        outputs.push((output, format));
-    }
-    outputs.extend(json_file.map(|file| (file, OutputFormat::Json)));
     let mut written: Result<(), CommandFailure> = Ok(());
     for (mut output, format) in outputs {
         let text = result_text(report, format);
@@ -324,7 +316,7 @@ fn write_result(
 }
 
 fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
-    if format != OutputFormat::Text {
+    if format != Text {
         return session_data(&report.session, format);
     }
     let runs = &report.session.runs;
@@ -333,16 +325,20 @@ fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, Comma
     Ok(texts.join("\n"))
 }
 
-fn exit_status(report: &RunReport) -> ExitStatus {
+/// The exit status of a run; with `is_strict`, an invalid result is told by it.
+fn exit_status(report: &RunReport, is_strict: bool) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
     let mut goals = runs.iter().flat_map(|run| &run.findings.goals);
+    let mut findings = runs.iter().map(|run| &run.findings);
     if report.write_refused {
         ExitStatus::Refused
     } else if some(RunState::Failed) {
         ExitStatus::Failed
     } else if some(RunState::Interrupted) {
         ExitStatus::Interrupted
+    } else if is_strict && findings.any(|it| it.invalid_check().is_some()) {
+        ExitStatus::Invalid
     } else if goals.any(|goal| goal.met != Some(true)) {
         ExitStatus::GoalMissed
     } else {

@@ -2,10 +2,9 @@
 
 use clap::Args;
 
-use super::failure::{CommandResult, ExitStatus};
+use super::failure::CommandResult;
 use super::options::OutputOption;
 use super::subcommand::Arguments;
-use crate::files::output::NewFileAccess;
 
 /// The schema. The tests compare it with the types of the document.
 const SCHEMA: &str = include_str!("../../assets/session.schema.json");
@@ -19,8 +18,6 @@ pub(super) struct SchemaArguments {
 
 impl Arguments for SchemaArguments {
     fn run(self) -> CommandResult {
-        let mut output = self.output.whole(&[], NewFileAccess::Umask)?;
-        output.write(SCHEMA)?;
-        Ok(ExitStatus::Success)
+        self.output.print(&[], || Ok(SCHEMA.to_owned()))
     }
 }

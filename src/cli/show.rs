@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::failure::{CommandFailure, CommandResult};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Json, OpenMetrics, Text};
 use super::output::pretty_json;
 use super::subcommand::Arguments;
-use crate::files::output::NewFileAccess;
 use crate::report::{csv, openmetrics, text};
 use crate::session::document::Session;
 use crate::session::store;
@@ -23,21 +23,15 @@ pub(super) struct ShowArguments {
 }
 
 impl Arguments for ShowArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Json,
-        OutputFormat::Csv,
-        OutputFormat::OpenMetrics,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json, Csv, OpenMetrics];
 
     fn run(self) -> CommandResult {
         let (session, id) = store::load_session_with_id(&self.file)?;
-        let mut output = self.format.output.whole(&[id], NewFileAccess::Umask)?;
-        output.write(&match self.format.get() {
-            OutputFormat::Text => text::session_text(&session),
-            format => session_data(&session, format)?,
-        })?;
-        Ok(ExitStatus::Success)
+        let output = &self.format.output;
+        output.print(&[id], || match self.format.get() {
+            Text => Ok(text::session_text(&session)),
+            format => session_data(&session, format),
+        })
     }
 }
 
@@ -47,8 +41,8 @@ pub(super) fn session_data(
     format: OutputFormat,
 ) -> Result<String, CommandFailure> {
     match format {
-        OutputFormat::Csv => Ok(csv::session_csv(session)?),
-        OutputFormat::OpenMetrics => Ok(openmetrics::session_metrics(session)),
+        Csv => Ok(csv::session_csv(session)?),
+        OpenMetrics => Ok(openmetrics::session_metrics(session)),
         _ => pretty_json(session),
     }
 }

@@ -4,7 +4,8 @@ use clap::builder::ArgPredicate;
 use clap::{ArgMatches, Args, Command};
 
 use super::failure::{CommandFailure, CommandResult};
-use super::options::{OutputFormat, choice};
+use super::options::OutputFormat::{self, Json, Ndjson};
+use super::options::choice;
 
 /// The arguments of a subcommand, and what it does.
 pub(super) trait Arguments: Args {
@@ -57,8 +58,7 @@ impl Subcommand {
         }
         let has_switch = command.get_arguments().any(|it| it.get_id() == "json");
         let mut formats = self.formats.iter().copied();
-        let json = formats
-            .find(|it| has_switch && matches!(it, OutputFormat::Json | OutputFormat::Ndjson));
+        let json = formats.find(|it| has_switch && matches!(it, Json | Ndjson));
         command.mut_arg("format", |format| {
             let format = format.value_parser(choice(self.formats, OutputFormat::word));
             let given = ArgPredicate::Equals("true".into());

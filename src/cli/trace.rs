@@ -1,55 +1,38 @@
 //! `diskscope trace`: prints the individual requests of a device.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::device_names;
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, Text};
 use super::output::json_lines;
 use super::pace::SIGNAL_POLL_INTERVAL;
+use super::request_feed::RequestFeed;
 use super::signals;
 use super::subcommand::Arguments;
 use crate::cli::destination::Destination;
 use crate::engine::CancellationToken;
-use crate::probe::boot_time;
 use crate::report::csv::CsvTable;
 use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
-use crate::roots::SysPaths;
-use crate::trace::events::CaptureControl;
 use crate::trace::requests::{RequestLine, RequestSummary, TracedRequest};
-use crate::trace::stream::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::trace::stream::RequestBatch;
 use crate::units;
 
 /// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
 /// buffer fills up next, and the events that it loses are counted.
-const REQUEST_QUEUE_BATCHES: usize = 1024;
+const QUEUED_BATCHES: usize = 1024;
 
 /// Requests that are listed after the summary, at most.
 const MAX_LISTED_REQUESTS: usize = 100_000;
 
 /// The requests; the keys are those of `--json`.
-const REQUEST_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "time_ns",
-        "pid",
-        "command",
-        "device",
-        "operation",
-        "flags",
-        "sector",
-        "bytes",
-        "q2g_ns",
-        "g2i_ns",
-        "i2d_ns",
-        "q2d_ns",
-        "d2c_ns",
-        "q2c_ns",
-        "error",
-    ],
-};
+const REQUEST_TABLE: CsvTable = CsvTable(
+    "time_ns pid command device operation flags sector bytes q2g_ns g2i_ns i2d_ns q2d_ns \
+        d2c_ns q2c_ns error",
+);
 
 /// Trace the requests of a device, with latency by stage (root)
 #[derive(Debug, Args)]
@@ -75,38 +58,20 @@ pub(super) struct TraceArguments {
 }
 
 impl Arguments for TraceArguments {
-    const FORMATS: &'static [OutputFormat] =
-        &[OutputFormat::Text, OutputFormat::Ndjson, OutputFormat::Csv];
+    const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv];
 
     fn run(self) -> CommandResult {
-        let roots = SysPaths::default();
-        let scope = TraceScope::of_device(&roots, &self.device).map_err(|error| {
-            let nearest = device_names::did_you_mean(&roots, &self.device);
-            let mut failure = CommandFailure::from(error);
-            failure.details.splice(0..0, nearest);
-            failure
-        })?;
         let format = self.format.get();
         let control = signals::cancelled_by_signals()?;
-        let drive = scope.drive_name.clone();
-        let start_ns = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
-        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
-        let capture = follow_requests(&roots, scope, TraceDetail::Full, move |batch| {
-            // The receiver is gone once the reader has closed stdout.
-            let _ = sender.send(batch);
-            CaptureControl::Continue
-        })?;
-        // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
-        let receiver = receiver;
-        let is_text = format == OutputFormat::Text;
+        let feed = RequestFeed::start(&self.device, QUEUED_BATCHES)?;
         let mut printer = RequestPrinter {
             format,
-            lists_requests: !is_text || self.slower.is_some() || self.requests,
+            lists_requests: format != Text || self.slower.is_some() || self.requests,
             // Only now: where requests cannot be traced, no file is created.
             output: self.format.output.growing()?,
             min_latency_ns: self.slower.map_or(0, |slower| slower.as_nanos()),
-            start_ns,
-            drive,
+            drive: feed.drive.clone(),
+            start_ns: feed.start_ns,
             summary: RequestSummary::default(),
             listed: Vec::new(),
             unlisted: 0,
@@ -114,21 +79,17 @@ impl Arguments for TraceArguments {
             end_reason: None,
         };
         let mut listening = true;
-        if format == OutputFormat::Csv {
+        if format == Csv {
             listening = printer.output.write(&REQUEST_TABLE.heading())?;
         }
-        listening &= printer.print_until(&receiver, Instant::now() + self.duration, &control)?;
-        // The capture thread delivers its remaining requests and must not block on a full channel: keep
-        // receiving while it stops.
-        let stopper = std::thread::spawn(move || capture.stop());
-        if listening {
-            for batch in &receiver {
-                printer.add_batch(&batch)?;
+        listening &=
+            printer.print_until(&feed.batches, Instant::now() + self.duration, &control)?;
+        feed.stop(|batch| {
+            if listening {
+                printer.add_batch(batch)?;
             }
-        }
-        drop(receiver);
-        // The thread ended with the capture, whose panic has been reported.
-        let _ = stopper.join();
+            Ok(())
+        })?;
         printer.print_summary()?;
         match printer.end_reason {
             Some(reason) => Err(CommandFailure::failed(reason)),
@@ -208,11 +169,11 @@ impl RequestPrinter {
     fn add_request(&mut self, request: &TracedRequest) -> Result<String, CommandFailure> {
         let line = RequestLine::new(request, &self.drive, self.start_ns);
         match self.format {
-            OutputFormat::Csv => return Ok(REQUEST_TABLE.row(&line)?),
-            OutputFormat::Text if self.listed.len() < MAX_LISTED_REQUESTS => {
+            Csv => return Ok(REQUEST_TABLE.row(&line)?),
+            Text if self.listed.len() < MAX_LISTED_REQUESTS => {
                 self.listed.push(request_row(request, self.start_ns));
             }
-            OutputFormat::Text => self.unlisted += 1,
+            Text => self.unlisted += 1,
             _ => return json_lines([line]),
         }
         Ok(String::new())
@@ -221,11 +182,11 @@ impl RequestPrinter {
     fn print_summary(&mut self) -> Result<bool, CommandFailure> {
         let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
         let mut text = match self.format {
-            OutputFormat::Text => summary_text(&self.summary, &self.drive, elapsed),
-            OutputFormat::Csv => return Ok(true),
+            Text => summary_text(&self.summary, &self.drive, elapsed),
+            Csv => return Ok(true),
             _ => json_lines([LastLine::new(&self.summary, &self.drive, elapsed)])?,
         };
-        if self.lists_requests && self.format == OutputFormat::Text {
+        if self.lists_requests && self.format == Text {
             text += &format!("\n{REQUEST_HEADING}\n");
             for row in &self.listed {
                 text += row;

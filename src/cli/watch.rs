@@ -12,7 +12,8 @@ use self::writer::ExpositionWriter;
 use super::config::{self, IntervalOption};
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
 use super::live_sampler::LiveSampler;
-use super::options::{FormatOption, OutputFormat};
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Csv, Ndjson, OpenMetrics, Text};
 use super::output::print_status_line;
 use super::subcommand::Arguments;
 use super::{pace, signals};
@@ -63,12 +64,7 @@ pub(super) struct WatchArguments {
 }
 
 impl Arguments for WatchArguments {
-    const FORMATS: &'static [OutputFormat] = &[
-        OutputFormat::Text,
-        OutputFormat::Ndjson,
-        OutputFormat::Csv,
-        OutputFormat::OpenMetrics,
-    ];
+    const FORMATS: &'static [OutputFormat] = &[Text, Ndjson, Csv, OpenMetrics];
 
     fn run(self) -> CommandResult {
         let interval = config::effective(self.interval.interval, None)?.interval;
@@ -94,10 +90,10 @@ impl WatchArguments {
     /// What samples contain, with what conditions need.
     fn wanted(&self, needs: Wanted) -> Wanted {
         let format = self.format.get();
-        let is_exposition = format == OutputFormat::OpenMetrics;
+        let is_exposition = format == OpenMetrics;
         Wanted {
             threads: self.threads,
-            units: self.units || needs.units || is_exposition || format == OutputFormat::Ndjson,
+            units: self.units || needs.units || is_exposition || format == Ndjson,
             mounts: self.mounts || needs.mounts,
             blocked: needs.blocked || is_exposition,
             io_errors: needs.io_errors || is_exposition,
@@ -107,11 +103,11 @@ impl WatchArguments {
 
     fn output(&self, has_conditions: bool) -> Result<WatchOutput, CommandFailure> {
         let format = self.format.get();
-        if format == OutputFormat::OpenMetrics {
+        if format == OpenMetrics {
             let writer = ExpositionWriter::new(&self.format.output, self.count)?;
             return Ok(WatchOutput::Exposition(Box::new(writer)));
         }
-        if format == OutputFormat::Csv && has_conditions {
+        if format == Csv && has_conditions {
             let failure = CommandFailure::usage_error("--on: triggers have no CSV");
             return Err(failure.with_advice("use --format text or ndjson"));
         }

@@ -1,24 +1,25 @@
 //! `diskscope why`: watches, or reads a recording, then says who waits on what, and why.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::failure::{CommandFailure, CommandResult, ExitStatus};
-use super::options::{FormatOption, OutputFormat};
+use super::live_sampler::LiveSampler;
+use super::options::FormatOption;
+use super::options::OutputFormat::{self, Json, Text};
 use super::output::{pretty_json, print_status_line};
 use super::replay::wanted_time;
 use super::subcommand::Arguments;
 use super::{pace, signals};
 use crate::engine::CancellationToken;
 use crate::files::output::NewFileAccess;
-use crate::probe::{SampleCollector, Wanted};
+use crate::probe::Wanted;
 use crate::recording::{AFTER_TRIGGER, BEFORE_TRIGGER, RecordedDiagnosis, Recording, TriggerMark};
 use crate::report::watch;
 use crate::roots::SysPaths;
-use crate::snapshot::ViewBuilder;
 use crate::units::{self, whole_milliseconds};
 use crate::why::recorder::{SCAN_INTERVAL, WindowRecorder};
 use crate::why::{Diagnosis, DiagnosisDocument, EvidenceWindow, diagnose, diagnosis_text};
@@ -67,28 +68,31 @@ fn parse_window(text: &str) -> Result<Duration, String> {
 }
 
 impl Arguments for WhyArguments {
-    const FORMATS: &'static [OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+    const FORMATS: &'static [OutputFormat] = &[Text, Json];
 
     fn run(self) -> CommandResult {
-        if let Some(path) = &self.from {
-            return self.answer_from_recording(path);
-        }
-        let mut output = self.format.output.whole(&[], NewFileAccess::Private)?;
+        let mut recording = self.from.as_deref().map(Recording::open).transpose()?;
+        let inputs = recording.as_ref().map(Recording::file_ids);
+        let inputs = inputs.unwrap_or_default();
+        let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
         let control = signals::cancelled_by_signals()?;
-        let Some(diagnosis) = watch_window(self.duration, &control) else {
-            if control.is_cancelled() {
-                print_status_line("diskscope: interrupted before there were two samples");
-                return Ok(ExitStatus::Interrupted);
-            }
-            let message = "too few samples: the window ended before two of them";
-            return Err(CommandFailure::failed(message).with_advice("watch longer: --duration 20s"));
+        let answer = match &mut recording {
+            Some(recording) => self.answer_of_recording(recording)?,
+            None => match watch_window(self.duration, &control)? {
+                Some(diagnosis) => self.answer_of(&diagnosis)?,
+                None if control.is_cancelled() => return Ok(ExitStatus::Interrupted),
+                None => {
+                    let message = "too few samples: the window ended before two of them";
+                    let advice = "watch longer: --duration 20s";
+                    return Err(CommandFailure::failed(message).with_advice(advice));
+                }
+            },
         };
-        let answer = self.answer_of(&diagnosis)?;
         output.write(&answer.text)?;
-        if control.is_cancelled() {
-            return Ok(ExitStatus::Interrupted);
+        if self.exit_code && answer.is_problem && !control.is_cancelled() {
+            return Ok(ExitStatus::ProblemFound);
         }
-        Ok(self.exit_status(&answer))
+        Ok(ExitStatus::of_end(&control))
     }
 }
 
@@ -101,40 +105,23 @@ struct Answer {
 impl WhyArguments {
     fn answer_of(&self, diagnosis: &Diagnosis) -> Result<Answer, CommandFailure> {
         let text = match self.format.get() {
-            OutputFormat::Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
+            Json => pretty_json(&DiagnosisDocument::new(diagnosis))?,
             _ => diagnosis_text(diagnosis, self.verbose),
         };
-        Ok(Answer {
-            text,
-            is_problem: diagnosis.is_problem(),
-        })
+        let is_problem = diagnosis.is_problem();
+        Ok(Answer { text, is_problem })
     }
 
-    fn exit_status(&self, answer: &Answer) -> ExitStatus {
-        if self.exit_code && answer.is_problem {
-            ExitStatus::ProblemFound
-        } else {
-            ExitStatus::Success
+    /// The diagnosis of a trigger, which was made with all evidence, or else one from the snapshots of the
+    /// recording.
+    fn answer_of_recording(&self, recording: &mut Recording) -> Result<Answer, CommandFailure> {
+        let at_ms = wanted_time(self.at.as_deref(), recording)?;
+        if let Some(trigger) = trigger_at(recording, at_ms)
+            && let Some(answer) = self.answer_of_trigger(recording, trigger)?
+        {
+            return Ok(answer);
         }
-    }
-
-    /// Prints the diagnosis of a trigger, which was made with all evidence, or else one from the
-    /// snapshots of the recording.
-    fn answer_from_recording(&self, path: &Path) -> CommandResult {
-        let mut recording = Recording::open(path)?;
-        let inputs = recording.file_ids();
-        let mut output = self.format.output.whole(&inputs, NewFileAccess::Private)?;
-        let at_ms = wanted_time(self.at.as_deref(), &mut recording)?;
-        let mut answer = None;
-        if let Some(trigger) = trigger_at(&recording, at_ms) {
-            answer = self.answer_of_trigger(&mut recording, trigger)?;
-        }
-        let answer = match answer {
-            Some(answer) => answer,
-            None => self.answer_of_snapshots(&mut recording, at_ms)?,
-        };
-        output.write(&answer.text)?;
-        Ok(self.exit_status(&answer))
+        self.answer_of_snapshots(recording, at_ms)
     }
 
     fn answer_of_trigger(
@@ -152,7 +139,7 @@ impl WhyArguments {
         let lines: Vec<String> = text.iter().map(ToString::to_string).collect();
         Ok(Some(Answer {
             text: match self.format.get() {
-                OutputFormat::Json => pretty_json(&document)?,
+                Json => pretty_json(&document)?,
                 _ => heading + &lines.join("\n") + "\n",
             },
             is_problem: document["problem"] == true,
@@ -197,22 +184,21 @@ fn trigger_at(recording: &Recording, at_ms: Option<u64>) -> Option<usize> {
 }
 
 /// Watches for that time, or until a signal arrives: then what was seen until then is examined.
-fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagnosis> {
-    let roots = SysPaths::default();
+fn watch_window(
+    duration: Duration,
+    control: &CancellationToken,
+) -> Result<Option<Diagnosis>, CommandFailure> {
     let interval = SAMPLE_INTERVAL.min(duration / LEAST_SAMPLES);
-    let mut collector = SampleCollector::new(roots.clone());
-    let mut views = ViewBuilder::default();
-    collector.set_wanted(Wanted {
+    let mut sampler = LiveSampler::new(Wanted {
         units: true,
         ..Wanted::default()
     });
-    let mut said = Vec::new();
     // The first snapshot has no rates; its notices say what is missing.
-    let first = views.update(Arc::new(collector.collect()));
-    for notice in watch::new_notices(&first, &mut said).lines() {
+    let (_, first) = sampler.sample(None)?;
+    for notice in watch::new_notices(&first, &mut Vec::new()).lines() {
         print_status_line(notice);
     }
-    let mut recorder = WindowRecorder::begin(roots, true);
+    let mut recorder = WindowRecorder::begin(SysPaths::default(), true);
     let begun = Instant::now();
     let (mut sample_due, mut scan_due) = (begun + interval, begun);
     let end = begun + duration;
@@ -226,11 +212,11 @@ fn watch_window(duration: Duration, control: &CancellationToken) -> Option<Diagn
             scan_due = now + SCAN_INTERVAL;
         }
         if now >= sample_due || is_over {
-            recorder.add_snapshot(Arc::new(views.update(Arc::new(collector.collect()))));
+            recorder.add_snapshot(Arc::new(sampler.sample(None)?.1));
             sample_due = next_sample(now, interval, end);
         }
     }
-    diagnose(&recorder.finish())
+    Ok(diagnose(&recorder.finish()))
 }
 
 /// When the next sample is due. On a busy machine the samples are late: the last interval is made

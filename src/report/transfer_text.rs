@@ -1,6 +1,6 @@
 //! Sentences about transfers, for the screen and for `watch`.
 
-use crate::probe::operations::WorkUnit;
+use crate::probe::operations::{OperationKind, WorkUnit};
 use crate::probe::sample::PagesUnknown;
 use crate::snapshot::view::{
     Bottleneck, BottleneckReason, Throttle, TransferKind, TransferOperation, TransferState,
@@ -89,26 +89,16 @@ fn reason_text(reason: &BottleneckReason) -> String {
 #[must_use]
 pub fn operation_text(kind: TransferKind) -> Option<&'static str> {
     Some(match kind {
-        TransferKind::Fsck => "check",
-        TransferKind::Resync => "resync",
-        TransferKind::Rebuild => "rebuild",
-        TransferKind::Check => "check",
-        TransferKind::Repair => "repair",
-        TransferKind::Reshape => "reshape",
-        TransferKind::Scrub => "scrub",
-        TransferKind::Balance => "balance",
-        TransferKind::Pvmove => "pvmove",
-        TransferKind::Discard => "discard",
-        TransferKind::Copy
-        | TransferKind::Read
-        | TransferKind::Write
-        | TransferKind::Checksum
-        | TransferKind::Archive
-        | TransferKind::Compress
-        | TransferKind::Backup
-        | TransferKind::Dump
-        | TransferKind::Convert
-        | TransferKind::Install => return None,
+        TransferKind::Fsck | TransferKind::Operation(OperationKind::Check) => "check",
+        TransferKind::Operation(OperationKind::Resync) => "resync",
+        TransferKind::Operation(OperationKind::Rebuild) => "rebuild",
+        TransferKind::Operation(OperationKind::Repair) => "repair",
+        TransferKind::Operation(OperationKind::Reshape) => "reshape",
+        TransferKind::Operation(OperationKind::Scrub) => "scrub",
+        TransferKind::Operation(OperationKind::Balance) => "balance",
+        TransferKind::Operation(OperationKind::Pvmove) => "pvmove",
+        TransferKind::Operation(OperationKind::Discard) => "discard",
+        _ => return None,
     })
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::view::DeviceView;
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::sample::{MemoryCounters, UnwrittenBytes};
-use crate::transfers::context::{TransferDevice, WritebackSpeeds};
+use crate::probe::sample::MemoryCounters;
 
 /// Longer predictions are not made.
 const MAX_PREDICTION: Duration = Duration::from_secs(600);
@@ -141,6 +140,13 @@ impl DirtyMemory {
         flush_time(unwritten_bytes(memory)?, speed, waits, memory)
     }
 
+    /// Bytes per second that a device, or a disk that it is on, writes while it is busy.
+    #[must_use]
+    pub fn write_speed(&self, device: &DeviceView) -> Option<f64> {
+        let mut disks = std::iter::once(&device.name).chain(&device.underlying);
+        disks.find_map(|name| self.speeds.get(name)?.bytes_per_s())
+    }
+
     /// Time until writers are throttled, if dirty memory keeps growing as in the last seconds.
     #[must_use]
     pub fn time_to_throttle(&self, memory: &MemoryCounters) -> Option<Duration> {
@@ -155,37 +161,10 @@ impl DirtyMemory {
     }
 }
 
-/// The way of dirty memory to the devices, with the memory of a sample.
-#[derive(Debug, Clone, Copy)]
-pub struct Writeback<'a> {
-    /// What the last samples say.
-    pub dirty_memory: &'a DirtyMemory,
-    /// The memory of the sample.
-    pub memory: &'a MemoryCounters,
-}
-
-impl WritebackSpeeds for Writeback<'_> {
-    /// The device's own time where it is known, because the file may be the last; otherwise that of the
-    /// file alone, at the speed of the device or of the disk that it is on.
-    fn flush_time(&self, device: &TransferDevice<'_>, bytes: UnwrittenBytes) -> Option<Duration> {
-        device.time_to_flush.or_else(|| {
-            let waits = bytes.writeback == 0;
-            flush_time(bytes.total, self.write_speed(device), waits, self.memory)
-        })
-    }
-
-    fn write_speed(&self, device: &TransferDevice<'_>) -> Option<f64> {
-        let disks = std::iter::once(device.name).chain(device.underlying);
-        let speeds = &self.dirty_memory.speeds;
-        disks
-            .into_iter()
-            .find_map(|name| speeds.get(name)?.bytes_per_s())
-    }
-}
-
 /// Time within which `bytes` are flushed at a speed in bytes per second. While nothing is under
 /// writeback and the background limit is not reached, the kernel waits until the data expire.
-fn flush_time(
+#[must_use]
+pub fn flush_time(
     bytes: u64,
     speed: Option<f64>,
     nothing_under_writeback: bool,

@@ -8,7 +8,6 @@ use crate::probe::SystemSample;
 use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit, PressureLine, PressureStall};
 use crate::stats::sorting::SortList as _;
-use crate::transfers::limits::IoRates;
 
 /// The units of a sample, the busiest first; `None` where control groups were not sampled.
 ///
@@ -78,6 +77,54 @@ fn units_of(sample: &SystemSample) -> Option<impl Iterator<Item = (&str, &Contro
     Some(units.map(|group| (group.unit.path.as_str(), group)))
 }
 
+/// Rates on one device.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct IoRates {
+    /// Bytes read per second.
+    read_bytes: f64,
+    /// Bytes written per second.
+    write_bytes: f64,
+    /// Reads per second.
+    reads: f64,
+    /// Writes per second.
+    writes: f64,
+}
+
+impl IoRates {
+    /// The rates of a group between two samples; `None` when a counter went backwards.
+    fn between(before: &DeviceIo, now: &DeviceIo, seconds: f64) -> Option<Self> {
+        let rate = |now: u64, before: u64| Some(now.checked_sub(before)? as f64 / seconds);
+        Some(Self {
+            read_bytes: rate(now.read_bytes, before.read_bytes)?,
+            write_bytes: rate(now.written_bytes, before.written_bytes)?,
+            reads: rate(now.read_ios, before.read_ios)?,
+            writes: rate(now.write_ios, before.write_ios)?,
+        })
+    }
+
+    /// Both together.
+    fn add(&self, other: &Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_bytes: self.write_bytes + other.write_bytes,
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+        }
+    }
+
+    /// The largest part that they take of a limit, 1 for all of it; `None` without one.
+    fn usage(&self, limit: &IoLimit) -> Option<f64> {
+        let used = |rate: f64, limit: Option<u64>| Some(rate / limit.filter(|it| *it > 0)? as f64);
+        let uses = [
+            used(self.read_bytes, limit.read_bytes_per_s),
+            used(self.write_bytes, limit.write_bytes_per_s),
+            used(self.reads, limit.read_ios_per_s),
+            used(self.writes, limit.write_ios_per_s),
+        ];
+        uses.into_iter().flatten().reduce(f64::max)
+    }
+}
+
 /// The counters of a group, as far as the kernel counts for it.
 struct UnitChange<'c> {
     /// Those of the sample before, and the seconds since then.
@@ -116,10 +163,8 @@ impl UnitChange<'_> {
                 .find(|io| io.device == device)
                 .unwrap_or(&none)
         });
-        let usage = io.and_then(|io| self.rates(io)).and_then(|rates| {
-            let uses = [rates.read_use(limit), rates.write_use(limit)];
-            uses.into_iter().flatten().reduce(f64::max)
-        });
+        let rates = io.and_then(|io| self.rates(io));
+        let usage = rates.and_then(|rates| rates.usage(limit));
         let name = names
             .get(&device)
             .map(|name| SafeText::from_bytes(name.as_bytes()));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dirty_memory::{self, DirtyMemory, Writeback};
+use super::dirty_memory::{self, DirtyMemory};
 use super::faults::{self, BlockedTasks};
 use super::flush_order::FlushOrder;
 use super::processes::ProcessBaselines;
@@ -151,15 +151,18 @@ impl ViewBuilder {
         if before.is_some() {
             live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
         }
-        let devices: Vec<TransferDevice<'_>> = live.devices.iter().map(transfer_device).collect();
+        let devices = live.devices.iter();
+        let devices: Vec<TransferDevice<'_>> = devices
+            .map(|device| transfer_device(device, self.dirty_memory.write_speed(device)))
+            .collect();
         live.transfers = self.tracker.transfer_views(&TransferContext {
             interval: &interval,
             devices: &devices,
             is_dirty_limit_reached: dirty_memory::is_throttled(&now.host.memory),
             unwritten_bytes: dirty_memory::unwritten_bytes(&now.host.memory),
-            writeback: &Writeback {
-                dirty_memory: &self.dirty_memory,
-                memory: &now.host.memory,
+            flush_time: &|bytes, speed| {
+                let waits = bytes.writeback == 0;
+                dirty_memory::flush_time(bytes.total, speed, waits, &now.host.memory)
             },
         });
         self.previous = Some(now);
@@ -168,7 +171,7 @@ impl ViewBuilder {
 }
 
 /// What transfers need to know of a device.
-fn transfer_device(device: &DeviceView) -> TransferDevice<'_> {
+fn transfer_device(device: &DeviceView, write_speed: Option<f64>) -> TransferDevice<'_> {
     let unwritten = device.dirty_bytes.zip(device.writeback_bytes);
     TransferDevice {
         name: &device.name,
@@ -183,6 +186,7 @@ fn transfer_device(device: &DeviceView) -> TransferDevice<'_> {
         },
         unwritten_bytes: unwritten.map(|(dirty, writeback)| dirty.saturating_add(writeback)),
         time_to_flush: device.time_to_flush,
+        write_speed,
     }
 }
 

@@ -20,17 +20,8 @@ pub struct TransferContext<'a> {
     pub is_dirty_limit_reached: bool,
     /// Bytes of the machine that are dirty or under writeback.
     pub unwritten_bytes: Option<u64>,
-    /// What is known about the way of dirty memory to the devices.
-    pub writeback: &'a dyn WritebackSpeeds,
-}
-
-/// What is known about the way of dirty memory to a device, by its name.
-pub trait WritebackSpeeds {
-    /// Time within which these bytes of a file on the device are written.
-    fn flush_time(&self, device: &TransferDevice<'_>, bytes: UnwrittenBytes) -> Option<Duration>;
-
-    /// Bytes per second that the device writes while it is busy.
-    fn write_speed(&self, device: &TransferDevice<'_>) -> Option<f64>;
+    /// Time within which these bytes of a file are written, at this speed of its device.
+    pub flush_time: &'a dyn Fn(UnwrittenBytes, Option<f64>) -> Option<Duration>,
 }
 
 /// A block device.
@@ -48,6 +39,8 @@ pub struct TransferDevice<'a> {
     pub unwritten_bytes: Option<u64>,
     /// Time within which these are written.
     pub time_to_flush: Option<Duration>,
+    /// Bytes per second that it, or a disk that it is on, writes while it is busy.
+    pub write_speed: Option<f64>,
 }
 
 impl<'a> TransferContext<'a> {
@@ -126,19 +119,6 @@ impl Participants<'_> {
 pub(super) mod fixtures {
     use super::*;
 
-    /// Nothing is known of the way of dirty memory.
-    struct NoSpeeds;
-
-    impl WritebackSpeeds for NoSpeeds {
-        fn flush_time(&self, _: &TransferDevice<'_>, _: UnwrittenBytes) -> Option<Duration> {
-            None
-        }
-
-        fn write_speed(&self, _: &TransferDevice<'_>) -> Option<f64> {
-            None
-        }
-    }
-
     /// Two samples and some devices, without dirty memory.
     pub(in crate::transfers) fn context<'a>(
         interval: &'a SampleInterval<'a>,
@@ -149,7 +129,7 @@ pub(super) mod fixtures {
             devices,
             is_dirty_limit_reached: false,
             unwritten_bytes: None,
-            writeback: &NoSpeeds,
+            flush_time: &|_, _| None,
         }
     }
 
@@ -166,6 +146,7 @@ pub(super) mod fixtures {
             load,
             unwritten_bytes: None,
             time_to_flush: None,
+            write_speed: None,
         }
     }
 }

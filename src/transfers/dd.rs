@@ -73,14 +73,7 @@ impl<'a> Words<'a> {
 
 /// A number with a suffix: `k`, `KiB`, `MB`, `G` ...: binary alone and with `iB`, decimal with `B`.
 fn parse_size(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let is_binary = text.ends_with(['k', 'K', 'M', 'G', 'T', 'P']);
-    let written = if is_binary {
-        format!("{}iB", text.to_ascii_uppercase())
-    } else {
-        text.to_owned()
-    };
-    units::parse_size(&written).ok()
+    units::parse_size(&units::expand_fio_units(std::str::from_utf8(text).ok()?)).ok()
 }
 
 #[cfg(test)]

@@ -123,29 +123,17 @@ impl RateEstimator {
             .map_or(Duration::ZERO, |moved| at.saturating_sub(moved))
     }
 
-    /// Whether the value has not moved for a while.
-    #[must_use]
-    pub fn is_stalled(&self, at: Duration) -> bool {
-        self.time_without_movement(at) >= STALLED_AFTER
-    }
-
     /// Time until `total` is reached. `low <= likely <= high` where they are known; unknown while
     /// it is stalled.
     #[must_use]
     pub fn eta(&self, at: Duration, total: u64) -> Eta {
-        let Some(value) = self.last_value() else {
-            return Eta::default();
-        };
-        let remaining = total.saturating_sub(value);
+        let remaining = total.saturating_sub(self.last_value().unwrap_or(0));
         if remaining == 0 && self.time_without_movement(at) < END_REACHED_FOR {
-            let now = Some(Duration::ZERO);
-            return Eta {
-                likely: now,
-                low: now,
-                high: now,
-            };
+            let [likely, low, high] = [Some(Duration::ZERO); 3];
+            return Eta { likely, low, high };
         }
-        let rate = self.smoothed_rate().filter(|_| !self.is_stalled(at));
+        let is_stalled = self.time_without_movement(at) >= STALLED_AFTER;
+        let rate = self.smoothed_rate().filter(|_| !is_stalled);
         let likely = rate.and_then(|rate| time_to_transfer(remaining, rate));
         let Some(likely) = likely.filter(|_| remaining > 0) else {
             return Eta::default();
@@ -223,10 +211,9 @@ mod tests {
         for (at, position) in [(0, 0), (1, 10), (2, 10), (3, 10), (4, 10)] {
             estimate.observe(second(at), position);
         }
-        assert!(estimate.is_stalled(second(4)));
         assert_eq!(estimate.eta(second(4), 100), Eta::default());
         estimate.observe(second(5), 20);
-        assert!(!estimate.is_stalled(second(5)));
+        assert!(estimate.eta(second(5), 100).likely.is_some());
     }
 
     #[test]

@@ -55,19 +55,13 @@ pub fn movement(before: u64, file: &OpenFile, counted: Option<u64>, is_spliced: 
 /// devices where the calls are not counted (io_uring).
 #[must_use]
 pub fn counted_bytes(io: &ProcessIo) -> u64 {
-    read_bytes(io).saturating_add(written_bytes(io))
+    read_bytes(io).saturating_add(io.wchar.max(io.write_bytes))
 }
 
-/// Bytes that it has read, by the same counters.
+/// Bytes that it has read, at most, by the same counters.
 #[must_use]
 pub fn read_bytes(io: &ProcessIo) -> u64 {
     io.rchar.max(io.read_bytes)
-}
-
-/// Bytes that it has written, by the same counters.
-#[must_use]
-pub fn written_bytes(io: &ProcessIo) -> u64 {
-    io.wchar.max(io.write_bytes)
 }
 
 /// An open file of a process, and its changes since the previous sample.

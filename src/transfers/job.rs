@@ -15,17 +15,13 @@ use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;
 use crate::probe::sample::{ProcessIo, ProcessKey, ProcessSample};
-use crate::stats::sorting::SortList as _;
 
 /// The last look at the destination is waited for this long.
 const LAST_LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The jobs that are tracked.
-#[derive(Debug, Default)]
-pub(super) struct FollowedJobs(Vec<FollowedJob>);
-
+/// A job that is tracked.
 #[derive(Debug)]
-struct FollowedJob {
+pub(super) struct FollowedJob {
     key: ProcessKey,
     last_count: JobCount,
     progress: Progress,
@@ -33,34 +29,25 @@ struct FollowedJob {
     is_ending: bool,
 }
 
-impl FollowedJobs {
-    /// Processes a sample.
-    pub(super) fn update(&mut self, now: &SystemSample, counts: &JobCounts) {
-        for (key, job) in &counts.running {
-            let is_known = self.0.iter().any(|followed| followed.key == *key);
-            let process = now.process_with_key(*key).filter(|_| !is_known);
-            // A single file is shown by its own position.
-            if let Some(process) = process.filter(|_| job.count.files > 1) {
-                self.0.push(FollowedJob::new(process, job));
-            }
+/// Processes a sample with the counts of the jobs that run.
+pub(super) fn update(jobs: &mut Vec<FollowedJob>, now: &SystemSample, counts: &JobCounts) {
+    for (key, job) in &counts.running {
+        let is_known = jobs.iter().any(|followed| followed.key == *key);
+        let process = now.process_with_key(*key).filter(|_| !is_known);
+        // A single file is shown by its own position.
+        if let Some(process) = process.filter(|_| job.count.files > 1) {
+            jobs.push(FollowedJob::new(process, job));
         }
-        for followed in &mut self.0 {
-            followed.observe(now, counts);
-        }
-        self.0.retain(|followed| {
-            // Its files are shown one by one when it turns out that they cannot be counted.
-            let is_over = followed.progress.ended_at.is_some();
-            let is_counted = is_over || followed.last_count.count.files > 1;
-            is_counted && !followed.progress.is_gone(now.boot_time)
-        });
     }
-
-    /// Views of the jobs, active ones first.
-    pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
-        let mut views: Vec<TransferView> = self.0.iter_mut().map(|job| job.view(context)).collect();
-        views.sort_list_by_key(|view| view.state.is_over());
-        views
+    for followed in jobs.iter_mut() {
+        followed.observe(now, counts);
     }
+    jobs.retain(|followed| {
+        // Its files are shown one by one when it turns out that they cannot be counted.
+        let is_over = followed.progress.ended_at.is_some();
+        let is_counted = is_over || followed.last_count.count.files > 1;
+        is_counted && !followed.progress.is_gone(now.boot_time)
+    });
 }
 
 impl FollowedJob {
@@ -160,7 +147,8 @@ impl FollowedJob {
         shown.files_total = Some(count.files);
     }
 
-    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+    /// What is shown of it.
+    pub(super) fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
         let count = self.last_count.count;
         let progress = &mut self.progress;
         progress.shown.position_bytes = progress.estimator.last_value();

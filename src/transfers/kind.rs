@@ -5,28 +5,14 @@ use super::view::TransferKind;
 
 /// Programs by what they do with files, by the kernel's name for them (at most 15 bytes). A program
 /// that is in no list copies, reads or writes, according to its files.
-const PROGRAMS: [(TransferKind, &str); 9] = [
+const PROGRAMS: [(TransferKind, &str); 4] = [
     (TransferKind::Checksum, CHECKSUMS),
-    (TransferKind::Checksum, "hashdeep rhash"),
     (
         TransferKind::Archive,
-        "7z 7za 7zz ar bsdtar cpio mksquashfs rar star tar unrar unsquashfs unzip zip",
+        "7z 7za 7zz apk apt-get ar bsdtar cpio dnf dpkg dpkg-deb mksquashfs pacman rar rpm tar unrar \
+         unsquashfs unzip zip",
     ),
     (TransferKind::Compress, COMPRESSORS),
-    (
-        TransferKind::Backup,
-        "bacula-fd borg bup duplicity kopia proxmox-backup- rdiff-backup restic",
-    ),
-    (
-        TransferKind::Dump,
-        "mariabackup mariadb-dump mongodump mysqldump mysqlpump pg_basebackup pg_dump pg_dumpall \
-         pg_restore redis-cli sqlite3 xtrabackup",
-    ),
-    (TransferKind::Convert, "qemu-img virt-sparsify VBoxManage"),
-    (
-        TransferKind::Install,
-        "apk apt apt-get dnf dnf5 dpkg dpkg-deb pacman rpm snapd yum zypper",
-    ),
     (
         TransferKind::Fsck,
         "btrfsck e2fsck fsck.ext2 fsck.ext3 fsck.ext4 fsck.fat xfs_repair",
@@ -40,14 +26,13 @@ const IN_PLACE: &str = "diskscope fio qemu-system qemu-kvm qemu-nbd firecracker 
     VBoxHeadless vmware-vmx";
 
 /// Programs with the options that limit their rate: a word, or the beginning of one.
-const RATE_LIMITS: [(&str, &str); 7] = [
+const RATE_LIMITS: [(&str, &str); 6] = [
     ("rsync", "--bwlimit"),
     ("pv", "-L --rate-limit"),
     ("scp", "-l"),
     ("curl", "--limit-rate"),
     ("wget", "--limit-rate"),
     ("mbuffer", "-r -R"),
-    ("cstream", "-t"),
 ];
 
 /// The kind of a transfer of a program.
@@ -57,8 +42,7 @@ pub fn kind_of_program(name: &[u8], reads: bool, writes: bool) -> TransferKind {
         list.split_ascii_whitespace()
             .any(|program| program.as_bytes() == name)
     };
-    let listed = PROGRAMS.iter().find(|(_, programs)| is_in(programs));
-    match listed {
+    match PROGRAMS.iter().find(|(_, programs)| is_in(programs)) {
         Some((kind, _)) => *kind,
         None if reads && !writes => TransferKind::Read,
         None if writes && !reads => TransferKind::Write,
@@ -89,10 +73,7 @@ pub fn is_rate_limited(name: &[u8], arguments: &[u8]) -> bool {
 /// Whether programs of this kind write something else than what they read.
 #[must_use]
 pub fn transforms(kind: TransferKind) -> bool {
-    matches!(
-        kind,
-        TransferKind::Archive | TransferKind::Compress | TransferKind::Install
-    )
+    matches!(kind, TransferKind::Archive | TransferKind::Compress)
 }
 
 #[cfg(test)]

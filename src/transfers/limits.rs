@@ -5,100 +5,24 @@
 use super::context::{Participants, TransferContext};
 use super::view::Bottleneck;
 use crate::files::safe_text::SafeText;
-use crate::probe::sample::{ControlGroupSample, DeviceIo, IoLimit, ProcessSample};
+use crate::probe::sample::{IoLimit, ProcessSample};
 
 /// Use of a limit from which it is reached.
 pub const AT_LIMIT: f64 = 0.85;
 /// Above this use by what processes write, most of it goes to memory, which has no limit.
 const BEYOND_LIMIT: f64 = 1.3;
 
-/// Rates on one device.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct IoRates {
-    /// Bytes read per second.
-    pub read_bytes: f64,
-    /// Bytes written per second.
-    pub write_bytes: f64,
-    /// Reads per second.
-    pub reads: f64,
-    /// Writes per second.
-    pub writes: f64,
-}
-
-impl IoRates {
-    /// The rates of a group between two samples; `None` when a counter went backwards.
-    #[must_use]
-    pub fn between(before: &DeviceIo, now: &DeviceIo, seconds: f64) -> Option<Self> {
-        let rate = |now: u64, before: u64| Some(now.checked_sub(before)? as f64 / seconds);
-        Some(Self {
-            read_bytes: rate(now.read_bytes, before.read_bytes)?,
-            write_bytes: rate(now.written_bytes, before.written_bytes)?,
-            reads: rate(now.read_ios, before.read_ios)?,
-            writes: rate(now.write_ios, before.write_ios)?,
-        })
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn add(&self, other: &Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes + other.read_bytes,
-            write_bytes: self.write_bytes + other.write_bytes,
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-        }
-    }
-
-    /// The part of a limit that reading takes, 1 for all of it; `None` without a limit.
-    #[must_use]
-    pub fn read_use(&self, limit: &IoLimit) -> Option<f64> {
-        greater_use(
-            (self.read_bytes, limit.read_bytes_per_s),
-            (self.reads, limit.read_ios_per_s),
-        )
-    }
-
-    /// The part of a limit that writing takes, 1 for all of it; `None` without a limit.
-    #[must_use]
-    pub fn write_use(&self, limit: &IoLimit) -> Option<f64> {
-        greater_use(
-            (self.write_bytes, limit.write_bytes_per_s),
-            (self.writes, limit.write_ios_per_s),
-        )
-    }
-}
-
-fn greater_use(bytes: (f64, Option<u64>), ios: (f64, Option<u64>)) -> Option<f64> {
-    let used = |(rate, limit): (f64, Option<u64>)| {
-        limit
-            .filter(|limit| *limit > 0)
-            .map(|limit| rate / limit as f64)
-    };
-    [used(bytes), used(ios)]
-        .into_iter()
-        .flatten()
-        .reduce(f64::max)
-}
-
-/// The bottleneck and the device whose limit the control group of one of the processes reaches.
+/// The bottleneck and the device whose limit, in bytes per second, the control group of one of the processes
+/// reaches.
 pub(super) fn reached_limit(
     participants: &Participants<'_>,
     context: &TransferContext<'_>,
 ) -> Option<(Bottleneck, SafeText)> {
-    type Use = fn(&IoRates, &IoLimit) -> Option<f64>;
-    let (source, destination) = (participants.source, participants.destination);
-    let ends: [(_, Use, _); 2] = [
-        (source, IoRates::read_use, Bottleneck::Source),
-        (destination, IoRates::write_use, Bottleneck::Destination),
+    let ends = [
+        (participants.source, Bottleneck::Source),
+        (participants.destination, Bottleneck::Destination),
     ];
-    let is_reached = |limit: &IoLimit, process: &ProcessSample, used: Use| match group_rates(
-        process, limit, context,
-    ) {
-        Some(rates) => used(&rates, limit) >= Some(AT_LIMIT),
-        None => used(&unit_rates(process, context), limit)
-            .is_some_and(|it| (AT_LIMIT..=BEYOND_LIMIT).contains(&it)),
-    };
-    for (device, used, bottleneck) in ends {
+    for (device, bottleneck) in ends {
         let layers = device.map(|device| context.layers(device));
         // A limit can be set for any of the layers, but never for a partition.
         for layer in layers.unwrap_or_default() {
@@ -106,12 +30,10 @@ pub(super) fn reached_limit(
             let is_limited = |process: &ProcessSample| {
                 let mut limits = process.io_limits.iter();
                 let limit = limits.find(|limit| Some(limit.device) == number);
-                limit.is_some_and(|limit| is_reached(limit, process, used))
+                limit.is_some_and(|limit| is_reached(process, limit, bottleneck, context))
             };
-            if participants
-                .processes()
-                .any(|pair| is_limited(pair.current))
-            {
+            let mut processes = participants.processes();
+            if processes.any(|pair| is_limited(pair.current)) {
                 return Some((bottleneck, layer.name.clone()));
             }
         }
@@ -119,44 +41,30 @@ pub(super) fn reached_limit(
     None
 }
 
-/// The rates of the control group that has the limit of a process; `None` where groups are not sampled.
-fn group_rates(
+/// Whether what the processes of the same unit read or write together reaches a limit.
+fn is_reached(
     process: &ProcessSample,
     limit: &IoLimit,
+    bottleneck: Bottleneck,
     context: &TransferContext<'_>,
-) -> Option<IoRates> {
-    let path = &process.unit.as_ref()?.path;
-    let has_limit = |group: &&ControlGroupSample| {
-        path.as_str().starts_with(group.unit.path.as_str()) && group.limits.contains(limit)
+) -> bool {
+    let reads = bottleneck == Bottleneck::Source;
+    let limit = if reads {
+        limit.read_bytes_per_s
+    } else {
+        limit.write_bytes_per_s
     };
-    let now = context.sample().control_groups.as_ref()?;
-    let group = now.groups.iter().find(has_limit)?;
-    let before = context.interval.previous?.control_groups.as_ref()?;
-    let is_same =
-        |it: &&ControlGroupSample| it.unit.path == group.unit.path && it.is_unit == group.is_unit;
-    let before = before.groups.iter().find(is_same)?;
-    let io_of = |group: &ControlGroupSample| {
-        let io = group.io.as_ref()?;
-        let own = io.iter().find(|io| io.device == limit.device);
-        Some(own.copied().unwrap_or_default())
-    };
-    IoRates::between(&io_of(before)?, &io_of(group)?, context.interval.seconds()?)
-}
-
-/// What the processes of the same unit do together; their requests are not counted.
-fn unit_rates(process: &ProcessSample, context: &TransferContext<'_>) -> IoRates {
-    let mut rates = IoRates::default();
-    for pair in &context.interval.process_pairs {
-        let (own, other) = (&process.unit, &pair.current.unit);
-        let is_of_unit = own.is_some() && own == other;
-        if (is_of_unit || pair.current.identity == process.identity)
-            && let Some((io, time)) = pair.io_delta()
-        {
-            rates.read_bytes += io.read_bytes as f64 / time.as_secs_f64();
-            rates.write_bytes += io.write_bytes as f64 / time.as_secs_f64();
-        }
-    }
-    rates
+    let pairs = context.interval.process_pairs.iter();
+    let own = pairs.filter(|pair| {
+        let is_of_unit = process.unit.is_some() && process.unit == pair.current.unit;
+        is_of_unit || pair.current.identity == process.identity
+    });
+    let rates = own.filter_map(|pair| pair.io_delta()).map(|(io, time)| {
+        let bytes = if reads { io.read_bytes } else { io.write_bytes };
+        bytes as f64 / time.as_secs_f64()
+    });
+    let rate: f64 = rates.sum();
+    limit.is_some_and(|limit| (AT_LIMIT..=BEYOND_LIMIT).contains(&(rate / limit as f64)))
 }
 
 #[cfg(test)]

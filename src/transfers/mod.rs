@@ -30,14 +30,15 @@ pub mod waits;
 use self::context::TransferContext;
 use self::counting::JobCounts;
 use self::flow::{FileFlow, ProcessFlows, collect_flows};
-use self::job::FollowedJobs;
-use self::operation::FollowedOperations;
+use self::job::FollowedJob;
+use self::operation::FollowedOperation;
 use self::pairing::{End, ends_of};
-use self::transfer::{ProgressBasis, Transfer};
+use self::transfer::Transfer;
 use self::transfer_file::TransferFile;
 use self::view::TransferView;
 use crate::probe::interval::SampleInterval;
 use crate::probe::sample::{FileKind, FollowedFile};
+use crate::stats::sorting::SortList as _;
 
 /// A file that is only written, at a lower rate, is a log instead of a transfer.
 const MIN_WRITE_BYTES_PER_S: f64 = 1024.0 * 1024.0;
@@ -49,8 +50,8 @@ const MAX_FOLLOWED_FILES: usize = 32;
 pub struct TransferTracker {
     min_bytes: u64,
     transfers: Vec<Transfer>,
-    jobs: FollowedJobs,
-    operations: FollowedOperations,
+    jobs: Vec<FollowedJob>,
+    operations: Vec<FollowedOperation>,
 }
 
 impl TransferTracker {
@@ -60,16 +61,16 @@ impl TransferTracker {
         Self {
             min_bytes,
             transfers: Vec::new(),
-            jobs: FollowedJobs::default(),
-            operations: FollowedOperations::default(),
+            jobs: Vec::new(),
+            operations: Vec::new(),
         }
     }
 
     /// Processes a sample, with what is counted of programs that work on several files.
     pub fn update(&mut self, interval: &SampleInterval<'_>, counts: &JobCounts) {
         let now = interval.current;
-        self.jobs.update(now, counts);
-        self.operations.update(now);
+        job::update(&mut self.jobs, now, counts);
+        operation::update(&mut self.operations, now);
         let all = collect_flows(interval);
         for transfer in &mut self.transfers {
             transfer.observe(now, &all);
@@ -111,7 +112,9 @@ impl TransferTracker {
         });
         let files = self.transfers.iter_mut().filter(|it| it.is_sequential());
         let mut files: Vec<TransferView> = files.map(|it| it.view(context)).collect();
-        let mut views = self.jobs.transfer_views(context);
+        let mut views: Vec<TransferView> =
+            self.jobs.iter_mut().map(|job| job.view(context)).collect();
+        views.sort_list_by_key(|job| job.state.is_over());
         for job in &mut views {
             // The current file has the bottleneck of its job.
             let is_of_job = |file: &&TransferView| file.pid == job.pid && file.bottleneck.is_some();
@@ -124,11 +127,17 @@ impl TransferTracker {
         files.retain(|file| {
             // The archive that a job writes is its destination; the files of an operation are part of it.
             let is_archive = file.source.is_none() && views.iter().any(|job| job.pid == file.pid);
-            let pid = file.pid;
-            !is_archive && !pid.is_some_and(|pid| self.operations.is_performed_by(pid))
+            let is_of_operation = self
+                .operations
+                .iter()
+                .any(|it| it.is_performed_by(file.pid));
+            !is_archive && !is_of_operation
         });
         views.extend(files);
-        views.extend(self.operations.transfer_views(context));
+        let operations = self.operations.iter_mut();
+        let mut operations: Vec<TransferView> = operations.map(|it| it.view(context)).collect();
+        operations.sort_list_by_key(|view| view.state.is_over());
+        views.extend(operations);
         views
     }
 
@@ -137,38 +146,31 @@ impl TransferTracker {
         let ends = || all.iter().flat_map(ends_of);
         for end in ends() {
             if self.is_moving_source(end.flow) && !self.is_known(end) {
-                let destination = pairing::find_destination(all, end);
                 self.start_transfer(
                     interval,
                     all,
-                    (Some(end), destination),
-                    ProgressBasis::Position,
+                    Some(end),
+                    pairing::find_destination(all, end),
                 );
             }
         }
-        let growth = ProgressBasis::DestinationGrowth;
         for end in ends().filter(|end| end.flow.grew_unpositioned()) {
             // A copy may have its files open twice, and grow by the other descriptor.
             if !self.follows_inode(end)
                 && let Some(source) = pairing::find_unmoved_source(end, self.min_bytes)
                 && !self.is_known(source)
             {
-                self.start_transfer(interval, all, (Some(source), Some(end)), growth);
+                self.start_transfer(interval, all, Some(source), Some(end));
             }
         }
         let seconds = interval.seconds().unwrap_or(f64::MIN_POSITIVE);
         for end in ends() {
             if self.is_written_alone(end, seconds) && !self.follows_inode(end) {
-                let is_positioned = end.flow.advanced() > 0;
-                let basis = if is_positioned {
-                    ProgressBasis::Position
-                } else {
-                    growth
-                };
-                self.start_transfer(interval, all, (None, Some(end)), basis);
+                self.start_transfer(interval, all, None, Some(end));
             }
         }
         self.find_missing_destinations(all);
+        self.drop_claimed_destinations();
     }
 
     /// Whether it is a source whose offset advanced.
@@ -190,23 +192,26 @@ impl TransferTracker {
     }
 
     /// Finds destinations of sources without one.
-    fn find_missing_destinations<'f>(&mut self, all: &'f [ProcessFlows<'f>]) {
-        for end in all.iter().flat_map(ends_of) {
-            let is_wanted = |transfer: &Transfer| {
-                let source = transfer.source.as_ref();
-                transfer.is_active()
-                    && transfer.destination.is_none()
-                    && source.is_some_and(|source| source.is(end))
-            };
-            if self.transfers.iter().any(is_wanted)
-                && let Some(found) = pairing::find_destination(all, end)
-            {
-                let destination = self.claim_destination(found);
-                if let Some(transfer) = self.transfers.iter_mut().find(|it| is_wanted(it)) {
-                    transfer.destination = Some(destination);
-                }
-            }
+    fn find_missing_destinations(&mut self, all: &[ProcessFlows<'_>]) {
+        let unpaired = self.transfers.iter_mut();
+        for transfer in unpaired.filter(|it| it.is_active() && it.destination.is_none()) {
+            let source = transfer.source.as_ref();
+            let mut ends = all.iter().flat_map(ends_of);
+            let end = ends.find(|end| source.is_some_and(|source| source.is(*end)));
+            let found = end.and_then(|end| pairing::find_destination(all, end));
+            transfer.destination = found.map(TransferFile::new);
         }
+    }
+
+    /// Removes what was seen without a source, and is the destination of another transfer.
+    fn drop_claimed_destinations(&mut self) {
+        let paired = self.transfers.iter().filter(|it| it.source.is_some());
+        let claimed: Vec<TransferFile> = paired.filter_map(|it| it.destination.clone()).collect();
+        self.transfers.retain(|transfer| {
+            let file = transfer.destination.as_ref();
+            let is_claimed = file.is_some_and(|file| claimed.iter().any(|it| it.is_same(file)));
+            transfer.source.is_some() || !is_claimed
+        });
     }
 
     /// Starts tracking a transfer; the previous sample is its first observation.
@@ -214,28 +219,20 @@ impl TransferTracker {
         &mut self,
         interval: &SampleInterval<'_>,
         all: &[ProcessFlows<'_>],
-        (source, destination): (Option<End<'_>>, Option<End<'_>>),
-        basis: ProgressBasis,
+        source: Option<End<'_>>,
+        destination: Option<End<'_>>,
     ) {
-        let (Some(leader), Some(before)) = (source.or(destination), interval.previous) else {
+        let Some(before) = interval.previous else {
             return;
         };
-        let destination = destination.map(|end| self.claim_destination(end));
-        let source = source.map(TransferFile::new);
-        let process = leader.process.process;
-        let mut transfer = Transfer::new(process, source, destination, basis);
-        transfer.observe_first(before);
+        let Some(mut transfer) = Transfer::new(source, destination) else {
+            return;
+        };
+        transfer.observe(before, &[]);
+        // It may not have begun then.
+        transfer.progress.ended_at = None;
         transfer.observe(interval.current, all);
         self.transfers.push(transfer);
-    }
-
-    /// The file is no longer a destination without a source.
-    fn claim_destination(&mut self, end: End<'_>) -> TransferFile {
-        self.transfers.retain(|transfer| {
-            let file = transfer.destination.as_ref();
-            transfer.source.is_some() || !file.is_some_and(|file| file.is(end))
-        });
-        TransferFile::new(end)
     }
 
     /// Whether an active transfer has the same file of the process, by whichever descriptor.

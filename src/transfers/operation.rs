@@ -8,18 +8,14 @@ use super::progress::Progress;
 use super::view::{Throttle, TransferKind, TransferState, TransferView, WorkProgress};
 use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
-use crate::probe::operations::{OperationKind, OperationProgress, OperationSample, WorkUnit};
-use crate::stats::sorting::SortList as _;
+use crate::probe::operations::{OperationProgress, OperationSample, WorkUnit};
 
 /// At this fraction of its limit, an operation is limited by it.
 const NEAR_LIMIT: f64 = 0.9;
 
-/// The operations of the last samples.
-#[derive(Debug, Default)]
-pub(super) struct FollowedOperations(Vec<FollowedOperation>);
-
+/// An operation of the last samples.
 #[derive(Debug)]
-struct FollowedOperation {
+pub(super) struct FollowedOperation {
     latest: OperationSample,
     /// The first value of a counter.
     first: u64,
@@ -27,42 +23,28 @@ struct FollowedOperation {
     progress: Progress,
 }
 
-impl FollowedOperations {
-    /// Processes a sample.
-    pub(super) fn update(&mut self, now: &SystemSample) {
-        let running = |followed: &FollowedOperation| {
-            let mut operations = now.operations.iter();
-            operations.find(|it| followed.is_of(it))
-        };
-        // An operation that begins again replaces the one that has ended.
-        self.0.retain(|followed| {
-            let begins_again = followed.progress.ended_at.is_some() && running(followed).is_some();
-            !begins_again && !followed.progress.is_gone(now.boot_time)
-        });
-        for followed in &mut self.0 {
-            match running(followed) {
-                Some(operation) => followed.observe(operation, now.boot_time),
-                None if followed.progress.ended_at.is_none() => followed.end(now.boot_time),
-                None => {}
-            }
-        }
-        for operation in &now.operations {
-            if !self.0.iter().any(|followed| followed.is_of(operation)) {
-                self.0.push(FollowedOperation::new(operation, now));
-            }
+/// Processes a sample.
+pub(super) fn update(followed: &mut Vec<FollowedOperation>, now: &SystemSample) {
+    let running = |followed: &FollowedOperation| {
+        let mut operations = now.operations.iter();
+        operations.find(|it| followed.is_of(it))
+    };
+    // An operation that begins again replaces the one that has ended.
+    followed.retain(|it| {
+        let begins_again = it.progress.ended_at.is_some() && running(it).is_some();
+        !begins_again && !it.progress.is_gone(now.boot_time)
+    });
+    for it in followed.iter_mut() {
+        match running(it) {
+            Some(operation) => it.observe(operation, now.boot_time),
+            None if it.progress.ended_at.is_none() => it.end(now.boot_time),
+            None => {}
         }
     }
-
-    /// Whether a process performs one: its files are no transfer of their own.
-    pub(super) fn is_performed_by(&self, pid: u32) -> bool {
-        self.0.iter().any(|it| it.latest.pid == Some(pid))
-    }
-
-    /// The views, running ones first.
-    pub(super) fn transfer_views(&mut self, context: &TransferContext<'_>) -> Vec<TransferView> {
-        let mut views: Vec<TransferView> = self.0.iter_mut().map(|it| it.view(context)).collect();
-        views.sort_list_by_key(|view| view.state.is_over());
-        views
+    for operation in &now.operations {
+        if !followed.iter().any(|it| it.is_of(operation)) {
+            followed.push(FollowedOperation::new(operation, now));
+        }
     }
 }
 
@@ -81,7 +63,7 @@ impl FollowedOperation {
         };
         followed.progress.shown = TransferView {
             pid: operation.pid,
-            kind: kind_of(operation.kind),
+            kind: TransferKind::Operation(operation.kind),
             // The kernel works on its own behalf: its device stands for a program.
             source: command.is_some().then(|| subject.clone()),
             command: command.unwrap_or(subject),
@@ -89,6 +71,11 @@ impl FollowedOperation {
         };
         followed.observe(operation, now.boot_time);
         followed
+    }
+
+    /// Whether a process performs it: its files are no transfer of their own.
+    pub(super) fn is_performed_by(&self, pid: Option<u32>) -> bool {
+        pid.is_some() && self.latest.pid == pid
     }
 
     fn is_of(&self, operation: &OperationSample) -> bool {
@@ -138,7 +125,8 @@ impl FollowedOperation {
         self.progress.end(at, state);
     }
 
-    fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
+    /// What is shown of it.
+    pub(super) fn view(&mut self, context: &TransferContext<'_>) -> TransferView {
         // Of the devices, only the one that it mostly reads or writes is known.
         let busiest = self.busiest_device(context);
         let writes =
@@ -176,20 +164,6 @@ impl FollowedOperation {
     }
 }
 
-fn kind_of(kind: OperationKind) -> TransferKind {
-    match kind {
-        OperationKind::Resync => TransferKind::Resync,
-        OperationKind::Rebuild => TransferKind::Rebuild,
-        OperationKind::Check => TransferKind::Check,
-        OperationKind::Repair => TransferKind::Repair,
-        OperationKind::Reshape => TransferKind::Reshape,
-        OperationKind::Scrub => TransferKind::Scrub,
-        OperationKind::Balance => TransferKind::Balance,
-        OperationKind::Pvmove => TransferKind::Pvmove,
-        OperationKind::Discard => TransferKind::Discard,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +194,7 @@ mod tests {
     }
 
     fn views_after(steps: &[Option<OperationSample>]) -> Vec<TransferView> {
-        let mut followed = FollowedOperations::default();
+        let mut followed = Vec::new();
         let mut views = Vec::new();
         let mut before: Option<SystemSample> = None;
         for (second, step) in (0..).zip(steps) {
@@ -249,9 +223,10 @@ mod tests {
                 device(1, 0.99, &[]),
                 device(2, 0.0, &names[..2]),
             ];
-            followed.update(&sample);
+            update(&mut followed, &sample);
             let interval = SampleInterval::new(before.as_ref(), &sample);
-            views = followed.transfer_views(&fixtures::context(&interval, &devices));
+            let context = fixtures::context(&interval, &devices);
+            views = followed.iter_mut().map(|it| it.view(&context)).collect();
             before = Some(sample);
         }
         views
@@ -269,7 +244,10 @@ mod tests {
         };
         let views = views_after(&[at(100), at(200), at(300), at(400), at(500)]);
         let view = &views[0];
-        assert_eq!((view.kind, view.pid), (TransferKind::Check, None));
+        assert_eq!(
+            (view.kind, view.pid),
+            (TransferKind::Operation(OperationKind::Check), None)
+        );
         assert_eq!((&*view.command, view.source.is_none()), ("md0", true));
         assert_eq!(view.rate_bytes_per_s.unwrap().round(), 1e8);
         assert_eq!(view.eta.unwrap().as_secs(), 5);

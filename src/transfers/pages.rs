@@ -61,8 +61,11 @@ impl DestinationPages {
                 let position = view.position_bytes.unwrap_or(0);
                 self.follow_written(position.saturating_sub(bytes.total), context);
                 let device = device.filter(|_| bytes.total > 0);
-                view.time_to_flush =
-                    device.and_then(|device| context.writeback.flush_time(device, bytes));
+                // That of the whole device where it is known, because the file may be the last.
+                view.time_to_flush = device.and_then(|device| {
+                    let own = || (context.flush_time)(bytes, device.write_speed);
+                    device.time_to_flush.or_else(own)
+                });
             }
             unknown => {
                 view.not_on_disk_unknown = unknown.and_then(Result::err);
@@ -163,24 +166,5 @@ mod tests {
                 assert!(bytes <= Some(252_000), "{bytes:?}");
             }
         }
-    }
-
-    #[test]
-    fn nothing_is_known_of_a_pipe() {
-        let sample = SystemSample::default();
-        let interval = SampleInterval::new(None, &sample);
-        let context = TransferContext {
-            unwritten_bytes: Some(866_000_000),
-            ..fixtures::context(&interval, &[])
-        };
-        let mut view = TransferView {
-            position_bytes: Some(900_000_000),
-            ..TransferView::default()
-        };
-        DestinationPages::default().add_to(&mut view, None, &context);
-        assert_eq!(
-            (view.not_on_disk_bytes, view.not_on_disk_exact),
-            (None, false)
-        );
     }
 }

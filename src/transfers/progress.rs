@@ -111,10 +111,7 @@ impl Progress {
             self.pages.add_to(&mut view, device, context);
         }
         if self.flushes_at_end && view.state == TransferState::Moving {
-            self.add_flush(
-                &mut view,
-                device.and_then(|it| context.writeback.write_speed(it)),
-            );
+            self.add_flush(&mut view, device.and_then(|it| it.write_speed));
         }
         if !view.state.is_over() {
             view.throttle = self.is_rate_limited.then_some(Throttle::OwnLimit);

@@ -156,56 +156,6 @@ fn dd_transfer_has_eta_from_second_sample() {
 }
 
 #[test]
-fn dd_transfer_with_count_ends_before_end_of_source() {
-    let mut story = TrackerScenario::new();
-    let dd = |done: u64| {
-        let device = FileKind::Block((8, 0));
-        let files = [
-            open_fixture(0, "/dev/sda", 1)
-                .open_for_reading(done * MIB, 1000 * MIB)
-                .with_kind(device),
-            open_fixture(1, "/b", 2).open_for_writing(done * MIB, done * MIB),
-        ];
-        vec![process(
-            7,
-            "dd",
-            "dd if=/dev/sda of=/b bs=1M count=50 ",
-            0,
-            &files,
-        )]
-    };
-    story.next_sample(dd(0));
-    assert_eq!(
-        only_view(story.next_sample(dd(10))).eta,
-        Some(Duration::from_secs(4))
-    );
-}
-
-#[test]
-fn cp_transfer_is_followed_by_destination_growth() {
-    let mut story = TrackerScenario::new();
-    let cp = |grown: u64, position: u64| {
-        let files = [
-            open_fixture(3, "/a", 1).open_for_reading(position, 4000 * MIB),
-            open_fixture(4, "/b", 2).open_for_writing(position, grown * MIB),
-        ];
-        vec![process(7, "cp", "cp /a /b ", 0, &files)]
-    };
-    story.next_sample(cp(100, 0));
-    let view = only_view(story.next_sample(cp(500, 0)));
-    assert_eq!(view.source.as_deref(), Some("/a"));
-    assert_eq!(view.destination.as_deref(), Some("/b"));
-    assert_eq!(view.position_bytes, Some(500 * MIB));
-    assert_eq!(view.state, TransferState::Moving);
-    // One call copies at most 2 GiB; then both offsets jump, and the next call begins.
-    only_view(story.next_sample(cp(900, 0)));
-    let view = only_view(story.next_sample(cp(2200, 2048 * MIB)));
-    assert_eq!(view.position_bytes, Some(2200 * MIB));
-    let view = only_view(story.next_sample(cp(2600, 2048 * MIB)));
-    assert_eq!(view.position_bytes, Some(2600 * MIB));
-}
-
-#[test]
 fn preallocated_destination_is_measured_by_allocated_bytes() {
     let mut story = TrackerScenario::new();
     let copy = |placed: u64| {
@@ -244,42 +194,6 @@ fn shell_whose_program_has_its_descriptors_is_no_transfer_of_its_own() {
 }
 
 #[test]
-fn pipeline_and_rsync_pair_are_one_transfer_each() {
-    let pipe = |descriptor| open_fixture(descriptor, "pipe:[9]", 9).with_kind(FileKind::Pipe);
-    let mut story = TrackerScenario::new();
-    let both = |done: u64| {
-        let cat = [
-            open_fixture(0, "/a", 1).open_for_reading(done * MIB, 100 * MIB),
-            pipe(1).open_for_writing(0, 0),
-        ];
-        let gzip = [
-            pipe(0).open_for_reading(0, 0),
-            open_fixture(1, "/a.gz", 3).open_for_writing(done << 10, done << 10),
-        ];
-        let sender = [open_fixture(3, "/vm.raw", 4).open_for_reading(done * MIB, 50 * MIB)];
-        let receiver =
-            [open_fixture(1, "/to/.vm.raw.Ab3dE9", 5).open_for_writing(done * MIB, done * MIB)];
-        vec![
-            process(7, "pv", "", 0, &cat),
-            process(8, "gzip", "", 0, &gzip),
-            process(9, "rsync", "", 0, &sender),
-            process(10, "rsync", "", 0, &receiver),
-        ]
-    };
-    story.next_sample(both(10));
-    let views = story.next_sample(both(20));
-    let ends: Vec<_> = views
-        .iter()
-        .map(|view| (view.source.as_deref(), view.destination.as_deref()))
-        .collect();
-    let expected = [
-        (Some("/a"), Some("/a.gz")),
-        (Some("/vm.raw"), Some("/to/vm.raw")),
-    ];
-    assert_eq!(ends, expected);
-}
-
-#[test]
 fn copy_with_its_files_open_twice_is_one_transfer() {
     let mut story = TrackerScenario::new();
     // As cp of uutils: it cannot clone, and copies by a second pair of descriptors.
@@ -296,21 +210,6 @@ fn copy_with_its_files_open_twice_is_one_transfer() {
     story.next_sample(cp(20));
     let view = only_view(story.next_sample(cp(30)));
     assert_eq!(view.position_bytes, Some(30 * MIB));
-}
-
-#[test]
-fn archive_that_a_forked_child_inherits_is_one_transfer_of_its_parent() {
-    let mut story = TrackerScenario::new();
-    let both = |done: u64| {
-        let archive = || open_fixture(3, "/a.deb", 1).open_for_reading(done * MIB, 100 * MIB);
-        let parent = process(7, "dpkg-deb", "", done * MIB, &[archive()]);
-        let mut child = process(8, "dpkg-deb", "", done * MIB, &[archive()]);
-        Arc::make_mut(&mut child.identity).parent_pid = 7;
-        vec![parent, child]
-    };
-    story.next_sample(both(10));
-    story.next_sample(both(20));
-    assert_eq!(only_view(story.next_sample(both(30))).pid, Some(7));
 }
 
 #[test]

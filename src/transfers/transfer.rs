@@ -17,7 +17,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::FileLocation;
 use crate::probe::process::closed_files::final_path;
-use crate::probe::sample::{ClosedFile, FileKind, OpenFile, PagesUnknown, ProcessSample};
+use crate::probe::sample::{ClosedFile, FileKind, OpenFile, PagesUnknown};
 
 /// A pair of files that does not move for this long is no longer a transfer.
 const IDLE_TIMEOUT_OF_PAIR: Duration = Duration::from_secs(300);
@@ -32,9 +32,10 @@ const MAX_SEEKS: u32 = 2;
 const HOLE_SLACK: u64 = 1 << 20;
 
 /// What the progress is derived from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProgressBasis {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ProgressBasis {
     /// The offset of the source, or of the destination where no source is known.
+    #[default]
     Position,
     /// The length of the destination: the kernel moves no offset while copy_file_range(2) copies up
     /// to 2 GiB in one call.
@@ -42,7 +43,7 @@ pub(super) enum ProgressBasis {
 }
 
 /// One transfer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Transfer {
     pub(super) source: Option<TransferFile>,
     pub(super) destination: Option<TransferFile>,
@@ -62,13 +63,10 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Creates a transfer; `process` is the reader, or the writer where no source is known.
-    pub(super) fn new(
-        process: &ProcessSample,
-        source: Option<TransferFile>,
-        destination: Option<TransferFile>,
-        basis: ProgressBasis,
-    ) -> Self {
+    /// A transfer that begins, of a process that reads, or that writes where no source is known.
+    pub(super) fn new(source: Option<End<'_>>, destination: Option<End<'_>>) -> Option<Self> {
+        let leader = source.or(destination)?;
+        let process = leader.process.process;
         let (name, arguments) = process.identity.program();
         let kind = kind_of_program(name, source.is_some(), destination.is_some());
         let dd = if name == b"dd" {
@@ -76,26 +74,21 @@ impl Transfer {
         } else {
             DdArguments::default()
         };
+        let basis = if leader.flow.advanced() > 0 {
+            ProgressBasis::Position
+        } else {
+            ProgressBasis::DestinationGrowth
+        };
         let mut progress = Progress::of_process(process, kind);
         progress.flushes_at_end = dd.flushes_at_end;
-        Self {
-            source,
-            destination,
+        Some(Self {
+            source: source.map(TransferFile::new),
+            destination: destination.map(TransferFile::new),
             progress,
             dd,
             basis,
-            skipped: 0,
-            source_data: None,
-            sequential_intervals: 0,
-            seeks: 0,
-            is_preallocated: false,
-        }
-    }
-
-    /// Records its position in the sample before its detection; it may not have begun then.
-    pub(super) fn observe_first(&mut self, sample: &SystemSample) {
-        self.observe(sample, &[]);
-        self.progress.ended_at = None;
+            ..Self::default()
+        })
     }
 
     /// Records its position in a sample, and what the processes moved.

@@ -6,7 +6,7 @@ use super::pairing::End;
 use crate::probe::SystemSample;
 use crate::probe::file_locations::{FileLocation, location_of};
 use crate::probe::interval::open_file;
-use crate::probe::sample::{ClosedFile, FollowedFile, OpenFile, ProcessKey, ProcessSample};
+use crate::probe::sample::{ClosedFile, FollowedFile, OpenFile, ProcessKey};
 
 /// A destination whose length follows the position of its source within this many bytes ...
 const MAX_LAG_BYTES: u64 = 8 << 20;
@@ -47,6 +47,11 @@ impl TransferFile {
             == (end.process.family, file.descriptor, file.inode)
     }
 
+    /// The same for a file of a transfer.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.family, self.descriptor, self.inode) == (other.family, other.descriptor, other.inode)
+    }
+
     /// The file for a look at its pages; `None` for a device, which is not opened.
     pub(super) fn followed(&self) -> Option<FollowedFile> {
         let FileLocation::FileSystem(_) = self.location else {
@@ -59,14 +64,10 @@ impl TransferFile {
         })
     }
 
-    /// The process that has it open, while it runs.
-    pub(super) fn find_process<'s>(&self, sample: &'s SystemSample) -> Option<&'s ProcessSample> {
-        sample.process_with_key(self.process)
-    }
-
     /// The file, while it is open.
     pub(super) fn find_open<'s>(&self, sample: &'s SystemSample) -> Option<&'s OpenFile> {
-        open_file(self.find_process(sample)?, self.descriptor, self.inode)
+        let process = sample.process_with_key(self.process)?;
+        open_file(process, self.descriptor, self.inode)
     }
 
     /// The file as it was after it had been closed; `None` if it is still open or was not found.

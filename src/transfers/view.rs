@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::files::safe_text::SafeText;
-use crate::probe::operations::operation::WorkUnit;
+use crate::probe::operations::operation::{OperationKind, WorkUnit};
 use crate::probe::sample::PagesUnknown;
 use crate::units::nanoseconds;
 
@@ -114,38 +114,15 @@ pub enum TransferKind {
     Write,
     /// The checksum of a file is computed.
     Checksum,
-    /// An archive is written or read.
+    /// An archive or a package is written or read.
     Archive,
     /// A file is compressed or decompressed.
     Compress,
-    /// Files are backed up or restored.
-    Backup,
-    /// A database is dumped or restored.
-    Dump,
-    /// A disk image is converted.
-    Convert,
-    /// Packages are installed.
-    Install,
     /// A file system is checked.
     Fsck,
-    /// The members of an array or mirror are made equal.
-    Resync,
-    /// A member of an array is rebuilt.
-    Rebuild,
-    /// The members of an array are compared.
-    Check,
-    /// The members of an array are compared and corrected.
-    Repair,
-    /// The layout of an array is changed.
-    Reshape,
-    /// All data of a file system are verified.
-    Scrub,
-    /// The chunks of a file system are rewritten.
-    Balance,
-    /// A logical volume is moved.
-    Pvmove,
-    /// Unused space is discarded.
-    Discard,
+    /// An operation that is no copy of files.
+    #[serde(untagged)]
+    Operation(OperationKind),
 }
 
 /// Progress in units other than bytes.

@@ -13,6 +13,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
 use crate::probe::mounts::counters::FuseConnection;
+use crate::probe::operations::OperationKind;
 use crate::probe::process::blocked_task::ThreadSleep;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
@@ -319,7 +320,7 @@ fn resync_that_a_recording_lists_as_a_transfer_is_one_of_its_array() {
             });
             it.transfers = vec![TransferView {
                 command: name.into(),
-                kind: TransferKind::Resync,
+                kind: TransferKind::Operation(OperationKind::Resync),
                 ..TransferView::default()
             }];
         })
@@ -850,7 +851,7 @@ fn resync_is_a_note_until_somebody_waits() {
     let mut scene = Scene::quiet();
     scene.transfers = vec![TransferView {
         command: "md0".into(),
-        kind: TransferKind::Check,
+        kind: TransferKind::Operation(OperationKind::Check),
         ..TransferView::default()
     }];
     scene.devices.push(DeviceView {

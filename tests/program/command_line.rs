@@ -206,6 +206,24 @@ fn show_prints_same_text_as_run() {
 }
 
 #[test]
+fn invalid_result_sets_exit_status_only_with_strict() {
+    let sandbox = CommandSandbox::new();
+    for (target, option, status) in [
+        ("sim:ssd", "--strict", 7),
+        ("sim:ssd", "--seed=1", 0),
+        ("sim:hdd", "--strict", 0),
+    ] {
+        let run = sandbox.run_command(&["run", "rotation", target, option]);
+        assert_eq!(
+            run.status.code(),
+            Some(status),
+            "{target} {option}: {}",
+            stdout(&run)
+        );
+    }
+}
+
+#[test]
 fn missed_goal_sets_exit_status() {
     let sandbox = CommandSandbox::new();
     let short = ["--requests", "500", "--goal"];

@@ -95,12 +95,6 @@ impl Alerts {
         while runner.is_running() {
             thread::sleep(END_POLL_INTERVAL);
         }
-        let pending = runner.pending_count();
-        if pending > 0 {
-            print_status_line(&format!(
-                "{pending} triggers started no command: less than --exec-interval has passed"
-            ));
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use super::alerts::Alerts;
 use crate::alerts::{Trigger, trigger_text};
 use crate::cli::destination::Destination;
 use crate::cli::failure::CommandFailure;
-use crate::cli::options::{FormatOption, OutputFormat, OutputOption};
+use crate::cli::options::OutputFormat::{self, Csv, Ndjson, Text};
+use crate::cli::options::{FormatOption, OutputOption};
 use crate::cli::output::terminal_width;
 use crate::columns::program_totals::ProgramTotals;
 use crate::files::output::NewFileAccess;
@@ -29,7 +30,7 @@ impl SampleWriter {
         all_devices: bool,
     ) -> Result<Self, CommandFailure> {
         let (mut output, format) = (option.output.growing()?, option.get());
-        if format == OutputFormat::Csv {
+        if format == Csv {
             output.write(&csv_heading::<DeviceView>(&["time"]))?;
         }
         let layout = TextLayout {
@@ -46,8 +47,8 @@ impl SampleWriter {
     /// Writes a sample; false if the reader closed stdout.
     pub(in crate::cli) fn write(&mut self, live: &Snapshot) -> Result<bool, CommandFailure> {
         let text = match self.format {
-            OutputFormat::Text => watch::watch_text(live, self.layout),
-            OutputFormat::Csv => {
+            Text => watch::watch_text(live, self.layout),
+            Csv => {
                 let rows = live.devices.iter();
                 rows.map(|it| csv_row(&[&live.time], it)).collect()
             }
@@ -60,7 +61,7 @@ impl SampleWriter {
     pub(super) fn write_triggers(&mut self, triggers: &[Trigger]) -> Result<bool, CommandFailure> {
         let mut text = String::new();
         for trigger in triggers {
-            text += &if self.format == OutputFormat::Ndjson {
+            text += &if self.format == Ndjson {
                 trigger_text::trigger_json(trigger)?
             } else {
                 trigger_text::trigger_text(trigger)
@@ -72,7 +73,7 @@ impl SampleWriter {
 
     /// Ends the text with what programs have done since the first sample.
     pub(super) fn write_totals(&mut self, totals: &ProgramTotals) -> Result<(), CommandFailure> {
-        if self.format == OutputFormat::Text {
+        if self.format == Text {
             let text = watch::program_totals_text(totals, self.layout.width);
             self.output.write(&text)?;
         }

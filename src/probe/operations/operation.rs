@@ -36,7 +36,8 @@ impl OperationSample {
 }
 
 /// Kind of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
     /// The members of an array are made equal.
     Resync,

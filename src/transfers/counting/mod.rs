@@ -56,13 +56,13 @@ pub struct JobCounts {
 #[derive(Debug)]
 pub struct JobCounter {
     roots: SysPaths,
-    /// To the thread, which ends with this sender.
+    /// To the thread, which ends with this sender. A thread that has ended counts nothing: the counts
+    /// stay unknown.
     requests: Sender<CountRequest>,
-    counts: Arc<Mutex<ThreadCounts>>,
-    /// The processes that were looked at, and what their arguments request; `None` for no job. Between
-    /// fork(2) and the end of execve(2) a process has the name or the arguments of another one, so what
-    /// was found is valid for one identity only.
-    judged: BTreeMap<ProcessKey, (Arc<ProcessIdentity>, Option<Arc<CopyOrder>>)>,
+    counts: Arc<Mutex<JobCounts>>,
+    /// The processes whose arguments were looked at. Between fork(2) and the end of execve(2) a process
+    /// has the name or the arguments of another one, so what was found is valid for one identity only.
+    judged: BTreeMap<ProcessKey, Arc<ProcessIdentity>>,
 }
 
 impl JobCounter {
@@ -71,7 +71,7 @@ impl JobCounter {
     #[must_use]
     pub fn new(roots: SysPaths) -> Self {
         let (requests, inbox) = channel();
-        let counts = Arc::<Mutex<ThreadCounts>>::default();
+        let counts = Arc::<Mutex<JobCounts>>::default();
         let published = Arc::clone(&counts);
         let thread = thread::Builder::new().name("job counter".to_owned());
         let _ = thread.spawn(move || count_loop(&inbox, &published));
@@ -86,61 +86,54 @@ impl JobCounter {
     /// The counts of the jobs among the processes of a sample.
     pub fn update(&mut self, processes: &[ProcessSample]) -> JobCounts {
         // Arguments are known of processes that have transferred something.
-        for process in processes
+        let with_arguments = processes
             .iter()
-            .filter(|it| !it.identity.arguments.is_empty())
-        {
-            let identity = &process.identity;
-            let judged = self.judged.get(&identity.key());
-            if judged.is_none_or(|(known, _)| !Arc::ptr_eq(known, identity)) {
-                let order = self.start_job(identity, processes);
-                self.judged
-                    .insert(identity.key(), (Arc::clone(identity), order));
+            .filter(|it| !it.identity.arguments.is_empty());
+        for ProcessSample { identity, .. } in with_arguments {
+            let known = self.judged.insert(identity.key(), Arc::clone(identity));
+            if !known.is_some_and(|known| Arc::ptr_eq(&known, identity)) {
+                self.start_job(identity, processes);
             }
         }
         let is_running = |key: &ProcessKey| {
             let process = process_with_id(processes, key.0);
             process.is_some_and(|process| process.identity.key() == *key)
         };
-        let gone = self.judged.keys().filter(|key| !is_running(key));
-        let gone: Vec<ProcessKey> = gone.copied().collect();
-        for key in gone {
-            if let Some((_, Some(_))) = self.judged.remove(&key) {
-                self.request(CountRequest::Stop(key));
-            }
-        }
+        self.judged.retain(|key, _| is_running(key));
         let mut counts = lock(&self.counts);
-        let running = self.judged.iter().filter_map(|(key, (_, order))| {
-            let order = Arc::clone(order.as_ref()?);
-            let count = counts.running.get(key).copied().unwrap_or_default();
-            Some((*key, JobCount { order, count }))
+        counts.running.retain(|key, _| {
+            let is_over = !is_running(key);
+            if is_over {
+                let _ = self.requests.send(CountRequest::Stop(*key));
+            }
+            !is_over
         });
         JobCounts {
-            running: running.collect(),
+            running: counts.running.clone(),
             ended: std::mem::take(&mut counts.ended),
         }
     }
 
-    fn start_job(
-        &self,
-        identity: &ProcessIdentity,
-        processes: &[ProcessSample],
-    ) -> Option<Arc<CopyOrder>> {
+    /// Starts the job that the arguments of a process request, if they do, in place of an earlier one.
+    fn start_job(&self, identity: &ProcessIdentity, processes: &[ProcessSample]) {
         let (name, words) = identity.program();
-        // The destination is the last of the arguments, which may have been cut off.
-        if !words.ends_with(b"\0") || has_same_parent(identity, processes) {
-            return None;
-        }
-        let order = Arc::new(parse_copy_order(name, words)?);
-        let process = self.roots.proc.join(identity.pid.to_string());
         let key = identity.key();
-        self.request(CountRequest::Start(key, process, Arc::clone(&order)));
-        Some(order)
-    }
-
-    fn request(&self, request: CountRequest) {
-        // A thread that has ended counts nothing: the counts stay unknown.
-        let _ = self.requests.send(request);
+        // The destination is the last of the arguments, which may have been cut off.
+        let order = parse_copy_order(name, words)
+            .filter(|_| words.ends_with(b"\0") && !has_same_parent(identity, processes));
+        let Some(order) = order.map(Arc::new) else {
+            if lock(&self.counts).running.remove(&key).is_some() {
+                let _ = self.requests.send(CountRequest::Stop(key));
+            }
+            return;
+        };
+        let job = JobCount {
+            order: Arc::clone(&order),
+            count: FileCount::default(),
+        };
+        lock(&self.counts).running.insert(key, job);
+        let process = self.roots.proc.join(identity.pid.to_string());
+        let _ = self.requests.send(CountRequest::Start(key, process, order));
     }
 }
 
@@ -158,19 +151,12 @@ enum CountRequest {
     Stop(ProcessKey),
 }
 
-/// What the thread has counted.
-#[derive(Debug, Default)]
-struct ThreadCounts {
-    running: BTreeMap<ProcessKey, FileCount>,
-    ended: Vec<(ProcessKey, Option<FileCount>)>,
-}
-
 /// A thread that panicked leaves consistent counts.
-fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
+fn lock(counts: &Mutex<JobCounts>) -> MutexGuard<'_, JobCounts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
+fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<JobCounts>) {
     let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
     let mut step_time = Duration::ZERO;
     loop {
@@ -189,9 +175,7 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
             }
             Ok(CountRequest::Stop(key)) => {
                 let count = trees.remove(&key).and_then(|mut tree| tree.last_look());
-                let mut counts = lock(counts);
-                counts.running.remove(&key);
-                counts.ended.push((key, count));
+                lock(counts).ended.push((key, count));
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
@@ -199,7 +183,9 @@ fn count_loop(inbox: &Receiver<CountRequest>, counts: &Mutex<ThreadCounts>) {
                 let name_bytes = MAX_NAME_BYTES / trees.len().max(1);
                 for (key, tree) in &mut trees {
                     tree.next_step(name_bytes);
-                    lock(counts).running.insert(*key, tree.current_count());
+                    if let Some(job) = lock(counts).running.get_mut(key) {
+                        job.count = tree.current_count();
+                    }
                 }
                 step_time = begin.elapsed();
             }

@@ -2,16 +2,17 @@
 
 use super::prelude::*;
 use crate::drive::DriveKind;
+use crate::probe::operations::OperationKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 
 /// What an array does besides I/O, which is listed as a transfer.
-const ACTIONS: [(TransferKind, &str); 5] = [
-    (TransferKind::Resync, "is resynchronized"),
-    (TransferKind::Rebuild, "is rebuilt"),
-    (TransferKind::Check, "is checked"),
-    (TransferKind::Repair, "is repaired"),
-    (TransferKind::Reshape, "is reshaped"),
+const ACTIONS: [(OperationKind, &str); 5] = [
+    (OperationKind::Resync, "is resynchronized"),
+    (OperationKind::Rebuild, "is rebuilt"),
+    (OperationKind::Check, "is checked"),
+    (OperationKind::Repair, "is repaired"),
+    (OperationKind::Reshape, "is reshaped"),
 ];
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
@@ -21,7 +22,8 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         let mut transfers = analysis.last.transfers.iter();
         let transfer = transfers.find(|it| it.command == array.name)?;
         let mut actions = ACTIONS.iter();
-        let (_, action) = actions.find(|(kind, _)| transfer.kind == *kind)?;
+        let (_, action) =
+            actions.find(|(kind, _)| transfer.kind == TransferKind::Operation(*kind))?;
         Some(cause(analysis, array, action))
     });
     Examination::of(causes.collect(), Vec::new)

@@ -25,8 +25,8 @@ fn generated_part() -> String {
         text.push('\n');
     }
     text.push_str("\n## Exit statuses\n\n| status | meaning |\n|---|---|\n");
-    for status in ExitStatus::ALL {
-        let _ = writeln!(text, "| {} | {} |", status as u8, status.meaning());
+    for (status, meaning) in ExitStatus::MEANINGS {
+        let _ = writeln!(text, "| {} | {} |", status as u8, meaning);
     }
     text.push('\n');
     text
