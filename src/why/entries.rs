@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::cause::{Cause, Certainty, Diagnosis, Party};
+use super::cause::{Cause, Certainty, Party};
+use super::diagnosis::Diagnosis;
 use super::evidence::Evidence;
-use super::parties::line;
 use crate::files::shell::for_terminal;
 use crate::text::{self, wrap_text};
 use crate::units;
@@ -65,7 +65,7 @@ pub fn cause_entries(cause: &Cause, diagnosis: &Diagnosis) -> Vec<Entry> {
             let share = party.share.map_or_else(String::new, |share| {
                 format!(": {} {what}", units::format_percent(share))
             });
-            Entry::new(title, line(party) + &share)
+            Entry::new(title, party.line() + &share)
         }));
     };
     list("causes", &cause.culprits, "of it");

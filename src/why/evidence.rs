@@ -56,6 +56,14 @@ pub struct Metric(
     pub &'static str,
 );
 
+impl Metric {
+    /// The same, as it comes from another file.
+    pub fn read_from(self, source: &'static str) -> Self {
+        let Self(name, label, unit, _) = self;
+        Self(name, label, unit, source)
+    }
+}
+
 /// Source of the counters of devices.
 const DISKSTATS: &str = "/proc/diskstats";
 
@@ -79,11 +87,8 @@ metrics! {
     UTILIZATION "util" "%util" Fraction DISKSTATS;
     IOPS "iops" "IOPS" PerSecond DISKSTATS;
     THROUGHPUT "throughput" "throughput" BytesPerSecond DISKSTATS;
-    READ_SIZE "rareq-sz" "rareq-sz" Bytes DISKSTATS;
     WRITE_SIZE "wareq-sz" "wareq-sz" Bytes DISKSTATS;
     FLUSHES "flushes" "flushes" PerSecond DISKSTATS;
-    /// Standard deviation of the throughput over the intervals, relative to its mean.
-    RATE_SPREAD "throughput_spread" "spread of the throughput" Fraction DISKSTATS;
     /// Fraction of the time in which the device had more requests than it serves.
     SATURATED "saturated" "saturated" Fraction DISKSTATS;
     /// Share of the discards in the time that all requests take together.
@@ -94,13 +99,11 @@ metrics! {
     BLOCKED "blocked" "blocked" Fraction "/proc/PID/stat";
     /// Longest time without a context switch.
     BLOCKED_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/status";
-    /// The same, where the kernel tells when the task was on a processor last.
-    ASLEEP_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/sched";
     /// Tasks that wait in the same way.
     WAITING_TASKS "waiting_tasks" "waiting tasks" Count "/proc/PID/wchan";
     TRAFFIC_SHARE "traffic_share" "share of the traffic" Fraction "/proc/PID/io";
-    /// Share of the requests that completed while a request of the victim waited.
-    REQUESTS_AHEAD "requests_ahead" "share of the requests ahead" Fraction "block requests (trace)";
+    /// Share of the time in which the device served requests, while others waited if any did.
+    DEVICE_SHARE "requests_ahead" "share of the device's time" Fraction "block requests (trace)";
     IO_PRESSURE "io_pressure_some" "PSI io some" Fraction "/proc/pressure/io";
     MEMORY_PRESSURE "memory_pressure_some" "PSI memory some" Fraction "/proc/pressure/memory";
     CPU_PRESSURE "cpu_pressure_some" "PSI cpu some" Fraction "/proc/pressure/cpu";
@@ -115,20 +118,14 @@ metrics! {
     LIMIT_USAGE "limit_usage" "use of the limit" Fraction "io.stat";
     LIMIT_BYTES "limit_bytes" "limit" BytesPerSecond "io.max";
     LIMIT_IOPS "limit_iops" "limit" PerSecond "io.max";
-    LIMIT_USAGE_V1 "limit_usage" "use of the limit" Fraction "blkio.throttle.*";
-    LIMIT_BYTES_V1 "limit_bytes" "limit" BytesPerSecond "blkio.throttle.*";
-    LIMIT_IOPS_V1 "limit_iops" "limit" PerSecond "blkio.throttle.*";
     /// Fraction of time in which at least one task of the group waited for I/O.
     GROUP_PRESSURE "io_pressure_some" "PSI io some" Fraction "io.pressure";
     MEMORY_LIMIT "memory_limit" "memory limit" Bytes "memory.max";
-    MEMORY_LIMIT_V1 "memory_limit" "memory limit" Bytes "memory.limit_in_bytes";
     /// How often an allocation reached the memory limit of a group.
     LIMIT_HITS "memory_limit_reached" "memory limit reached" PerSecond "memory.events";
-    LIMIT_HITS_V1 "memory_limit_reached" "memory limit reached" PerSecond "memory.failcnt";
     /// Quota of processor time of a group in processors, and the fraction of its periods in which it was
     /// stopped.
     QUOTA "cpu_quota" "quota in processors" Count "cpu.max";
-    QUOTA_V1 "cpu_quota" "quota in processors" Count "cpu.cfs_quota_us";
     THROTTLED "cpu_throttled" "stopped by the quota" Fraction "cpu.stat";
     /// Tasks that wait for the locks of files, and for completions of io_uring.
     FILE_LOCKS "file_lock_waiters" "waiting for file locks" Count "/proc/locks";
@@ -143,9 +140,6 @@ metrics! {
     /// Fraction of the space or of the inodes in use.
     USED "used" "used" Fraction "statvfs";
     FUSE_WAITING "fuse_waiting" "requests to FUSE servers waiting" Count "/sys/fs/fuse/connections";
-    /// Extents of a file that do not continue each other on the device, and their mean size.
-    PIECES "pieces" "pieces" Count "FIEMAP";
-    PIECE_SIZE "piece_size" "mean size of a piece" Bytes "FIEMAP";
 }
 
 /// A measured value, as the document has it.
@@ -195,4 +189,12 @@ impl Evidence {
             None => value,
         }
     }
+}
+
+/// Values of the machine, those that are known.
+pub fn known_values<const N: usize>(values: [(Metric, Option<f64>); N]) -> Vec<Evidence> {
+    let known = values.into_iter();
+    known
+        .filter_map(|(metric, value)| Some(Evidence::of_machine(metric, value?)))
+        .collect()
 }

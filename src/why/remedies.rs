@@ -2,7 +2,7 @@
 //! effect on the device in question.
 
 use super::analysis::{Analysis, DeviceSummary, ProcessSummary};
-use super::cause::{Party, Remedy, RemedyReach};
+use super::cause::{Party, Remedy};
 use crate::drive::DriveKind;
 use crate::drive::scheduler::serves_io_classes;
 use crate::files::safe_text::SafeText;
@@ -31,41 +31,38 @@ pub fn exact_path(path: &SafeText) -> Option<&str> {
     path.original().filter(is_exact)
 }
 
+/// A measure against one process, only while the number is its own.
+fn of_process(process: ProcessInstance, command: &str, text: String) -> Remedy {
+    let command = format!("{} && {command}", same_process(process));
+    Remedy {
+        is_of_process: true,
+        ..Remedy::command(command, text)
+    }
+}
+
 /// The I/O class idle: has an effect with the schedulers bfq and, since Linux 5.14, mq-deadline only.
 pub fn idle_class(process: ProcessInstance, scheduler: &SafeText) -> Remedy {
     // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
     // stops at a thread that has ended.
-    let ionice = format!(
-        "ps -L -p {} -o lwp= | xargs -n 1 ionice -c 3 -p",
-        process.pid
+    let pid = process.pid;
+    let ionice = format!("ps -L -p {pid} -o lwp= | xargs -n 1 ionice -c 3 -p");
+    let text = format!(
+        "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
     );
-    Remedy {
-        text: format!(
-            "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
-        ),
-        command: Some(format!("{} && {ionice}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    of_process(process, &ionice, text)
 }
 
 /// SIGSTOP, and SIGCONT later.
 pub fn pause(process: ProcessInstance) -> Remedy {
     let pid = process.pid;
-    Remedy {
-        text: format!("pauses it, until kill -CONT {pid} continues it"),
-        command: Some(format!("{} && kill -STOP {pid}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    let text = format!("pauses it, until kill -CONT {pid} continues it");
+    of_process(process, &format!("kill -STOP {pid}"), text)
 }
 
 /// SIGCONT for a process that is stopped.
 pub fn continue_process(process: ProcessInstance) -> Remedy {
-    let pid = process.pid;
-    Remedy {
-        text: "continues it, after a look at who has stopped it".to_owned(),
-        command: Some(format!("{} && kill -CONT {pid}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    let text = "continues it, after a look at who has stopped it".to_owned();
+    of_process(process, &format!("kill -CONT {}", process.pid), text)
 }
 
 /// Limits of bytes read and written per second of a unit of the system's manager, version 2 of control
@@ -120,20 +117,17 @@ pub fn trace_requests(device: &SafeText) -> Remedy {
     )
 }
 
-/// The health and the error log of a drive.
-pub fn drive_health(device: &SafeText) -> Remedy {
-    Remedy::command_or(
-        roots::device_node(device).and_then(|node| shell::command_line(["smartctl", "-a", &node])),
-        "health and error log of the drive",
-        format!("see the health and the error log of {device} with smartctl"),
-    )
-}
-
-/// The health of a device, where it is a drive that may report it.
+/// The health and the error log of a device, where it is a drive that may report them.
 pub fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
     let device = analysis.device(name)?;
-    let may_report = device.kind == Some(DriveKind::Disk) && !device.is_virtual;
-    may_report.then(|| drive_health(name))
+    if device.kind != Some(DriveKind::Disk) || device.is_virtual {
+        return None;
+    }
+    Some(Remedy::command_or(
+        roots::device_node(name).and_then(|node| shell::command_line(["smartctl", "-a", &node])),
+        "health and error log of the drive",
+        format!("see the health and the error log of {name} with smartctl"),
+    ))
 }
 
 /// What helps against a process that takes most of a device.
@@ -202,7 +196,6 @@ mod tests {
             let device = SafeText::from(name);
             let remedies = [
                 rules::slow_resync(&device),
-                drive_health(&device),
                 trace_requests(&device),
                 limit_unit(&"a.service".into(), &device, [Some(1), Some(1)]),
             ];

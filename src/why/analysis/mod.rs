@@ -6,10 +6,11 @@ mod waiters;
 
 use procfs::sys::kernel::Version;
 
-use super::cause::{Cause, Severity};
-use super::evidence::{ASLEEP_FOR, BLOCKED_FOR};
+use super::cause::{Cause, Party, Severity};
+use super::evidence::BLOCKED_FOR;
 use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function};
 use super::window::EvidenceWindow;
+use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::snapshot::Snapshot;
@@ -21,6 +22,8 @@ pub use self::waiters::Waiter;
 
 /// Fraction of the time for which a device that works off requests is busy.
 const WORKING: f64 = 0.3;
+/// Depth of device stacks that are followed: a recording may have a circle.
+const MAX_STACK: usize = 16;
 
 /// The window, summed up.
 #[derive(Debug)]
@@ -51,14 +54,13 @@ impl<'w> Analysis<'w> {
             return None;
         }
         let processes = processes::summarize(window, seconds);
-        let devices = devices::summarize(window);
-        let waiters = waiters::summarize(window, &processes, &devices);
+        let waiters = waiters::summarize(window, last, &processes);
         let mut notices = last.notices.iter();
         Some(Self {
             window,
             last,
             seconds,
-            devices,
+            devices: devices::summarize(window),
             processes,
             waiters,
             is_first_version: notices.any(|notice| is_first_version_notice(notice)),
@@ -130,8 +132,11 @@ impl<'w> Analysis<'w> {
     /// Adds the length of the sleep of a task to the proof.
     pub fn prove_sleep(&self, cause: &mut Cause, waiter: &Waiter) {
         let details = self.details(waiter);
-        let is_told = details.is_some_and(|it| it.asleep_since.is_some());
-        let metric = if is_told { ASLEEP_FOR } else { BLOCKED_FOR };
+        let metric = if details.is_some_and(|it| it.asleep_since.is_some()) {
+            BLOCKED_FOR.read_from("/proc/PID/sched")
+        } else {
+            BLOCKED_FOR
+        };
         cause.prove(&waiter.command, metric, waiter.longest_ns());
     }
 
@@ -169,14 +174,42 @@ impl<'w> Analysis<'w> {
         self.devices.iter().find(|device| *device.name == *name)
     }
 
+    /// What is known of the drive of that name.
+    pub fn drive(&self, name: &str) -> Option<&'w BlockDevice> {
+        self.last.drives.iter().find(|drive| drive.name == name)
+    }
+
     /// The process with that id.
     pub fn process(&self, pid: u32) -> Option<&ProcessSummary> {
         self.processes.iter().find(|process| process.pid == pid)
     }
 
+    /// A process as a party, also one that no snapshot lists.
+    pub fn party(&self, pid: u32) -> Party {
+        if let Some(process) = self.process(pid) {
+            return process.party(None);
+        }
+        let scan = self.window.scans.last();
+        let scanned = scan.and_then(|scan| scan.processes.get(&pid));
+        let name = scanned.map(|it| SafeText::from_bytes(&it.name));
+        Party {
+            pid,
+            command: name.unwrap_or_default(),
+            ..Party::default()
+        }
+    }
+
     /// Whether `upper` is the device `lower` or lies on it.
     pub fn lies_on(&self, upper: &SafeText, lower: &SafeText) -> bool {
-        devices::lies_on(&self.devices, upper, lower)
+        let mut open = vec![upper];
+        for _ in 0..MAX_STACK {
+            if open.contains(&lower) {
+                return true;
+            }
+            let devices = open.iter().filter_map(|name| self.device(name));
+            open = devices.flat_map(|device| &device.underlying).collect();
+        }
+        false
     }
 
     /// Whether one of these devices is `device` or lies on it.
@@ -186,8 +219,13 @@ impl<'w> Analysis<'w> {
 
     /// The devices without partitions, whose requests are those of their drives.
     pub fn whole_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
-        let is_whole = |it: &&DeviceSummary| it.kind != Some(crate::drive::DriveKind::Partition);
-        self.devices.iter().filter(is_whole)
+        let devices = self.devices.iter();
+        devices.filter(|it| it.kind != Some(DriveKind::Partition))
+    }
+
+    /// The devices that lie on no other one.
+    pub fn lowest_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
+        self.whole_devices().filter(|it| it.underlying.is_empty())
     }
 
     /// Processes, without kernel threads, that were blocked for at least that fraction of the time.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
 use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::BlockedDetails;
+use crate::snapshot::Snapshot;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
 use crate::why::wait_kind::{SYNC_FUNCTIONS, WaitKind, wait_kind};
@@ -60,6 +60,22 @@ impl Waiter {
     pub fn waits_for(&self, kinds: &[WaitKind]) -> f64 {
         kinds.iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
+
+    fn add(&mut self, look: &Look, share: f64, is_last: bool) {
+        let kind = wait_kind(look.wait_channel.as_deref());
+        *self.kinds.entry(kind).or_default() += share;
+        if kind != WaitKind::NotIo {
+            self.blocked += share;
+        }
+        (self.pid, self.tid) = (look.pid, look.tid);
+        self.command.clone_from(&look.name);
+        self.is_kernel_thread = look.is_kernel_thread;
+        self.wait_channel.clone_from(&look.wait_channel);
+        self.longest = self.longest.max(look.slept);
+        if is_last {
+            self.asleep = look.slept;
+        }
+    }
 }
 
 /// A look at a blocked thread.
@@ -77,8 +93,8 @@ struct Look {
 /// The processes that were blocked in I/O, who waited longest first.
 pub(super) fn summarize(
     window: &EvidenceWindow,
+    last: &Snapshot,
     processes: &[ProcessSummary],
-    devices: &[DeviceSummary],
 ) -> Vec<Waiter> {
     let looks = if window.scans.is_empty() {
         looks_of_snapshots(window)
@@ -91,7 +107,7 @@ pub(super) fn summarize(
         let is_last = index + 1 == looks.len();
         for look in look {
             let waiter = threads.entry((look.pid, look.tid)).or_default();
-            add_look(waiter, look, share, is_last);
+            waiter.add(look, share, is_last);
         }
     }
     let mut waiters: BTreeMap<u32, Waiter> = BTreeMap::new();
@@ -110,10 +126,7 @@ pub(super) fn summarize(
             waiter.devices.clone_from(&process.devices);
         }
         if waiter.devices.is_empty() {
-            // sync(2) waits for all devices.
-            let channel = waiter.wait_channel.as_deref().unwrap_or_default();
-            let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
-            waiter.devices = devices_of_files(window, waiter.pid, devices, !is_syncing);
+            waiter.devices = devices_of_files(window, last, waiter);
         }
         let in_journal = waiter.waits_for(&[WaitKind::Lock, WaitKind::Commit]) > 0.0;
         if waiter.devices.is_empty() && in_journal {
@@ -132,55 +145,36 @@ fn journal_device(waiters: &[Waiter]) -> Option<SafeText> {
     names.next().is_none().then(|| device.into())
 }
 
-fn add_look(waiter: &mut Waiter, look: &Look, share: f64, is_last: bool) {
-    let kind = wait_kind(look.wait_channel.as_deref());
-    *waiter.kinds.entry(kind).or_default() += share;
-    if kind != WaitKind::NotIo {
-        waiter.blocked += share;
-    }
-    (waiter.pid, waiter.tid) = (look.pid, look.tid);
-    waiter.command.clone_from(&look.name);
-    waiter.is_kernel_thread = look.is_kernel_thread;
-    waiter.wait_channel.clone_from(&look.wait_channel);
-    waiter.longest = waiter.longest.max(look.slept);
-    if is_last {
-        waiter.asleep = look.slept;
-    }
-}
-
 /// The sleep of a task began with the first scan that shows it with the same context switches, or earlier
 /// where the kernel tells.
 fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<Look>> {
-    let told: BTreeMap<(u32, u32), &BlockedDetails> = window
-        .blocked
-        .iter()
-        .map(|details| ((details.pid, details.tid), details))
-        .collect();
     // Begin of the present sleep, and its context switches.
     let mut asleep: BTreeMap<(u32, u32), (Duration, Option<u64>)> = BTreeMap::new();
     let mut looks = Vec::new();
     for scan in &window.scans {
-        let mut tasks = Vec::new();
-        for task in &scan.blocked {
+        let look = scan.blocked.iter().map(|task| {
             let key = (task.pid, task.tid);
-            let same = asleep.get(&key);
-            let same =
-                same.filter(|(_, switches)| switches.is_some() && *switches == task.switches);
-            let seen_since = same.map_or(scan.at, |(since, _)| *since);
-            asleep.insert(key, (seen_since, task.switches));
-            let details = told.get(&key).filter(|it| it.switches == task.switches);
-            let since = details.and_then(|it| it.asleep_since);
-            let since = since.map_or(seen_since, |since| since.min(seen_since));
-            tasks.push(Look {
+            let known = asleep.get(&key).copied();
+            let is_same = |switches: Option<u64>| switches.is_some() && switches == task.switches;
+            let seen = known.filter(|(_, switches)| is_same(*switches));
+            let mut since = seen.map_or(scan.at, |(since, _)| since);
+            asleep.insert(key, (since, task.switches));
+            let is_it = |it: &&BlockedDetails| {
+                (it.pid, it.tid, it.switches) == (key.0, key.1, task.switches)
+            };
+            let details = window.blocked.iter().find(is_it);
+            let told = details.and_then(|it| it.asleep_since);
+            since = told.map_or(since, |told| told.min(since));
+            Look {
                 pid: task.pid,
                 tid: task.tid,
                 name: SafeText::from_bytes(&task.name),
                 is_kernel_thread: task.is_kernel_thread,
                 wait_channel: task.wait_channel.as_ref().map(SafeText::from),
                 slept: scan.at.saturating_sub(since),
-            });
-        }
-        looks.push(tasks);
+            }
+        });
+        looks.push(look.collect());
     }
     looks
 }
@@ -203,17 +197,10 @@ fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
 }
 
 /// The devices that a blocked process has open, and those of the file systems on which it has files open;
-/// of one without any, with `by_paths`, that of the file system that an argument leads to.
-fn devices_of_files(
-    window: &EvidenceWindow,
-    pid: u32,
-    devices: &[DeviceSummary],
-    by_paths: bool,
-) -> Vec<SafeText> {
-    let Some(last) = window.snapshots.last() else {
-        return Vec::new();
-    };
-    let details = || window.blocked.iter().filter(|details| details.pid == pid);
+/// of one without any that of the file system that an argument leads to, unless it is in sync(2), which waits
+/// for all devices.
+fn devices_of_files(window: &EvidenceWindow, last: &Snapshot, waiter: &Waiter) -> Vec<SafeText> {
+    let details = || window.blocked.iter().filter(|it| it.pid == waiter.pid);
     let of_mount = |device_id: (u32, u32)| {
         let mut systems = last.file_systems.iter();
         let system = systems.find(|it| it.device_id == device_id);
@@ -225,11 +212,9 @@ fn devices_of_files(
     let mounts = details().flat_map(|details| &details.mounts);
     let mounted = mounts.filter_map(|mount| of_mount(mount.device_id));
     let mut drives: Vec<&BlockDevice> = opened.chain(mounted).collect();
-    if let Some((_, facts)) = window
-        .facts
-        .as_ref()
-        .filter(|_| by_paths && drives.is_empty())
-    {
+    let channel = waiter.wait_channel.as_deref().unwrap_or_default();
+    let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
+    if let (Some((_, facts)), true, false) = (&window.facts, drives.is_empty(), is_syncing) {
         let paths = details().flat_map(|details| &details.named_paths);
         let mounts = paths.filter_map(|path| facts.mount_of(path));
         drives.extend(mounts.filter_map(|mount| of_mount(mount.device_id)).next());
@@ -237,7 +222,7 @@ fn devices_of_files(
     let mut names: Vec<SafeText> = Vec::new();
     for drive in drives {
         let name = SafeText::from(&drive.name);
-        if devices.iter().any(|device| device.name == name) && !names.contains(&name) {
+        if last.devices.iter().any(|it| it.name == name) && !names.contains(&name) {
             names.push(name);
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::probe::facts::FactsSample;
 use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
-use crate::probe::files::layout::{FileLayout, read_layout};
 use crate::probe::process::dependents::may_be_stopped;
 use crate::probe::process::open_files::deleted_files;
 use crate::probe::waits::servers::fuse_servers;
@@ -21,35 +20,28 @@ const MAX_PROCESSES: usize = 16;
 /// Fraction of the space in use from which deleted files are looked for, and how many are kept.
 const NEARLY_FULL: f64 = 0.97;
 const MAX_DELETED: usize = 16;
-/// Files that are read in order and may lie on a rotational disk.
-const MAX_FILES: usize = 8;
 /// I/O pressure from which waiters of io_uring are looked for.
 const HIGH_PRESSURE: f64 = 0.2;
 
-/// Looks at what these snapshots give reason to; `is_blocked` is whether a task is blocked, `before` is what was seen last.
+/// Looks at what these snapshots give reason to; `is_blocked` is whether a task is blocked.
 pub(super) fn look(
     roots: &SysPaths,
     snapshots: &[Arc<Snapshot>],
-    (facts, is_blocked): (&FactsSample, bool),
-    before: &LoadLooks,
+    facts: &FactsSample,
+    is_blocked: bool,
 ) -> LoadLooks {
     let Some(last) = snapshots.last() else {
         return LoadLooks::default();
     };
     let mut looks = LoadLooks {
-        read_file: read_file(roots, last, snapshots, before.read_file.as_ref()),
         stoppable: stoppable(roots, snapshots),
         ..LoadLooks::default()
     };
     // Without a mounted fusectl no connection is listed.
     let connections = facts.fuse.as_ref().filter(|listed| !listed.is_empty());
     let may_wait = connections.map_or(is_blocked, |all| all.iter().any(|it| it.waiting != Some(0)));
-    if may_wait
-        && facts
-            .mounts
-            .iter()
-            .any(|it| it.file_system.starts_with("fuse"))
-    {
+    let mut mounts = facts.mounts.iter();
+    if may_wait && mounts.any(|it| it.file_system.starts_with("fuse")) {
         looks.fuse_servers = fuse_servers(roots);
     }
     let used = |it: &MountedFileSystem| it.usage.as_ref().and_then(FileSystemUsage::used_fraction);
@@ -81,43 +73,4 @@ fn stoppable(roots: &SysPaths, snapshots: &[Arc<Snapshot>]) -> Vec<u32> {
     moved.sort_list_by(|a, b| b.1.total_cmp(&a.1));
     let busiest = moved.into_iter().map(|(pid, _)| pid).take(MAX_PROCESSES);
     busiest.filter(|pid| may_be_stopped(roots, *pid)).collect()
-}
-
-/// The layout of the file that a process reads fastest, in order, if it is on a rotational disk. A disk
-/// that completes no reads is left alone: its file system may not respond.
-fn read_file(
-    roots: &SysPaths,
-    last: &Snapshot,
-    snapshots: &[Arc<Snapshot>],
-    known: Option<&FileLayout>,
-) -> Option<FileLayout> {
-    let completes_reads = |name: &str| {
-        let mut devices = last.devices.iter();
-        let device = devices.find(|device| *device.name == *name);
-        device.is_some_and(|it| it.read_ios_per_s.is_some_and(|rate| rate > 0.0))
-    };
-    let disks: Vec<(u32, u32)> = last
-        .drives
-        .iter()
-        .filter(|drive| drive.rotational == Some(true))
-        .filter(|drive| completes_reads(drive.parent.as_deref().unwrap_or(&drive.name)))
-        .map(|drive| drive.number)
-        .collect();
-    if disks.is_empty() {
-        return None;
-    }
-    let reads = snapshots.iter().flat_map(|snapshot| &snapshot.transfers);
-    let reads = reads.filter_map(|it| {
-        let rate = it.interval_rate_bytes_per_s.filter(|rate| *rate > 0.0)?;
-        Some((it.pid?, it.source.as_deref()?, rate))
-    });
-    let mut reads: Vec<(u32, &str, f64)> = reads.collect();
-    reads.sort_list_by(|a, b| b.2.total_cmp(&a.2));
-    let mut files: Vec<(u32, &str)> = reads.iter().map(|(pid, path, _)| (*pid, *path)).collect();
-    files.dedup();
-    files.into_iter().take(MAX_FILES).find_map(|(pid, path)| {
-        let known = known.filter(|known| known.pid == pid && known.path == path);
-        let layout = known.cloned();
-        layout.or_else(|| read_layout(roots, (pid, path), &disks))
-    })
 }

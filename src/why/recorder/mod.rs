@@ -14,6 +14,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::boot_time;
 use crate::probe::facts::{BlockedDetails, FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
+use crate::probe::process::task_scan::BlockedTask;
 use crate::probe::system::kernel_log::NewErrors;
 use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
@@ -156,12 +157,7 @@ impl WindowRecorder {
         let window = &mut self.window;
         let scanned = window.scans.last();
         let is_blocked = scanned.is_some_and(|scan| !scan.blocked.is_empty());
-        window.looks = looks::look(
-            &self.roots,
-            &window.snapshots,
-            (&facts, is_blocked),
-            &window.looks,
-        );
+        window.looks = looks::look(&self.roots, &window.snapshots, &facts, is_blocked);
         self.readings.push_back(facts);
     }
 
@@ -187,31 +183,36 @@ impl WindowRecorder {
     /// Looks at the tasks that are blocked, and since when those are that have slept for a while.
     fn examine_blocked(&mut self, facts: &FactsSample) {
         let known = std::mem::take(&mut self.window.blocked);
-        let tasks = self.window.still_blocked();
-        for task in tasks.iter().take(MAX_EXAMINED) {
-            let mut details = BlockedDetails::read(&self.roots, &facts.mounts, task);
-            let key = (task.pid, task.tid, details.switches);
-            let mut known = known.iter();
-            let same = known.find(|it| (it.pid, it.tid, it.switches) == key);
-            details.asleep_since = same.and_then(|it| it.asleep_since);
-            self.window.blocked.push(details);
-        }
+        let [.., before, last] = &self.window.scans[..] else {
+            return;
+        };
+        let was_blocked = |task: &&BlockedTask| {
+            let mut tasks = before.blocked.iter();
+            !task.is_kernel_thread && tasks.any(|it| (it.pid, it.tid) == (task.pid, task.tid))
+        };
+        let tasks = last.blocked.iter().filter(was_blocked).take(MAX_EXAMINED);
         let begin = boot_time().saturating_sub(LONG_SLEEP);
         let earlier = self.window.scans.iter().rfind(|scan| scan.at <= begin);
-        let slept_then = |details: &BlockedDetails| {
-            let mut tasks = earlier.into_iter().flat_map(|scan| &scan.blocked);
-            details.switches.is_some()
-                && tasks.any(|it| it.tid == details.tid && it.switches == details.switches)
-        };
-        let blocked = self.window.blocked.iter_mut();
-        let mut unknown: Vec<&mut BlockedDetails> = blocked
-            .filter(|details| details.asleep_since.is_none() && slept_then(details))
-            .collect();
-        let keys: Vec<(u32, u32)> = unknown.iter().map(|it| (it.pid, it.tid)).collect();
-        let slept = slept_times(&self.roots, &keys);
-        for details in &mut unknown {
-            let slept = slept.get(&(details.pid, details.tid));
-            details.asleep_since = slept.map(|slept| boot_time().saturating_sub(*slept));
+        let mut long_asleep = Vec::new();
+        for task in tasks {
+            let mut details = BlockedDetails::read(&self.roots, &facts.mounts, task);
+            let key = (task.pid, task.tid);
+            let switches = details.switches;
+            let mut same = known.iter().filter(|it| it.switches == switches);
+            let same = same.find(|it| (it.pid, it.tid) == key);
+            details.asleep_since = same.and_then(|it| it.asleep_since);
+            let mut slept = earlier.into_iter().flat_map(|scan| &scan.blocked);
+            let slept = slept.any(|it| it.tid == key.1 && it.switches == switches);
+            if details.asleep_since.is_none() && switches.is_some() && slept {
+                long_asleep.push(key);
+            }
+            self.window.blocked.push(details);
+        }
+        let slept = slept_times(&self.roots, &long_asleep);
+        for details in &mut self.window.blocked {
+            if let Some(slept) = slept.get(&(details.pid, details.tid)) {
+                details.asleep_since = Some(boot_time().saturating_sub(*slept));
+            }
         }
     }
 

@@ -8,6 +8,8 @@ use super::prelude::*;
 use crate::probe::waits::locks::LockWait;
 use crate::text::root_advice;
 
+pub(super) use super::prelude::busiest_evidence as evidence;
+
 /// Tasks that are explained at most.
 const MAX_WAITERS: usize = 4;
 /// I/O pressure that is explained by name, however short the waits of each task are.
@@ -27,36 +29,37 @@ const FLUSHED: f64 = 0.2;
 /// Latency in nanoseconds from which a read of a device of unknown kind is a seek.
 const SEEK_LATENCY: f64 = 3e6;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let pressure = analysis.mean(|host| host.pressure_some);
-    let is_pressed = pressure.is_some_and(|pressure| pressure >= HIGH_PRESSURE);
+    let pressure = pressure.filter(|pressure| *pressure >= HIGH_PRESSURE);
     let locks = lock_waits(analysis);
     // What the holder of a lock waits for is said of those who wait for it.
     let holds_lock = |waiter: &&Waiter| locks.iter().flatten().any(|it| it.holder == waiter.pid);
     let blocked = analysis.blocked(SUFFERING);
     let blocked = blocked.filter(|waiter| !holds_lock(waiter));
     let mut waiters: Vec<&Waiter> = blocked.take(MAX_WAITERS).collect();
-    if waiters.is_empty() && is_pressed {
+    if waiters.is_empty() && pressure.is_some() {
         waiters.extend(analysis.blocked(SOME_WAITING).next());
     }
     let mut causes: Vec<Cause> = waiters.iter().map(|it| of_waiter(analysis, it)).collect();
     // Work that waits in another way than in uninterruptible sleep, such as with io_uring.
-    let full = |it: &&DeviceSummary| it.queue >= FULL_QUEUE && it.iops > 0.0;
-    let full = analysis.whole_devices().filter(full);
-    let mut full: Vec<&DeviceSummary> = full.collect();
-    full.retain(|device| analysis.blocked_on(device, SUFFERING).is_empty());
+    let full = |it: &&DeviceSummary| {
+        it.queue >= FULL_QUEUE && it.iops > 0.0 && analysis.blocked_on(it, SUFFERING).is_empty()
+    };
+    let mut full: Vec<&DeviceSummary> = analysis.whole_devices().filter(full).collect();
     full.sort_list_by(|a, b| b.queue.total_cmp(&a.queue));
     causes.extend(full.into_iter().map(|device| of_device(analysis, device)));
     let quotas = at_quota(analysis);
     causes.extend(quotas.iter().map(|group| of_quota(analysis, group)));
-    causes.extend(locks.iter().filter_map(|waits| of_lock(analysis, waits)));
-    if causes.is_empty() && is_pressed {
+    causes.extend(locks.iter().map(|waits| of_lock(analysis, waits)));
+    if causes.is_empty() && pressure.is_some() {
         causes.extend(of_pressure(analysis));
     }
     for cause in &mut causes {
-        cause.prove_of_machine(IO_PRESSURE, pressure.filter(|_| is_pressed));
+        let pressure = known_values([(IO_PRESSURE, pressure)]);
+        cause.evidence.extend(pressure);
     }
-    Examination::of_devices(analysis, causes, || busiest_evidence(analysis))
+    Ok(lowest(analysis, causes))
 }
 
 /// The device that a task waits for: the one of its own with the most requests in flight.
@@ -76,18 +79,23 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     let (what, advice) = match (most.map(|(kind, _)| *kind), device) {
         (Some(WaitKind::Lock), _) => {
             cause.device = device.map(|device| device.name.clone());
-            let advice = "the kernel stack shows which lock it is: cat /proc/PID/stack (root)";
-            (lock_text(analysis, device), advice)
+            (
+                "for a lock that another task holds".to_owned(),
+                "the kernel stack shows which lock it is: cat /proc/PID/stack (root)",
+            )
         }
         (Some(WaitKind::Server), _) => (
             "for the answers of the server of its file system".to_owned(),
             "the latency of the server, or of the network, is the limit",
         ),
-        (Some(WaitKind::Memory), _) => of_memory(analysis, waiter, &mut cause),
-        _ if analysis.is_syncing(waiter) => {
-            let text = until_written(analysis, device);
-            (text, "its data are written meanwhile")
-        }
+        (Some(WaitKind::Memory), _) => (
+            for_memory(analysis, waiter, &mut cause),
+            "let it use less memory",
+        ),
+        _ if analysis.is_syncing(waiter) => (
+            until_written(analysis, device),
+            "its data are written meanwhile",
+        ),
         (_, Some(device)) => {
             cause.device = Some(device.name.clone());
             prove_load(&mut cause, device);
@@ -102,71 +110,39 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
         }
     };
     let time = units::format_percent(waiter.blocked);
-    let who = name(&waiter.party());
-    let pid = waiter.pid;
-    cause.sentence = format!("{who} (pid {pid}) waits {time} of the time {what}.");
+    let who = waiter.party().identity();
+    cause.sentence = format!("{who} waits {time} of the time {what}.");
     cause.remedies.push(Remedy::advice(advice));
     cause
 }
 
-/// The holder of a lock often waits for the journal of the file system.
-fn lock_text(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> String {
-    let mut waiters = analysis.waiters.iter();
-    let commits = waiters.any(|it| it.waits_for(&[WaitKind::Commit]) >= SOME_WAITING);
-    match device.filter(|_| commits) {
-        Some(device) => format!(
-            "for a lock whose holder waits for the journal of {}",
-            device.name
-        ),
-        None => "for a lock that another task holds".to_owned(),
-    }
-}
-
 /// What a task waits for whose memory is the limit.
-fn of_memory(
-    analysis: &Analysis<'_>,
-    waiter: &Waiter,
-    cause: &mut Cause,
-) -> (String, &'static str) {
+fn for_memory(analysis: &Analysis<'_>, waiter: &Waiter, cause: &mut Cause) -> String {
     let group = at_memory_limit(analysis).filter(|it| it.group.pids.contains(&waiter.pid));
     let Some(group) = group else {
-        return (
-            "for memory: reclaim or swap-in".to_owned(),
-            "the memory of its control group, or of the machine, is the limit",
-        );
+        return "for memory, which is the limit: reclaim or swap-in".to_owned();
     };
-    group.prove_memory(cause);
-    cause.remedies.push(group.raise_memory());
-    (
-        format!(
-            "for memory: its control group {} is at its limit",
-            group.name
-        ),
-        "or let it use less memory",
-    )
+    group.tell_memory(cause);
+    let name = &group.name;
+    format!("for memory: its control group {name} is at its limit")
 }
 
 /// `until 131 MB are written, at 7.1 MB/s: about 18 s`. How much of one device is not written is not known.
 fn until_written(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> String {
-    if let Some(device) = device {
-        let rate = units::format_throughput(device.write_bytes);
-        return format!("until its data are written to {}, at {rate}", device.name);
-    }
     let host = &analysis.last.host;
     let unwritten = host.dirty_bytes.zip(host.writeback_bytes);
     let unwritten = unwritten.map(|(dirty, writeback)| (dirty + writeback) as f64);
-    let lowest = analysis
-        .whole_devices()
-        .filter(|it| it.underlying.is_empty());
-    let written: f64 = lowest.map(|device| device.write_bytes).sum();
-    let rate = units::format_throughput(written);
-    match unwritten.filter(|_| written > 0.0) {
-        Some(bytes) => format!(
+    let lowest = analysis.lowest_devices().map(|it| it.write_bytes);
+    let all: f64 = lowest.sum();
+    let rate = units::format_throughput(device.map_or(all, |it| it.write_bytes));
+    match (device, unwritten) {
+        (Some(device), _) => format!("until its data are written to {}, at {rate}", device.name),
+        (None, Some(bytes)) if all > 0.0 => format!(
             "until {} are written, at {rate}: about {}",
             units::format_capacity(bytes),
-            units::format_latency(bytes / written * 1e9)
+            units::format_latency(bytes / all * 1e9)
         ),
-        None => format!("until its data are written, at {rate}"),
+        (None, _) => format!("until its data are written, at {rate}"),
     }
 }
 
@@ -202,18 +178,18 @@ fn of_requests(
         let bound = if seeks { "seek-bound" } else { "latency-bound" };
         return (
             format!("for {name}, one request at a time,{latency}: {bound}"),
-            "more requests in flight: several threads, asynchronous I/O, or read-ahead",
+            "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
         );
     }
-    let blame = blame(analysis, device);
-    let own = blame.culprits.iter().find(|it| it.pid == waiter.pid);
-    if own.and_then(|party| party.share).unwrap_or(0.0) >= OWN_SHARE {
+    let users = blame(analysis, device).culprits;
+    let own = users.iter().find(|it| it.pid == waiter.pid);
+    if own.is_some_and(|it| it.share >= Some(OWN_SHARE)) {
         return (
             format!("for {name}, whose limit its own requests reach: {load}"),
             "the device is at its limit, and nobody else waits for it",
         );
     }
-    let users = blame.culprits.iter().take(2).map(|it| program(&it.command));
+    let users = users.iter().take(2).map(Party::program);
     let users = users.collect::<Vec<_>>().join(" and ");
     let busy = if users.is_empty() {
         String::new()
@@ -229,26 +205,22 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
     let name = &device.name;
     let blame = blame(analysis, device);
     let mut cause = analysis.cause(Severity::Note).on(name);
-    cause.culprits.clone_from(&blame.culprits);
     prove_load(&mut cause, device);
     cause.prove(name, THROUGHPUT, device.throughput);
     blame.prove(&mut cause);
-    let rate = units::format_throughput(device.throughput);
-    let queue = units::format_three_digits(device.queue);
-    let load = format!(
-        "{rate} with {queue} requests in flight,{}",
+    let user = blame.culprits.first().map(|party| {
+        let share = units::format_percent(party.share.unwrap_or(0.0));
+        format!("at its limit, {share} of it by {}", party.identity())
+    });
+    let unknown = || "probably at its limit, by processes that are not known".to_owned();
+    cause.sentence = format!(
+        "{name} is {}: {} with {} requests in flight,{}.",
+        user.unwrap_or_else(unknown),
+        units::format_throughput(device.throughput),
+        units::format_three_digits(device.queue),
         latency_text(device)
     );
-    cause.sentence = match blame.culprits.first() {
-        Some(party) => {
-            let share = units::format_percent(party.share.unwrap_or(0.0));
-            let who = with_pid(party);
-            format!("{name} is at its limit, {share} of it by {who}: {load}.")
-        }
-        None => {
-            format!("{name} is probably at its limit, by processes that are not known: {load}.")
-        }
-    };
+    cause.culprits = blame.culprits;
     cause.remedies.push(Remedy::advice(root_advice(
         ": then all processes are seen",
         "the device is the limit of this work; nobody else is seen to wait for it",
@@ -256,37 +228,29 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
     cause
 }
 
-fn with_pid(party: &Party) -> String {
-    format!("{} (pid {})", name(party), party.pid)
-}
-
 /// A control group that its quota of processor time stops.
 fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     let name = &group.name;
-    let mut cause = analysis.cause(Severity::Note).confirmed();
-    let quota = if group.group.is_first_version {
-        QUOTA_V1
-    } else {
-        QUOTA
-    };
-    cause.prove(name, THROTTLED, group.throttled);
-    cause.prove(name, quota, group.group.processors);
-    let members = group.group.pids.iter().take(MAX_WAITERS);
-    cause.victims = members.map(|pid| party(analysis, *pid)).collect();
-    let who = names(&cause.victims, 0).unwrap_or_else(|| "Its work".to_owned());
-    cause.sentence = format!(
-        "{who} is stopped in {} of the periods because {name} has reached its quota of {} processors; that is no I/O.",
-        units::format_percent(group.throttled),
-        units::format_three_digits(group.group.processors.unwrap_or(0.0)),
-    );
-    let place = SafeText::from_path(&group.group.directory);
-    let files = if group.group.is_first_version {
+    let cause = analysis.cause(Severity::Note);
+    let mut cause = cause.confirmed_if(true);
+    let file = if group.group.is_first_version {
         "cpu.cfs_quota_us"
     } else {
         "cpu.max"
     };
+    cause.prove(name, THROTTLED, group.throttled);
+    cause.prove(name, QUOTA.read_from(file), group.group.processors);
+    let members = group.group.pids.iter().take(MAX_WAITERS);
+    cause.victims = members.map(|pid| analysis.party(*pid)).collect();
+    cause.sentence = format!(
+        "{} is stopped in {} of the periods because {name} has reached its quota of {} processors; that is no I/O.",
+        names(&cause.victims, 0, "Its work"),
+        units::format_percent(group.throttled),
+        units::format_three_digits(group.group.processors.unwrap_or(0.0)),
+    );
+    let place = SafeText::from_path(&group.group.directory);
     cause.remedies.push(Remedy::advice(format!(
-        "raise {files} in {place}, or CPUQuota of the unit"
+        "raise {file} in {place}, or CPUQuota of the unit"
     )));
     cause
 }
@@ -315,50 +279,36 @@ fn lock_waits(analysis: &Analysis<'_>) -> Vec<Vec<LockWait>> {
     files.into_values().collect()
 }
 
-/// A process as a party, also one that no snapshot lists.
-fn party(analysis: &Analysis<'_>, pid: u32) -> Party {
-    let scan = analysis.window.scans.last();
-    let scanned = scan.and_then(|scan| scan.processes.get(&pid));
-    let process = analysis.process(pid).map(|process| process.party(None));
-    process.unwrap_or_else(|| Party {
-        pid,
-        command: scanned
-            .map(|it| SafeText::from_bytes(&it.name))
-            .unwrap_or_default(),
-        ..Party::default()
-    })
-}
-
 /// The processes that wait for the lock of one file.
-fn of_lock(analysis: &Analysis<'_>, waits: &[LockWait]) -> Option<Cause> {
-    let holder = waits.first()?.holder;
-    let mut cause = analysis.cause(Severity::Note).confirmed();
-    cause.prove_of_machine(FILE_LOCKS, waits.len() as f64);
-    cause.victims = waits
-        .iter()
-        .map(|wait| party(analysis, wait.waiter))
-        .collect();
-    cause.culprits = vec![party(analysis, holder)];
+fn of_lock(analysis: &Analysis<'_>, waits: &[LockWait]) -> Cause {
+    let cause = analysis.cause(Severity::Note);
+    let mut cause = cause.confirmed_if(true);
+    let count = Some(waits.len() as f64);
+    cause.evidence = known_values([(FILE_LOCKS, count)]);
+    let waiting = waits.iter().map(|wait| analysis.party(wait.waiter));
+    cause.victims = waiting.collect();
+    let holder = waits.first().map_or(0, |wait| wait.holder);
+    let party = analysis.party(holder);
     let mut waiters = analysis.waiters.iter();
     let holds = waiters.find(|it| it.pid == holder);
     let meanwhile = holds.map_or_else(String::new, |waiter| {
         let time = units::format_percent(waiter.blocked);
-        match waiter.devices.first() {
-            Some(device) => format!(", which waits {time} of the time for {device}"),
-            None => format!(", which is blocked {time} of the time"),
-        }
+        let device = waiter.devices.first();
+        let on = device.map_or_else(String::new, |device| format!(" for {device}"));
+        format!(", which waits {time} of the time{on}")
     });
     cause.sentence = format!(
         "{} waits for the lock of a file that {} holds{meanwhile}.",
-        names(&cause.victims, 0)?,
-        with_pid(&cause.culprits[0])
+        names(&cause.victims, 0, ""),
+        party.identity()
     );
+    cause.culprits = vec![party];
     let list = format!("lslocks -p {holder} | cat -v");
     cause.remedies.push(Remedy::command(
         list,
         "the locks that it holds, with their files",
     ));
-    Some(cause)
+    cause
 }
 
 /// A high pressure without a task in uninterruptible sleep: waits for completions of io_uring count as
@@ -369,14 +319,17 @@ fn of_pressure(analysis: &Analysis<'_>) -> Option<Cause> {
         return busiest(analysis).map(|device| of_device(analysis, device));
     };
     let mut cause = analysis.cause(Severity::Note);
-    let mut waiter = party(analysis, *pid);
-    waiter.command = SafeText::from_bytes(name);
-    cause.victims = vec![waiter];
-    cause.prove_of_machine(URING_WAITERS, waiters.len() as f64);
+    let party = Party {
+        command: SafeText::from_bytes(name),
+        ..analysis.party(*pid)
+    };
+    let count = Some(waiters.len() as f64);
+    cause.evidence = known_values([(URING_WAITERS, count)]);
     cause.sentence = format!(
         "{} waits for completions of io_uring, which this kernel counts as waiting for I/O; the devices are not the limit.",
-        with_pid(&cause.victims[0])
+        party.identity()
     );
+    cause.victims = vec![party];
     cause.remedies.push(Remedy::advice(
         "nothing: Linux 6.1 to 6.4 count such a wait as I/O even where no request is outstanding",
     ));

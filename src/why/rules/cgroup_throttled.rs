@@ -24,35 +24,41 @@ const IN_DEVICE: [WaitKind; 4] = [
 ];
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
+/// Groups whose use is listed where none is at its limit.
+const MAX_LISTED: usize = 3;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let Some(units) = &analysis.last.units else {
-        let reason = NotExamined::NotReported("control groups are not readable");
-        return Examination::NotExamined(reason);
-    };
-    let limits = |unit: &'_ UnitView| unit.limits.clone().into_iter();
-    let limited = || {
-        units
-            .iter()
-            .flat_map(|unit| limits(unit).map(move |it| (unit, it)))
-    };
-    let causes = limited().filter_map(|(unit, limit)| cause(analysis, unit, &limit));
-    Examination::of(causes.collect(), || {
-        let usages = limited().filter_map(|(unit, limit)| {
-            let uses = uses(analysis, unit, &limit);
-            let most = uses.into_iter().reduce(f64::max)?;
-            Some(Evidence::of(&unit.name, metrics(analysis)[0], most))
-        });
-        usages.take(3).collect()
-    })
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
+    if analysis.last.units.is_none() {
+        let reason = "control groups are not readable";
+        return Err(NotExamined::NotReported(reason));
+    }
+    let limits = limits(analysis);
+    Ok(limits
+        .filter_map(|(unit, limit)| cause(analysis, unit, limit))
+        .collect())
 }
 
-/// Use of a limit, a limit of bytes, and one of requests.
-fn metrics(analysis: &Analysis<'_>) -> [Metric; 3] {
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let usages = limits(analysis).filter_map(|(unit, limit)| {
+        let most = uses(analysis, unit, limit).into_iter().reduce(f64::max)?;
+        let metric = of_version(analysis, LIMIT_USAGE);
+        Some(Evidence::of(&unit.name, metric, most))
+    });
+    usages.take(MAX_LISTED).collect()
+}
+
+/// The limits of the groups, each of one device.
+fn limits<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = (&'a UnitView, &'a UnitLimit)> {
+    let units = analysis.last.units.iter().flatten();
+    units.flat_map(|unit| unit.limits.iter().map(move |limit| (unit, limit)))
+}
+
+/// A metric of a limit, with the files that this version of control groups has.
+fn of_version(analysis: &Analysis<'_>, metric: Metric) -> Metric {
     if analysis.is_first_version {
-        [LIMIT_USAGE_V1, LIMIT_BYTES_V1, LIMIT_IOPS_V1]
+        metric.read_from("blkio.throttle.*")
     } else {
-        [LIMIT_USAGE, LIMIT_BYTES, LIMIT_IOPS]
+        metric
     }
 }
 
@@ -81,33 +87,21 @@ fn is_reached(uses: &[f64], limit: &UnitLimit) -> bool {
     !uses.is_empty() && reached as f64 >= uses.len() as f64 * MIN_FRACTION
 }
 
-/// A process of the group whose request the limit holds back: it waits for one request all the time,
-/// and the device has none in flight. A throttled request is counted as in flight only when the limit
-/// has let it pass.
-fn held_back<'a>(
-    analysis: &'a Analysis<'_>,
-    unit: &UnitView,
-    limit: &UnitLimit,
-) -> Option<&'a Waiter> {
-    let device = analysis.device(&limit.device)?;
-    let waiting = analysis.blocked_on(device, SUFFERING).into_iter();
-    let mut waiting = waiting.filter(|_| device.min_in_flight == 0);
-    waiting.find(|waiter| {
-        waiter.unit.as_ref() == Some(&unit.name)
-            && waiter.asleep >= HELD_BACK
-            && waiter.waits_for(&IN_DEVICE) > 0.0
-    })
-}
-
 fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
     let (name, device) = (&unit.name, &limit.device);
     let uses = uses(analysis, unit, limit);
-    let held = held_back(analysis, unit, limit);
     let own = |waiter: &&Waiter| waiter.unit.as_ref() == Some(name);
     let waiting: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(own).collect();
-    let is_pressed = unit
-        .pressure_some
-        .is_some_and(|pressure| pressure >= MIN_PRESSURE);
+    // A process waits for one request all the time, and the device has none in flight: a throttled request
+    // is counted as in flight only when the limit has let it pass.
+    let summary = analysis.device(device).filter(|it| it.min_in_flight == 0);
+    let is_held = |waiter: &&&Waiter| {
+        summary.is_some_and(|it| analysis.is_on(&waiter.devices, it))
+            && waiter.asleep >= HELD_BACK
+            && waiter.waits_for(&IN_DEVICE) > 0.0
+    };
+    let held = waiting.iter().find(is_held);
+    let is_pressed = unit.pressure_some >= Some(MIN_PRESSURE);
     let waits = !waiting.is_empty() || is_pressed;
     if !waits || held.is_none() && !is_reached(&uses, limit) {
         return None;
@@ -118,10 +112,9 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
     let usage = uses.iter().sum::<f64>() / uses.len() as f64;
-    let [usage_metric, bytes_metric, requests_metric] = metrics(analysis);
-    cause.prove(name, usage_metric, usage);
-    cause.prove(name, bytes_metric, bytes);
-    cause.prove(name, requests_metric, requests);
+    cause.prove(name, of_version(analysis, LIMIT_USAGE), usage);
+    cause.prove(name, of_version(analysis, LIMIT_BYTES), bytes);
+    cause.prove(name, of_version(analysis, LIMIT_IOPS), requests);
     cause.prove(name, GROUP_PRESSURE, unit.pressure_some);
     suffer(&mut cause, &waiting);
     if let Some(waiter) = held {
@@ -133,42 +126,34 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let value = value.map_or_else(String::new, |value| format!(" of {value}"));
     cause.sentence = format!(
         "{} waits because {name} has reached its I/O limit on {device}{value}.",
-        victim(&cause, name)
+        cause.victim(name)
     );
     Some(cause)
 }
 
-/// A higher limit of the control group, or none.
+/// No limit of the control group for that device.
 fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<Remedy> {
     let device = &limit.device;
-    let mut drives = analysis.last.drives.iter();
-    let number = drives.find(|drive| drive.name == device.as_str());
-    let number = number.map(|drive| format!("{}:{}", drive.number.0, drive.number.1));
-    let files = if analysis.is_first_version {
-        let limits = [
-            (limit.read_bytes_per_s, "read_bps"),
-            (limit.write_bytes_per_s, "write_bps"),
-            (limit.read_ios_per_s, "read_iops"),
-            (limit.write_ios_per_s, "write_iops"),
-        ];
-        let set = limits.into_iter().filter(|(limit, _)| limit.is_some());
-        set.map(|(_, name)| {
-            (
-                format!("blkio/{}/blkio.throttle.{name}_device", unit.path),
-                "0",
-            )
-        })
-        .collect()
+    let number = analysis.drive(device).map(|drive| drive.number);
+    let of_first_version = [
+        (limit.read_bytes_per_s, "read_bps"),
+        (limit.write_bytes_per_s, "write_bps"),
+        (limit.read_ios_per_s, "read_iops"),
+        (limit.write_ios_per_s, "write_iops"),
+    ];
+    let files: Vec<(String, &str)> = if analysis.is_first_version {
+        let set = of_first_version.iter().filter(|(limit, _)| limit.is_some());
+        let file = |name| format!("blkio/{}/blkio.throttle.{name}_device", unit.path);
+        set.map(|(_, name)| (file(name), "0")).collect()
     } else {
         let nothing = "rbps=max wbps=max riops=max wiops=max";
         vec![(format!("{}/io.max", unit.path), nothing)]
     };
     let remove = |(file, value): (String, &str)| {
         let file = SafeText::from(format!("/sys/fs/cgroup/{file}").replace("//", "/"));
-        let path = exact_path(&file).and_then(shell::quote_word);
-        let command = path.zip(number.as_ref());
+        let path = exact_path(&file).and_then(shell::quote_word).zip(number);
         Remedy::command_or(
-            command.map(|(path, number)| format!("echo '{number} {value}' > {path}")),
+            path.map(|(path, (major, minor))| format!("echo '{major}:{minor} {value}' > {path}")),
             format!("removes the limit of {device}, until the group is made anew"),
             format!("raise or remove the limit of {device} in {file}"),
         )

@@ -26,7 +26,7 @@ const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
 
 /// How much of a file system is in use.
 struct FileSystemUse {
-    mount_point: SafeText,
+    place: SafeText,
     device: Option<SafeText>,
     size_bytes: f64,
     available_bytes: f64,
@@ -34,23 +34,27 @@ struct FileSystemUse {
     used_inodes: f64,
 }
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let file_systems = match (analysis.facts(), &analysis.last.mounts) {
-        (Some(_), _) => examined_file_systems(analysis),
-        (None, Some(mounts)) => mounts.iter().filter_map(recorded_use).collect(),
-        (None, None) => return Examination::NotExamined(NotExamined::NotRecorded),
-    };
-    let causes = file_systems.iter().filter_map(|it| cause(analysis, it));
-    Examination::of(causes.collect(), || {
-        let systems = file_systems.iter();
-        let fullest = systems.max_by(|a, b| a.used.total_cmp(&b.used));
-        let used = fullest.map(|it| Evidence::of(&it.mount_point, USED, it.used));
-        used.into_iter().collect()
-    })
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
+    if analysis.facts().is_none() && analysis.last.mounts.is_none() {
+        return Err(NotExamined::NotRecorded);
+    }
+    let uses = file_systems(analysis);
+    Ok(uses.iter().filter_map(|it| cause(analysis, it)).collect())
+}
+
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let systems = file_systems(analysis).into_iter();
+    let fullest = systems.max_by(|a, b| a.used.total_cmp(&b.used));
+    let used = fullest.map(|it| Evidence::of(&it.place, USED, it.used));
+    used.into_iter().collect()
 }
 
 /// The file systems that can be written.
-fn examined_file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
+fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
+    if analysis.facts().is_none() {
+        let recorded = analysis.last.mounts.iter().flatten();
+        return recorded.filter_map(recorded_use).collect();
+    }
     let file_systems = analysis.last.file_systems.iter();
     let writable =
         file_systems.filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()));
@@ -59,7 +63,7 @@ fn examined_file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
         let mut drives = analysis.last.drives.iter();
         let drive = drives.find(|drive| drive.number == it.block_device);
         Some(FileSystemUse {
-            mount_point: SafeText::from_path(it.path.as_ref()?),
+            place: SafeText::from_path(it.path.as_ref()?),
             device: drive.map(|drive| SafeText::from(&drive.name)),
             size_bytes: usage.size_bytes as f64,
             available_bytes: usage.available_bytes as f64,
@@ -76,7 +80,7 @@ fn recorded_use(mount: &MountView) -> Option<FileSystemUse> {
     let available_bytes = mount.available_bytes? as f64;
     let is_image = IMAGES.contains(&mount.file_system.as_str());
     (!is_image).then(|| FileSystemUse {
-        mount_point: mount.mount_point.clone(),
+        place: mount.mount_point.clone(),
         device: mount.device.clone(),
         size_bytes,
         available_bytes,
@@ -86,6 +90,7 @@ fn recorded_use(mount: &MountView) -> Option<FileSystemUse> {
 }
 
 fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> {
+    let place = &file_system.place;
     let available = file_system.available_bytes;
     let (used, inodes) = (file_system.used, file_system.used_inodes);
     let full = available < FULL_BYTES.min(file_system.size_bytes * FULL_FRACTION);
@@ -94,40 +99,33 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
     if !(full || no_inodes || nearly) {
         return None;
     }
-    let device = file_system.device.clone();
-    let in_use = device.as_ref().is_some_and(|name| is_used(analysis, name));
-    let severity = match (full || no_inodes, in_use) {
-        (true, true) => Severity::Critical,
-        (false, true) => Severity::Warning,
-        // Without inodes nothing new is written there, so that it seems unused.
-        (true, false) if no_inodes => Severity::Warning,
-        // Nobody writes to it: it may be meant to be full.
-        (_, false) => Severity::Note,
+    let device = file_system.device.as_ref();
+    let severity = match device.is_some_and(|name| is_used(analysis, name)) {
+        true if full || no_inodes => Severity::Critical,
+        true => Severity::Warning,
+        // Without inodes nothing new is written there, so that it seems unused; otherwise it may be meant
+        // to be full.
+        false => Severity::warning_if(no_inodes),
     };
-    let place = &file_system.mount_point;
-    let mut cause = analysis.cause(severity).confirmed();
-    cause.device = device;
+    let cause = analysis.cause(severity);
+    let mut cause = cause.confirmed_if(true);
+    cause.device = device.cloned();
     let fraction = if no_inodes { inodes } else { used };
     cause.prove(place, AVAILABLE, available);
     cause.prove(place, USED, fraction);
     let percent = units::format_percent(fraction);
-    if no_inodes {
-        cause.remedies.push(usage_command(place, true));
-        cause.sentence =
-            format!("The file system at {place} has no inodes left: {percent} are used.");
-        return Some(cause);
-    }
-    let what = if full { "full" } else { "nearly full" };
-    let available = units::format_capacity(available);
-    cause.sentence = format!(
-        "The file system at {place} is {what}: {percent} of it is used, {available} are available."
-    );
-    let held = deleted_file(analysis, file_system);
-    if let Some(file) = held {
-        tell_deleted(&mut cause, file);
-    }
+    let free = units::format_capacity(available);
+    let what = if no_inodes {
+        format!("has no inodes left: {percent} are used")
+    } else {
+        let nearly = if full { "" } else { "nearly " };
+        format!("is {nearly}full: {percent} of it is used, {free} are available")
+    };
+    let held = deleted_file(analysis, file_system).filter(|_| !no_inodes);
+    let tail = held.map_or_else(String::new, |file| tell_deleted(&mut cause, file));
+    cause.sentence = format!("The file system at {place} {what}{tail}.");
     if held.is_none_or(|it| (it.held_bytes as f64) < file_system.size_bytes * HELD_MOST) {
-        cause.remedies.push(usage_command(place, false));
+        cause.remedies.push(usage_command(place, no_inodes));
     }
     Some(cause)
 }
@@ -138,44 +136,39 @@ fn deleted_file<'a>(
     file_system: &FileSystemUse,
 ) -> Option<&'a DeletedView> {
     let files = analysis.window.looks.deleted_files.iter();
-    let mut there = files.filter(|it| it.mount_point.as_ref() == Some(&file_system.mount_point));
+    let mut there = files.filter(|it| it.mount_point.as_ref() == Some(&file_system.place));
     there.find(|it| it.held_bytes as f64 >= file_system.size_bytes * HELD_FRACTION)
 }
 
 /// Tells of a deleted file that holds space, which du(1) does not find.
-fn tell_deleted(cause: &mut Cause, file: &DeletedView) {
+fn tell_deleted(cause: &mut Cause, file: &DeletedView) -> String {
     let held = units::format_capacity(file.held_bytes as f64);
-    let holder = file.holders.first();
-    cause.culprits = file
-        .holders
-        .iter()
-        .map(|holder| Party {
-            pid: holder.pid,
-            command: holder.command.clone(),
-            ..Party::default()
-        })
-        .collect();
-    let by = holder.map_or_else(String::new, |it| {
+    let holders = file.holders.iter().map(|holder| Party {
+        pid: holder.pid,
+        command: holder.command.clone(),
+        ..Party::default()
+    });
+    cause.culprits = holders.collect();
+    let by = file.holders.first().map_or_else(String::new, |it| {
         format!(", which {} (pid {}) has open", it.command, it.pid)
     });
-    cause.sentence.pop();
-    cause.sentence += &format!(
-        "; {held} of that are held by the deleted file {}{by}.",
-        file.path
-    );
     cause.file = Some(file.path.clone());
     cause.remedies.push(Remedy::command(
         "diskscope files",
         "deleted files that still hold space, which du does not find",
     ));
-    let command = file.truncate_command.clone().map(String::from);
-    let mut truncate = Remedy::command_or(
-        command,
-        "frees the space at once; the content of the file is lost",
-        "end or restart the process, which needs the content of the file",
-    );
-    truncate.reach = RemedyReach::Process;
-    cause.remedies.push(truncate);
+    cause.remedies.push(Remedy {
+        is_of_process: true,
+        ..Remedy::command_or(
+            file.truncate_command.clone().map(String::from),
+            "frees the space at once; the content of the file is lost",
+            "end or restart the process, which needs the content of the file",
+        )
+    });
+    format!(
+        "; {held} of that are held by the deleted file {}{by}",
+        file.path
+    )
 }
 
 /// What uses the space, or the inodes.

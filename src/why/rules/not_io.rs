@@ -15,43 +15,52 @@ const MIN_SHARE: f64 = 0.1;
 /// Processes that are named at most.
 const MAX_PARTIES: usize = 3;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    known_values([
+        (CPU_BUSY, analysis.mean(|host| host.cpu_busy)),
+        (CPU_PRESSURE, analysis.mean(|host| host.cpu_pressure_some)),
+        (IO_PRESSURE, analysis.mean(|host| host.pressure_some)),
+        (
+            MEMORY_PRESSURE,
+            analysis.mean(|host| host.memory_pressure_some),
+        ),
+    ])
+}
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(busy) = analysis.mean(|host| host.cpu_busy) else {
         let reason = NotExamined::NotReported("the kernel does not report it");
-        return Examination::NotExamined(reason);
+        return Err(reason);
     };
     let processors = analysis.mean(|host| host.cpu_pressure_some);
     let memory = analysis.mean(|host| host.memory_pressure_some);
     let io = analysis.mean(|host| host.pressure_some);
-    let mut cause = analysis.cause(Severity::Warning).confirmed();
-    cause.prove_of_machine(CPU_BUSY, busy);
-    cause.prove_of_machine(CPU_PRESSURE, processors);
-    cause.prove_of_machine(IO_PRESSURE, io);
-    cause.prove_of_machine(MEMORY_PRESSURE, memory);
-    let little_io = io.is_none_or(|io| io < LITTLE_IO);
     let by_processors = busy >= BUSY && processors.is_none_or(|share| share >= WAITING);
     let by_memory = memory.filter(|share| *share >= MEMORY);
+    if io >= Some(LITTLE_IO) || !by_processors && by_memory.is_none() {
+        return Ok(Vec::new());
+    }
+    // Who uses the processors makes nobody wait for I/O.
+    let cause = analysis.cause(Severity::warning_if(!by_processors));
+    let mut cause = cause.confirmed_if(true);
+    cause.evidence = evidence(analysis);
     let percent = units::format_percent;
-    if little_io && by_processors {
+    if by_processors {
         cause.culprits = processor_users(analysis);
         let most = cause.culprits.first().map_or_else(String::new, |party| {
             let share = percent(party.share.unwrap_or(0.0));
-            format!("; {} uses {share} of what is used", name(party))
+            format!("; {} uses {share} of what is used", party.name())
         });
-        // Who uses the processors makes nobody wait for I/O.
-        cause.severity = Severity::Note;
         let busy = percent(busy);
         cause.sentence = format!("The processors are the limit, not I/O: {busy} busy{most}.");
         cause.remedies.push(processor_users_command());
-    } else if let Some(memory) = by_memory.filter(|_| little_io) {
-        let time = percent(memory);
+    } else {
+        let time = percent(memory.unwrap_or(0.0));
         cause.sentence =
             format!("The memory is the limit, not I/O: tasks wait for it {time} of the time.");
         cause.remedies.push(memory_users());
-    } else {
-        return Examination::RuledOut(cause.evidence);
     }
-    Examination::Found(vec![cause])
+    Ok(vec![cause])
 }
 
 /// Who uses the processors. ps(1) divides by the time since the start of a process, and so does the
@@ -72,24 +81,14 @@ fn processor_users(analysis: &Analysis<'_>) -> Vec<Party> {
         let before = first.processes.get(pid);
         let before = before.filter(|it| it.start_ticks == process.start_ticks);
         let before = before.map_or(0, |it| it.cpu_ticks);
-        (
-            pid,
-            process,
-            process.cpu_ticks.saturating_sub(before) as f64,
-        )
+        (*pid, process.cpu_ticks.saturating_sub(before) as f64)
     });
-    let total: f64 = ticks.clone().map(|(.., ticks)| ticks).sum();
-    let mut users: Vec<Party> = ticks
-        .filter(|(.., ticks)| *ticks > 0.0 && *ticks >= total * MIN_SHARE)
-        .map(|(pid, process, ticks)| {
-            let summary = analysis.process(*pid);
-            let command = summary.map(|summary| summary.command.clone());
-            Party {
-                pid: *pid,
-                command: command.unwrap_or_else(|| SafeText::from_bytes(&process.name)),
-                unit: summary.and_then(|summary| summary.unit.clone()),
-                share: Some(ticks / total),
-            }
+    let total: f64 = ticks.clone().map(|(_, ticks)| ticks).sum();
+    let users = ticks.filter(|(_, ticks)| *ticks > 0.0 && *ticks >= total * MIN_SHARE);
+    let mut users: Vec<Party> = users
+        .map(|(pid, ticks)| Party {
+            share: Some(ticks / total),
+            ..analysis.party(pid)
         })
         .collect();
     users.sort_list_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));

@@ -5,6 +5,8 @@ use crate::drive::DriveKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 
+pub(super) use super::prelude::no_evidence as evidence;
+
 /// What an array does besides I/O, which is listed as a transfer.
 const ACTIONS: [(TransferKind, &str); 5] = [
     (TransferKind::Resync, "is resynchronized"),
@@ -14,7 +16,7 @@ const ACTIONS: [(TransferKind, &str); 5] = [
     (TransferKind::Reshape, "is reshaped"),
 ];
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let arrays = analysis.devices.iter();
     let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
     let causes = arrays.filter_map(|array| {
@@ -24,14 +26,14 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
         let (_, action) = actions.find(|(kind, _)| transfer.kind == *kind)?;
         Some(cause(analysis, array, action))
     });
-    Examination::of(causes.collect(), Vec::new)
+    Ok(causes.collect())
 }
 
 fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause {
     let name = &array.name;
     let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = Severity::warning_if(!waiting.is_empty());
-    let mut cause = analysis.cause(severity).confirmed().on(name);
+    let mut cause = analysis.cause(severity).confirmed_if(true).on(name);
     let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);
@@ -42,7 +44,7 @@ fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause 
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")
     } else {
-        format!("{} waits on {name}, which {action}.", victim(&cause, ""))
+        format!("{} waits on {name}, which {action}.", cause.victim(""))
     };
     cause
 }

@@ -6,6 +6,7 @@ use super::analysis::{Analysis, DeviceSummary, IntervalLoad};
 use super::blame::SUFFERING;
 use super::cause::{Cause, Severity};
 use super::evidence::{Evidence, IOPS, LIGHT_LATENCY, QUEUE, READ_AWAIT, UTILIZATION, WRITE_AWAIT};
+use crate::files::safe_text::SafeText;
 use crate::units;
 
 /// Fraction of the time for which a device has to be saturated to be saturated all the time.
@@ -134,6 +135,17 @@ fn burst_period(queues: &[f64]) -> Option<f64> {
 pub fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
     devices.max_by(|a, b| a.queue.total_cmp(&b.queue))
+}
+
+/// Of causes at devices that lie on each other those at the lowest.
+pub fn lowest(analysis: &Analysis<'_>, mut causes: Vec<Cause>) -> Vec<Cause> {
+    let devices: Vec<_> = causes.iter().filter_map(|it| it.device.clone()).collect();
+    let is_above = |upper: &SafeText| {
+        let mut others = devices.iter().filter(|it| *it != upper);
+        others.any(|lower| analysis.lies_on(upper, lower))
+    };
+    causes.retain(|cause| !cause.device.as_ref().is_some_and(is_above));
+    causes
 }
 
 /// Its queue, which rules out that one is loaded.
