@@ -91,8 +91,6 @@ metrics! {
     FLUSHES "flushes" "flushes" PerSecond DISKSTATS;
     /// Fraction of the time in which the device had more requests than it serves.
     SATURATED "saturated" "saturated" Fraction DISKSTATS;
-    /// Share of the discards in the time that all requests take together.
-    DISCARD_SHARE "discard_share" "share of the discards" Fraction DISKSTATS;
     /// Requests in flight of which none completes.
     STUCK_REQUESTS "requests_stuck" "requests that do not complete" Count DISKSTATS;
     /// Fraction of the time in which the task was blocked.

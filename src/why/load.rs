@@ -61,7 +61,7 @@ fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
 }
 
 /// Whether a latency in nanoseconds is far above that under light load.
-pub fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
+fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
     latency >= (device.expected_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
 }
 

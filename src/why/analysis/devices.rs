@@ -55,8 +55,6 @@ pub struct DeviceSummary {
     pub flushes: Option<f64>,
     /// Mean latency of flushes in nanoseconds.
     pub flush_await: Option<f64>,
-    /// Share of the discards in the time that all requests take together, without flushes.
-    pub discard_share: f64,
     /// Mean requests in flight.
     pub queue: f64,
     /// Mean fraction of the time with a request in flight.
@@ -142,7 +140,6 @@ fn sum_up(
     let read_time = mean(|it| Some(it.read_ios_per_s? * it.read_await_ns?));
     let write_time = mean(|it| Some(it.write_ios_per_s? * it.write_await_ns?));
     let flush_time = mean(|it| Some(it.flush_ios_per_s? * it.flush_await_ns?));
-    let discard_time = mean(|it| Some(it.discard_ios_per_s? * it.discard_await_ns?));
     let read_iops = mean(|it| it.read_ios_per_s);
     let write_iops = mean(|it| it.write_ios_per_s);
     let read_bytes = mean(|it| it.read_bytes_per_s);
@@ -178,7 +175,6 @@ fn sum_up(
         write_await: each(write_time, write_iops),
         flushes: view.flush_ios_per_s.map(|_| flushes),
         flush_await: each(flush_time, flushes),
-        discard_share: each(discard_time, read_time + write_time + discard_time).unwrap_or(0.0),
         queue,
         busy: mean(|it| it.busy),
         min_in_flight: in_flight.min().unwrap_or(0),

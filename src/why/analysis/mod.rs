@@ -164,6 +164,11 @@ impl<'w> Analysis<'w> {
         above as f64 / values.len().max(1) as f64
     }
 
+    /// A cause that is proven.
+    pub fn proven(&self, severity: Severity) -> Cause {
+        self.cause(severity).confirmed_if(true)
+    }
+
     /// A cause that is seen since the begin of the window; who examines gives it its code.
     pub fn cause(&self, severity: Severity) -> Cause {
         Cause::new("", severity, &self.window.snapshots[0].time)
@@ -228,10 +233,15 @@ impl<'w> Analysis<'w> {
         self.whole_devices().filter(|it| it.underlying.is_empty())
     }
 
-    /// Processes, without kernel threads, that were blocked for at least that fraction of the time.
+    /// Processes that were blocked for at least that fraction of the time.
     pub fn blocked(&self, least: f64) -> impl Iterator<Item = &Waiter> {
         let waiters = self.waiters.iter();
-        waiters.filter(move |waiter| waiter.blocked >= least && !waiter.is_kernel_thread)
+        waiters.filter(move |waiter| waiter.blocked >= least)
+    }
+
+    /// The process that was blocked, with that id.
+    pub fn waiter(&self, pid: u32) -> Option<&Waiter> {
+        self.waiters.iter().find(|waiter| waiter.pid == pid)
     }
 
     /// Those of them that use a device.

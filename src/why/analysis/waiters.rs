@@ -1,13 +1,13 @@
 //! Who was blocked, how long and in what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::processes::ProcessSummary;
 use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
-use crate::probe::facts::BlockedDetails;
 use crate::snapshot::Snapshot;
+use crate::snapshot::view::BlockedTaskView;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
 use crate::why::wait_kind::{SYNC_FUNCTIONS, WaitKind, wait_kind};
@@ -24,8 +24,6 @@ pub struct Waiter {
     pub command: SafeText,
     /// Its service, container or session.
     pub unit: Option<SafeText>,
-    /// Whether it is a thread of the kernel.
-    pub is_kernel_thread: bool,
     /// Fraction of the looks at it in which it was blocked.
     pub blocked: f64,
     /// That fraction by what it waited for.
@@ -61,33 +59,21 @@ impl Waiter {
         kinds.iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
 
-    fn add(&mut self, look: &Look, share: f64, is_last: bool) {
+    fn add(&mut self, look: &BlockedTaskView, share: f64, is_last: bool) {
         let kind = wait_kind(look.wait_channel.as_deref());
         *self.kinds.entry(kind).or_default() += share;
         if kind != WaitKind::NotIo {
             self.blocked += share;
         }
         (self.pid, self.tid) = (look.pid, look.tid);
-        self.command.clone_from(&look.name);
-        self.is_kernel_thread = look.is_kernel_thread;
+        self.command.clone_from(&look.command);
         self.wait_channel.clone_from(&look.wait_channel);
-        self.longest = self.longest.max(look.slept);
+        let slept = Duration::from_nanos(look.blocked_ns);
+        self.longest = self.longest.max(slept);
         if is_last {
-            self.asleep = look.slept;
+            self.asleep = slept;
         }
     }
-}
-
-/// A look at a blocked thread.
-struct Look {
-    pid: u32,
-    tid: u32,
-    /// Name of the thread, or command line of its process.
-    name: SafeText,
-    is_kernel_thread: bool,
-    wait_channel: Option<SafeText>,
-    /// Length of its sleep up to now.
-    slept: Duration,
 }
 
 /// The processes that were blocked in I/O, who waited longest first.
@@ -96,8 +82,10 @@ pub(super) fn summarize(
     last: &Snapshot,
     processes: &[ProcessSummary],
 ) -> Vec<Waiter> {
-    let looks = if window.scans.is_empty() {
-        looks_of_snapshots(window)
+    // A recording has the blocked tasks at the end of each interval.
+    let recorded = window.snapshots.iter().filter_map(|it| it.blocked.clone());
+    let looks: Vec<Vec<BlockedTaskView>> = if window.scans.is_empty() {
+        recorded.collect()
     } else {
         looks_of_scans(window)
     };
@@ -118,7 +106,7 @@ pub(super) fn summarize(
         }
     }
     let mut waiters: Vec<Waiter> = waiters.into_values().collect();
-    let journal = journal_device(&waiters);
+    let journal = journal_device(window);
     for waiter in &mut waiters {
         if let Some(process) = processes.iter().find(|process| process.pid == waiter.pid) {
             waiter.command.clone_from(&process.command);
@@ -138,62 +126,54 @@ pub(super) fn summarize(
 }
 
 /// The device of the journal whose kernel thread, `jbd2/sda1-8`, is blocked, if it is the only one.
-fn journal_device(waiters: &[Waiter]) -> Option<SafeText> {
-    let threads = waiters.iter().filter(|it| it.is_kernel_thread);
-    let mut names = threads.filter_map(|it| it.command.strip_prefix("jbd2/")?.rsplit_once('-'));
-    let (device, _) = names.next()?;
-    names.next().is_none().then(|| device.into())
+fn journal_device(window: &EvidenceWindow) -> Option<SafeText> {
+    let tasks = window.scans.iter().flat_map(|scan| &scan.blocked);
+    let threads = tasks.filter(|it| it.is_kernel_thread);
+    let names: BTreeSet<&[u8]> = threads.map(|it| &it.name[..]).collect();
+    let mut journals = names.into_iter().filter_map(|name| {
+        let name = std::str::from_utf8(name).ok()?;
+        name.strip_prefix("jbd2/")?.rsplit_once('-')
+    });
+    let (device, _) = journals.next()?;
+    journals.next().is_none().then(|| device.into())
 }
 
-/// The sleep of a task began with the first scan that shows it with the same context switches, or earlier
-/// where the kernel tells.
-fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<Look>> {
+/// The blocked tasks of each scan, without the threads of the kernel, which work for others. The sleep of a
+/// task began with the first scan that shows it with the same context switches, or earlier where the kernel
+/// tells.
+fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<BlockedTaskView>> {
     // Begin of the present sleep, and its context switches.
     let mut asleep: BTreeMap<(u32, u32), (Duration, Option<u64>)> = BTreeMap::new();
     let mut looks = Vec::new();
     for scan in &window.scans {
-        let look = scan.blocked.iter().map(|task| {
+        let tasks = scan.blocked.iter().filter(|task| !task.is_kernel_thread);
+        let look = tasks.map(|task| {
             let key = (task.pid, task.tid);
             let known = asleep.get(&key).copied();
             let is_same = |switches: Option<u64>| switches.is_some() && switches == task.switches;
             let seen = known.filter(|(_, switches)| is_same(*switches));
             let mut since = seen.map_or(scan.at, |(since, _)| since);
             asleep.insert(key, (since, task.switches));
-            let is_it = |it: &&BlockedDetails| {
-                (it.pid, it.tid, it.switches) == (key.0, key.1, task.switches)
-            };
-            let details = window.blocked.iter().find(is_it);
+            let mut details = window
+                .blocked
+                .iter()
+                .filter(|it| it.switches == task.switches);
+            let details = details.find(|it| (it.pid, it.tid) == key);
             let told = details.and_then(|it| it.asleep_since);
             since = told.map_or(since, |told| told.min(since));
-            Look {
+            let slept = scan.at.saturating_sub(since);
+            BlockedTaskView {
                 pid: task.pid,
                 tid: task.tid,
-                name: SafeText::from_bytes(&task.name),
-                is_kernel_thread: task.is_kernel_thread,
+                command: SafeText::from_bytes(&task.name),
+                unit: None,
+                blocked_ns: u64::try_from(slept.as_nanos()).unwrap_or(u64::MAX),
                 wait_channel: task.wait_channel.as_ref().map(SafeText::from),
-                slept: scan.at.saturating_sub(since),
             }
         });
         looks.push(look.collect());
     }
     looks
-}
-
-/// A recording has the blocked tasks at the end of each interval, with the length of their sleep.
-fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
-    let lists = window.snapshots.iter().filter_map(|it| it.blocked.as_ref());
-    let looks = lists.map(|tasks| {
-        let look = tasks.iter().map(|task| Look {
-            pid: task.pid,
-            tid: task.tid,
-            name: task.command.clone(),
-            is_kernel_thread: false,
-            wait_channel: task.wait_channel.clone(),
-            slept: Duration::from_nanos(task.blocked_ns),
-        });
-        look.collect()
-    });
-    looks.collect()
 }
 
 /// The devices that a blocked process has open, and those of the file systems on which it has files open;

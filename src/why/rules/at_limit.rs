@@ -34,9 +34,8 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let pressure = pressure.filter(|pressure| *pressure >= HIGH_PRESSURE);
     let locks = lock_waits(analysis);
     // What the holder of a lock waits for is said of those who wait for it.
-    let holds_lock = |waiter: &&Waiter| locks.iter().flatten().any(|it| it.holder == waiter.pid);
     let blocked = analysis.blocked(SUFFERING);
-    let blocked = blocked.filter(|waiter| !holds_lock(waiter));
+    let blocked = blocked.filter(|waiter| !locks.contains_key(&waiter.pid));
     let mut waiters: Vec<&Waiter> = blocked.take(MAX_WAITERS).collect();
     if waiters.is_empty() && pressure.is_some() {
         waiters.extend(analysis.blocked(SOME_WAITING).next());
@@ -51,7 +50,8 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     causes.extend(full.into_iter().map(|device| of_device(analysis, device)));
     let quotas = at_quota(analysis);
     causes.extend(quotas.iter().map(|group| of_quota(analysis, group)));
-    causes.extend(locks.iter().map(|waits| of_lock(analysis, waits)));
+    let locks = locks.iter();
+    causes.extend(locks.map(|(holder, waiting)| of_lock(analysis, *holder, waiting)));
     if causes.is_empty() && pressure.is_some() {
         causes.extend(of_pressure(analysis));
     }
@@ -76,55 +76,47 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     let device = awaited_device(analysis, waiter);
     let kinds = waiter.kinds.iter();
     let most = kinds.max_by(|a, b| a.1.total_cmp(b.1));
-    let (what, advice) = match (most.map(|(kind, _)| *kind), device) {
+    let what = match (most.map(|(kind, _)| *kind), device) {
         (Some(WaitKind::Lock), _) => {
             cause.device = device.map(|device| device.name.clone());
-            (
-                "for a lock that another task holds".to_owned(),
-                "the kernel stack shows which lock it is: cat /proc/PID/stack (root)",
-            )
+            let advice = "the kernel stack shows which lock it is: cat /proc/PID/stack (root)";
+            cause.remedies.push(Remedy::advice(advice));
+            "for a lock that another task holds".to_owned()
         }
-        (Some(WaitKind::Server), _) => (
-            "for the answers of the server of its file system".to_owned(),
-            "the latency of the server, or of the network, is the limit",
-        ),
-        (Some(WaitKind::Memory), _) => (
-            for_memory(analysis, waiter, &mut cause),
-            "let it use less memory",
-        ),
-        _ if analysis.is_syncing(waiter) => (
-            until_written(analysis, device),
-            "its data are written meanwhile",
-        ),
+        (Some(WaitKind::Server), _) => {
+            "for the answers of the server of its file system".to_owned()
+        }
+        (Some(WaitKind::Memory), _) => for_memory(analysis, waiter, &mut cause),
+        _ if analysis.is_syncing(waiter) => until_written(analysis, device),
         (_, Some(device)) => {
             cause.device = Some(device.name.clone());
             prove_load(&mut cause, device);
             cause.prove(&device.name, FLUSH_AWAIT, device.flush_await);
             cause.prove(&device.name, THROUGHPUT, device.throughput);
-            of_requests(analysis, waiter, device)
+            for_requests(analysis, waiter, device, &mut cause)
         }
         (_, None) => {
             let channel = waiter.wait_channel.as_deref().unwrap_or("the kernel");
-            let advice = "the device that it waits for is not known";
-            (format!("in {channel}"), advice)
+            format!("in {channel}")
         }
     };
     let time = units::format_percent(waiter.blocked);
     let who = waiter.party().identity();
     cause.sentence = format!("{who} waits {time} of the time {what}.");
-    cause.remedies.push(Remedy::advice(advice));
     cause
 }
 
 /// What a task waits for whose memory is the limit.
 fn for_memory(analysis: &Analysis<'_>, waiter: &Waiter, cause: &mut Cause) -> String {
-    let group = at_memory_limit(analysis).filter(|it| it.group.pids.contains(&waiter.pid));
-    let Some(group) = group else {
-        return "for memory, which is the limit: reclaim or swap-in".to_owned();
-    };
-    group.tell_memory(cause);
-    let name = &group.name;
-    format!("for memory: its control group {name} is at its limit")
+    let group = at_memory_limit(analysis);
+    match group.filter(|it| it.group.pids.contains(&waiter.pid)) {
+        Some(group) => {
+            group.tell_memory(cause);
+            let name = &group.name;
+            format!("for memory: its control group {name} is at its limit")
+        }
+        None => "for memory: reclaim or swap-in".to_owned(),
+    }
 }
 
 /// `until 131 MB are written, at 7.1 MB/s: about 18 s`. How much of one device is not written is not known.
@@ -147,57 +139,45 @@ fn until_written(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> Str
 }
 
 /// What a task waits for on a device, and what would change it.
-fn of_requests(
+fn for_requests(
     analysis: &Analysis<'_>,
     waiter: &Waiter,
     device: &DeviceSummary,
-) -> (String, &'static str) {
+    cause: &mut Cause,
+) -> String {
     let name = &device.name;
     let flushes = device.flushes.unwrap_or(0.0);
     let is_flushing = flushes >= device.write_iops * FLUSHED && flushes > 0.0;
     if is_flushing && device.write_iops >= device.read_iops {
+        let advice = "fewer fsync calls, or a drive with a protected write cache";
+        cause.remedies.push(Remedy::advice(advice));
         let each = device.flush_await.map(units::format_latency);
         let each = each.map_or_else(String::new, |it| format!(", {it} each"));
-        return (
-            format!("for the flushes of {name}{each}: flush-bound"),
-            "fewer fsync calls, or a drive with a protected write cache",
-        );
+        return format!("for the flushes of {name}{each}: flush-bound");
     }
     let latency = latency_text(device);
     let rate = units::format_throughput(device.throughput);
     let iops = units::format_count(device.iops.round());
     let load = format!("{rate} and {iops} requests per second,{latency}");
     if device.queue < waiter.blocked * FEW_IN_FLIGHT {
-        return (
-            format!("for {name}, which is not busy: {load}"),
-            "its requests are held back before they reach the device, by a limit or by what prepares them",
-        );
+        return format!("for {name}, which is not busy: {load}");
     }
     if device.queue <= ONE_REQUEST {
+        let advice = "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it";
+        cause.remedies.push(Remedy::advice(advice));
         let seeks = device.serial || !device.is_flash && device.latency() >= SEEK_LATENCY;
         let bound = if seeks { "seek-bound" } else { "latency-bound" };
-        return (
-            format!("for {name}, one request at a time,{latency}: {bound}"),
-            "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it",
-        );
+        return format!("for {name}, one request at a time,{latency}: {bound}");
     }
     let users = blame(analysis, device).culprits;
     let own = users.iter().find(|it| it.pid == waiter.pid);
     if own.is_some_and(|it| it.share >= Some(OWN_SHARE)) {
-        return (
-            format!("for {name}, whose limit its own requests reach: {load}"),
-            "the device is at its limit, and nobody else waits for it",
-        );
+        return format!("for {name}, whose limit its own requests reach: {load}");
     }
-    let users = users.iter().take(2).map(Party::program);
-    let users = users.collect::<Vec<_>>().join(" and ");
-    let busy = if users.is_empty() {
-        String::new()
-    } else {
-        format!(", which is busy with {users}")
-    };
-    let what = format!("for {name}{busy}: {load}");
-    (what, "the work is limited by the device")
+    match names(&users, 0, "") {
+        who if who.is_empty() => format!("for {name}: {load}"),
+        who => format!("for {name}, which is busy with {who}: {load}"),
+    }
 }
 
 /// A device with a full queue on which no task is seen to wait.
@@ -231,8 +211,7 @@ fn of_device(analysis: &Analysis<'_>, device: &DeviceSummary) -> Cause {
 /// A control group that its quota of processor time stops.
 fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     let name = &group.name;
-    let cause = analysis.cause(Severity::Note);
-    let mut cause = cause.confirmed_if(true);
+    let mut cause = analysis.proven(Severity::Note);
     let file = if group.group.is_first_version {
         "cpu.cfs_quota_us"
     } else {
@@ -255,59 +234,53 @@ fn of_quota(analysis: &Analysis<'_>, group: &GroupAtLimit<'_>) -> Cause {
     cause
 }
 
-/// The waits for locks of files that last for half of the window and longer, by file. Only where the holder does I/O: a
-/// daemon may wait for a lock for ever.
-fn lock_waits(analysis: &Analysis<'_>) -> Vec<Vec<LockWait>> {
+/// Who waits for locks of files for half of the window and longer, by the holder. Only where the holder does
+/// I/O: a daemon may wait for a lock for ever.
+fn lock_waits(analysis: &Analysis<'_>) -> BTreeMap<u32, Vec<Party>> {
+    let mut waits: BTreeMap<u32, Vec<Party>> = BTreeMap::new();
     let Some((begin, end)) = &analysis.window.facts else {
-        return Vec::new();
+        return waits;
     };
-    let does_io = |pid: u32| {
-        let mut waiters = analysis.waiters.iter();
-        let process = analysis.process(pid);
-        waiters.any(|it| it.pid == pid) || process.is_some_and(|it| it.throughput() > 0.0)
+    let is_active = |pid| {
+        analysis
+            .process(pid)
+            .is_some_and(|it| it.throughput() > 0.0)
     };
-    let mut files: BTreeMap<((u32, u32), u64), Vec<LockWait>> = BTreeMap::new();
-    for wait in &end.locks {
+    let does_io = |pid| analysis.waiter(pid).is_some() || is_active(pid);
+    for wait in end.locks.iter().filter(|it| does_io(it.holder)) {
         let same = |it: &LockWait| (it.waiter, it.inode) == (wait.waiter, wait.inode);
         let slept = wait.slept.map_or(0.0, |slept| slept.as_secs_f64());
-        let lasts = slept >= analysis.seconds / 2.0 || begin.locks.iter().any(same);
-        if lasts && does_io(wait.holder) {
-            let file = (wait.device_number, wait.inode);
-            files.entry(file).or_default().push(*wait);
+        if slept >= analysis.seconds / 2.0 || begin.locks.iter().any(same) {
+            let waiting = waits.entry(wait.holder).or_default();
+            waiting.push(analysis.party(wait.waiter));
         }
     }
-    files.into_values().collect()
+    waits
 }
 
-/// The processes that wait for the lock of one file.
-fn of_lock(analysis: &Analysis<'_>, waits: &[LockWait]) -> Cause {
-    let cause = analysis.cause(Severity::Note);
-    let mut cause = cause.confirmed_if(true);
-    let count = Some(waits.len() as f64);
+/// The processes that wait for the locks of one holder.
+fn of_lock(analysis: &Analysis<'_>, holder: u32, waiting: &[Party]) -> Cause {
+    let mut cause = analysis.proven(Severity::Note);
+    let count = Some(waiting.len() as f64);
     cause.evidence = known_values([(FILE_LOCKS, count)]);
-    let waiting = waits.iter().map(|wait| analysis.party(wait.waiter));
-    cause.victims = waiting.collect();
-    let holder = waits.first().map_or(0, |wait| wait.holder);
+    cause.victims = waiting.to_vec();
     let party = analysis.party(holder);
-    let mut waiters = analysis.waiters.iter();
-    let holds = waiters.find(|it| it.pid == holder);
-    let meanwhile = holds.map_or_else(String::new, |waiter| {
+    let meanwhile = analysis.waiter(holder).map(|waiter| {
         let time = units::format_percent(waiter.blocked);
         let device = waiter.devices.first();
         let on = device.map_or_else(String::new, |device| format!(" for {device}"));
         format!(", which waits {time} of the time{on}")
     });
     cause.sentence = format!(
-        "{} waits for the lock of a file that {} holds{meanwhile}.",
+        "{} waits for the lock of a file that {} holds{}.",
         names(&cause.victims, 0, ""),
-        party.identity()
+        party.identity(),
+        meanwhile.unwrap_or_default()
     );
     cause.culprits = vec![party];
     let list = format!("lslocks -p {holder} | cat -v");
-    cause.remedies.push(Remedy::command(
-        list,
-        "the locks that it holds, with their files",
-    ));
+    let text = "the locks that it holds, with their files";
+    cause.remedies.push(Remedy::command(list, text));
     cause
 }
 
@@ -326,12 +299,9 @@ fn of_pressure(analysis: &Analysis<'_>) -> Option<Cause> {
     let count = Some(waiters.len() as f64);
     cause.evidence = known_values([(URING_WAITERS, count)]);
     cause.sentence = format!(
-        "{} waits for completions of io_uring, which this kernel counts as waiting for I/O; the devices are not the limit.",
+        "{} waits for completions of io_uring, which this kernel counts as waiting for I/O (Linux 6.1 to 6.4 even without requests); the devices are not the limit.",
         party.identity()
     );
     cause.victims = vec![party];
-    cause.remedies.push(Remedy::advice(
-        "nothing: Linux 6.1 to 6.4 count such a wait as I/O even where no request is outstanding",
-    ));
     Some(cause)
 }

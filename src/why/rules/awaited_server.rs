@@ -5,13 +5,10 @@
 
 use super::prelude::*;
 use crate::drive::mounts::MountEntry;
-use crate::probe::facts::FactsSample;
 use crate::probe::waits::servers::FuseServer;
 
 /// Places that are named at most.
 const MAX_PLACES: usize = 4;
-/// What an unmount by force does.
-const ENDS_WAITING: &str = "ends the waiting, and open files there are lost";
 
 /// The server that tasks wait for.
 pub(super) struct AwaitedServer {
@@ -37,49 +34,38 @@ impl AwaitedServer {
                 }
             }
         }
-        match (analysis.facts(), &found[..]) {
-            (Some(facts), [only]) if are_certain => Self::of(analysis, facts, only),
-            _ => Self::among(analysis, &found),
-        }
+        Self::of(analysis, &found, are_certain && found.len() == 1)
     }
 
-    /// That of a file system that is known to be the one.
-    pub(super) fn of(analysis: &Analysis<'_>, facts: &FactsSample, mount: &MountEntry) -> Self {
-        let (text, continued) = server_text(analysis, facts, mount);
-        let place = SafeText::from_path(&mount.path);
-        // Another file system may be mounted there when a command is pasted.
-        let unmount = format!("after a look at the server, umount -f -l of {place} {ENDS_WAITING}");
-        Self {
-            text: format!("the server of {text}"),
-            candidates: String::new(),
-            remedies: continued
-                .into_iter()
-                .chain([Remedy::advice(unmount)])
-                .collect(),
-        }
-    }
-
-    /// That of one of these file systems, or of one that is not known, such as one that is not mounted any
-    /// more or is mounted in another namespace. To continue a stopped server harms nobody.
-    fn among(analysis: &Analysis<'_>, mounts: &[&MountEntry]) -> Self {
+    /// That of one of these file systems; without certainty it may also be one that is not mounted any more or
+    /// is mounted in another namespace. To continue a stopped server harms nobody. An unmount is no command:
+    /// another file system may be mounted there when it is pasted.
+    pub(super) fn of(analysis: &Analysis<'_>, mounts: &[&MountEntry], is_certain: bool) -> Self {
         let mut places = Vec::new();
         let mut remedies = Vec::new();
         for mount in mounts.iter().take(MAX_PLACES) {
-            if let Some(facts) = analysis.facts() {
-                let (text, continued) = server_text(analysis, facts, mount);
-                places.push(text);
-                remedies.extend(continued);
-            }
+            let (text, continued) = server_text(analysis, mount);
+            places.push(text);
+            remedies.extend(continued);
         }
+        let places = places.join(" or ");
+        let (text, candidates, place) = if is_certain {
+            let place = mounts.first().map(|it| SafeText::from_path(&it.path));
+            let place = place.unwrap_or_default().into();
+            (format!("the server of {places}"), String::new(), place)
+        } else {
+            let candidates = match &places[..] {
+                "" => String::new(),
+                places => format!(": possibly {places}"),
+            };
+            let text = "the server of a FUSE or network file system".to_owned();
+            (text, candidates, "its file system".to_owned())
+        };
         remedies.push(Remedy::advice(format!(
-            "find out which server does not answer: umount -f -l of its file system {ENDS_WAITING}"
+            "after a look at the server that does not answer, umount -f -l of {place} ends the waiting, and open files there are lost"
         )));
-        let mut candidates = places.join(" or ");
-        if !candidates.is_empty() {
-            candidates.insert_str(0, ": possibly ");
-        }
         Self {
-            text: "the server of a FUSE or network file system".to_owned(),
+            text,
             candidates,
             remedies,
         }
@@ -87,14 +73,10 @@ impl AwaitedServer {
 }
 
 /// A file system with the process that serves it, and what helps if that is stopped.
-fn server_text(
-    analysis: &Analysis<'_>,
-    facts: &FactsSample,
-    mount: &MountEntry,
-) -> (String, Option<Remedy>) {
+fn server_text(analysis: &Analysis<'_>, mount: &MountEntry) -> (String, Option<Remedy>) {
     let place = SafeText::from_path(&mount.path);
     let text = format!("{place} ({})", SafeText::from(&mount.file_system));
-    let Some(server) = server_process(analysis, facts, mount) else {
+    let Some(server) = server_process(analysis, mount) else {
         return (text, None);
     };
     let (pid, start_ticks) = (server.pid, server.start_ticks);
@@ -107,25 +89,17 @@ fn server_text(
 }
 
 /// The process that serves a FUSE file system: by the number of its connection where the kernel tells, or
-/// else the one that has the mount point among its arguments, or that is the only one.
-fn server_process<'a>(
-    analysis: &'a Analysis<'_>,
-    facts: &FactsSample,
-    mount: &MountEntry,
-) -> Option<&'a FuseServer> {
+/// else the one that has the mount point among its arguments.
+fn server_process<'a>(analysis: &'a Analysis<'_>, mount: &MountEntry) -> Option<&'a FuseServer> {
     if client_of_file_system(&mount.file_system) != Some(FUSE) {
         return None;
     }
-    let servers = &analysis.window.looks.fuse_servers;
+    let mut servers = analysis.window.looks.fuse_servers.iter();
     let number = Some(u64::from(mount.device_id.1));
-    let by_number = servers.iter().find(|it| it.connection == number);
+    let by_number = servers.clone().find(|it| it.connection == number);
     let point = mount.mount_point.as_bytes();
     let names_it = |it: &&FuseServer| it.arguments.split(|byte| *byte == 0).any(|it| it == point);
-    let is_only_mount = facts.fuse.as_ref().is_some_and(|it| it.len() == 1);
-    let only = servers
-        .first()
-        .filter(|_| is_only_mount && servers.len() == 1);
-    by_number.or_else(|| servers.iter().find(names_it)).or(only)
+    by_number.or_else(|| servers.find(names_it))
 }
 
 /// The file systems that a task may wait for, and whether it waits for one of them and for no other.

@@ -111,8 +111,7 @@ fn cause(
     if others.is_empty() && written.is_none_or(|rate| rate >= SLOW_WRITE) {
         return None;
     }
-    let cause = analysis.cause(Severity::Warning);
-    let mut cause = cause.confirmed_if(true);
+    let mut cause = analysis.proven(Severity::Warning);
     cause.device = device.cloned();
     cause.prove(&first.command, BLOCKED, throttled_time(first));
     cause.evidence.extend(evidence(analysis));

@@ -71,8 +71,7 @@ fn recorded_errors(analysis: &Analysis<'_>) -> Result<Errors, NotExamined> {
 }
 
 fn cause(analysis: &Analysis<'_>, name: &SafeText, errors: &IoErrorsView) -> Cause {
-    let cause = analysis.cause(Severity::Critical);
-    let mut cause = cause.confirmed_if(true).on(name);
+    let mut cause = analysis.proven(Severity::Critical).on(name);
     let count = errors.logged.unwrap_or(0);
     cause.prove(name, LOGGED_ERRORS, count as f64);
     let failed = errors.failed_commands.map(|count| count as f64);

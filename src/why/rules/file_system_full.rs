@@ -107,8 +107,7 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
         // to be full.
         false => Severity::warning_if(no_inodes),
     };
-    let cause = analysis.cause(severity);
-    let mut cause = cause.confirmed_if(true);
+    let mut cause = analysis.proven(severity);
     cause.device = device.cloned();
     let fraction = if no_inodes { inodes } else { used };
     cause.prove(place, AVAILABLE, available);

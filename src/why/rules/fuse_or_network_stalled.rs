@@ -24,8 +24,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
         return Ok(Vec::new());
     };
     let server = AwaitedServer::search(analysis, &stalled);
-    let cause = analysis.cause(Severity::Critical);
-    let mut cause = cause.confirmed_if(true);
+    let mut cause = analysis.proven(Severity::Critical);
     analysis.prove_sleep(&mut cause, first);
     suffer(&mut cause, &stalled);
     let count = stalled.len() as f64;

@@ -138,7 +138,7 @@ fn on_served_device(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter)
         used.any(|it| analysis.lies_on(it, &name))
             .then_some((name, mount))
     })?;
-    let server = AwaitedServer::of(analysis, facts, mount);
+    let server = AwaitedServer::of(analysis, &[mount], true);
     let slept = units::format_latency(waiter.longest_ns());
     let what = format!(
         "hangs on {name} for {slept}; its file lies on a file system whose server does not answer: {}",

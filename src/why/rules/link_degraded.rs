@@ -24,7 +24,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let causes = degraded.map(|(name, link)| {
         let used = analysis.device(name).map_or(0.0, |it| it.throughput);
         let severity = Severity::warning_if(used >= link.current * LIMITING);
-        let mut cause = analysis.cause(severity).confirmed_if(true).on(name);
+        let mut cause = analysis.proven(severity).on(name);
         cause.prove(name, LINK, link.current);
         cause.prove(name, LINK_SUPPORTED, link.supported);
         cause.prove(name, THROUGHPUT, used);

@@ -41,8 +41,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
         return Ok(Vec::new());
     }
     // Who uses the processors makes nobody wait for I/O.
-    let cause = analysis.cause(Severity::warning_if(!by_processors));
-    let mut cause = cause.confirmed_if(true);
+    let mut cause = analysis.proven(Severity::warning_if(!by_processors));
     cause.evidence = evidence(analysis);
     let percent = units::format_percent;
     if by_processors {

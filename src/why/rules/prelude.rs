@@ -12,8 +12,8 @@ pub(super) use crate::why::cause::{Cause, Party, Remedy, Severity, names};
 pub(super) use crate::why::diagnosis::NotExamined;
 pub(super) use crate::why::evidence::*;
 pub(super) use crate::why::load::{
-    SATURATED_TIME, burst_text, busiest, busiest_evidence, is_overloaded, is_risen, latency_text,
-    lowest, prove_load, saturated_time, severity,
+    SATURATED_TIME, burst_text, busiest, busiest_evidence, is_overloaded, latency_text, lowest,
+    prove_load, saturated_time, severity,
 };
 pub(super) use crate::why::remedies::{
     against, continue_process, exact_path, health_of, kernel_log, memory_users, pause_of,

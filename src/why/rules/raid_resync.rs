@@ -33,7 +33,7 @@ fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause 
     let name = &array.name;
     let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = Severity::warning_if(!waiting.is_empty());
-    let mut cause = analysis.cause(severity).confirmed_if(true).on(name);
+    let mut cause = analysis.proven(severity).on(name);
     let members = array.underlying.iter();
     for member in members.filter_map(|it| analysis.device(it)).take(2) {
         cause.prove(&member.name, THROUGHPUT, member.throughput);

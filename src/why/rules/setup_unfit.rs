@@ -24,8 +24,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
         let advice =
             drive.flat_map(|it| tuning_advice(it, &analysis.last.file_systems, Some(load)));
         causes.extend(advice.map(|advice| {
-            let cause = analysis.cause(Severity::Note).on(name);
-            let mut cause = cause.confirmed_if(true);
+            let mut cause = analysis.proven(Severity::Note).on(name);
             cause.prove(name, IOPS, device.iops);
             cause.prove(name, THROUGHPUT, device.throughput);
             cause.remedies.push(Remedy::command(

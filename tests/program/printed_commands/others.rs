@@ -6,10 +6,9 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use diskscope::why::remedies::{ProcessInstance, idle_class};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::file_system::make_file_system;
@@ -17,7 +16,7 @@ use crate::fio::has_fio;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
 use crate::process::wait_until;
-use crate::requirement::{Requirement, skip};
+use crate::requirement::Requirement;
 
 /// What the program says of the deleted files.
 fn deleted_files() -> Vec<Value> {
