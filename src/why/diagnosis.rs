@@ -15,8 +15,6 @@ use crate::probe::process::numbers::ProcessNumbers;
 use crate::stats::sorting::SortList as _;
 use crate::units;
 
-/// Requests in flight from which a device is worth to be traced.
-const MIN_QUEUE: f64 = 0.5;
 /// Code of the notes about what limits work.
 const AT_LIMIT: &str = "at-limit";
 
@@ -92,9 +90,6 @@ pub struct Diagnosis {
     /// Requests that were traced as proof; `None` where no device was traced.
     #[serde(skip)]
     pub traced_requests: Option<u64>,
-    /// Whether a device had requests enough to be traced.
-    #[serde(skip)]
-    pub had_queue: bool,
 }
 
 /// What `why --json` prints.
@@ -179,19 +174,15 @@ pub fn diagnose(window: &EvidenceWindow) -> Option<Diagnosis> {
         time: analysis.last.time.clone(),
         window: Duration::from_secs_f64(analysis.seconds),
         machine: known_values([
-            (IO_PRESSURE, analysis.mean(|host| host.pressure_some)),
+            (IO_PRESSURE, analysis.io_pressure),
             (CPU_BUSY, analysis.mean(|host| host.cpu_busy)),
-            (
-                MEMORY_PRESSURE,
-                analysis.mean(|host| host.memory_pressure_some),
-            ),
+            (MEMORY_PRESSURE, analysis.memory_pressure),
         ]),
         busiest: busiest.map(|device| {
             let rate = units::format_throughput(device.throughput);
             let name = &device.name;
             format!("nobody waits long for it, and the busiest device, {name}, moves {rate}")
         }),
-        had_queue: busiest.is_some_and(|device| device.queue >= MIN_QUEUE),
         traced_requests: window.requests.as_ref().map(|requests| requests.requests),
         ..Diagnosis::default()
     };

@@ -122,21 +122,14 @@ pub fn remainder_entries(diagnosis: &Diagnosis) -> Vec<Entry> {
 
 /// Why a cause is not proven, and what would prove it.
 fn probable_text(diagnosis: &Diagnosis) -> String {
-    let why = "probable: these things happened at the same time";
     let more = match diagnosis.traced_requests {
-        Some(requests) => {
-            format!("{requests} requests of the busiest device were traced and do not prove more")
-        }
+        Some(requests) => format!("{requests} requests were traced and do not prove more"),
         None => text::root_advice(
             ": then the requests of the busiest device are traced as proof",
-            if diagnosis.had_queue {
-                "the requests of the busiest device were not traced"
-            } else {
-                "no device was busy enough to be traced"
-            },
+            "no requests were traced",
         ),
     };
-    format!("{why}; {more}")
+    format!("probable: these things happened at the same time; {more}")
 }
 
 /// The diagnosis as text; every line ends in a newline. Without `verbose` the first values only, and

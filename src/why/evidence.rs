@@ -10,12 +10,12 @@ const SUBJECT_CHARACTERS: usize = 32;
 
 /// Unit of a value, as it stands in the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
     /// Bytes.
-    #[serde(rename = "bytes")]
     Bytes,
     /// Bytes per second.
     #[serde(rename = "bytes/s")]
@@ -24,10 +24,8 @@ pub enum Unit {
     #[serde(rename = "1/s")]
     PerSecond,
     /// A fraction, 0 to 1.
-    #[serde(rename = "fraction")]
     Fraction,
     /// A number of things.
-    #[serde(rename = "count")]
     Count,
 }
 
@@ -130,9 +128,6 @@ metrics! {
     URING_WAITERS "io_uring_waiters" "waiting in io_uring" Count "/proc/PID/wchan";
     LOGGED_ERRORS "logged_errors" "errors in the kernel log" Count "/dev/kmsg";
     COMMAND_ERRORS "command_errors" "failed commands" Count "/sys/block/*/device/ioerr_cnt";
-    /// Throughput of the link of a drive as negotiated, and what the drive supports.
-    LINK "link" "link" BytesPerSecond "/sys/block/*/device";
-    LINK_SUPPORTED "link_supported" "supported" BytesPerSecond "/sys/block/*/device";
     /// Bytes available to users without root's rights.
     AVAILABLE "available" "available" Bytes "statvfs";
     /// Fraction of the space or of the inodes in use.

@@ -42,6 +42,10 @@ pub struct Analysis<'w> {
     pub waiters: Vec<Waiter>,
     /// Whether control groups are of version 1.
     pub is_first_version: bool,
+    /// Fraction of the time in which a task waited for I/O.
+    pub io_pressure: Option<f64>,
+    /// Fraction of the time in which a task waited for memory.
+    pub memory_pressure: Option<f64>,
 }
 
 impl<'w> Analysis<'w> {
@@ -56,7 +60,7 @@ impl<'w> Analysis<'w> {
         let processes = processes::summarize(window, seconds);
         let waiters = waiters::summarize(window, last, &processes);
         let mut notices = last.notices.iter();
-        Some(Self {
+        let mut analysis = Self {
             window,
             last,
             seconds,
@@ -64,7 +68,12 @@ impl<'w> Analysis<'w> {
             processes,
             waiters,
             is_first_version: notices.any(|notice| is_first_version_notice(notice)),
-        })
+            io_pressure: None,
+            memory_pressure: None,
+        };
+        analysis.io_pressure = analysis.mean(|host| host.pressure_some);
+        analysis.memory_pressure = analysis.mean(|host| host.memory_pressure_some);
+        Some(analysis)
     }
 
     /// The facts at the end of the window; `None` for a recording.

@@ -226,22 +226,19 @@ impl WindowRecorder {
         self.window
     }
 
-    /// Traces the drive with the most requests in flight.
+    /// Traces the drive with the most requests in flight, once there is one.
     fn start_trace(&mut self) {
-        let Some(last) = self.window.snapshots.last() else {
-            return;
-        };
-        let is_drive = |kind| matches!(kind, Some(DriveKind::Disk | DriveKind::Loop));
-        let drives = last.devices.iter().filter(|view| is_drive(view.kind));
-        let queues = drives.filter_map(|view| Some((view, view.queue_size?)));
-        let busy = queues.filter(|(_, queue)| *queue >= MIN_QUEUE);
-        let busiest = busy.max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some(name) = busiest.map(|(view, _)| view.name.clone()) else {
-            return;
-        };
-        self.trace = DeviceTrace::start(&self.roots, name);
-        // One attempt: what is refused once is refused again.
-        self.may_trace = self.trace.is_some();
+        let devices = self.window.snapshots.iter().rev().take(1);
+        let drives = devices
+            .flat_map(|it| &it.devices)
+            .filter(|it| matches!(it.kind, Some(DriveKind::Disk | DriveKind::Loop)));
+        let queues = drives.map(|it| (it.queue_size.unwrap_or(0.0), &it.name));
+        let busiest = queues.max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, name)) = busiest.filter(|(queue, _)| *queue >= MIN_QUEUE) {
+            self.trace = DeviceTrace::start(&self.roots, name.clone());
+            // One attempt: what is refused once is refused again.
+            self.may_trace = self.trace.is_some();
+        }
     }
 }
 

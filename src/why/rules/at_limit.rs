@@ -30,8 +30,7 @@ const FLUSHED: f64 = 0.2;
 const SEEK_LATENCY: f64 = 3e6;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
-    let pressure = analysis.mean(|host| host.pressure_some);
-    let pressure = pressure.filter(|pressure| *pressure >= HIGH_PRESSURE);
+    let pressure = analysis.io_pressure.filter(|it| *it >= HIGH_PRESSURE);
     let locks = lock_waits(analysis);
     // What the holder of a lock waits for is said of those who wait for it.
     let blocked = analysis.blocked(SUFFERING);

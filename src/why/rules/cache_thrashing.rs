@@ -31,10 +31,7 @@ fn refaults(host: &HostView) -> Option<f64> {
 pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
     known_values([
         (REFAULTS, analysis.mean(refaults)),
-        (
-            MEMORY_PRESSURE,
-            analysis.mean(|host| host.memory_pressure_some),
-        ),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
     ])
 }
 
@@ -42,11 +39,10 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(mean) = analysis.mean(refaults) else {
         return Err(NotExamined::NotReported("/proc/vmstat is not readable"));
     };
-    let pressure = analysis.mean(|host| host.memory_pressure_some);
-    let io = analysis.mean(|host| host.pressure_some);
     let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
-    let waits_for_memory = pressure >= Some(MIN_PRESSURE);
-    let waits_for_files = mean >= HEAVY_REFAULTS && io >= Some(HEAVY_IO_PRESSURE);
+    let waits_for_memory = analysis.memory_pressure >= Some(MIN_PRESSURE);
+    let waits_for_io = analysis.io_pressure >= Some(HEAVY_IO_PRESSURE);
+    let waits_for_files = mean >= HEAVY_REFAULTS && waits_for_io;
     let group = at_memory_limit(analysis);
     let members = group.as_ref().map(|it| &it.group.pids[..]);
     let is_member = |pid| members.is_some_and(|pids| pids.contains(&pid));

@@ -18,11 +18,8 @@ const VICTIM_SHARE: f64 = 0.5;
 const FREE_RUN: f64 = 0.7;
 /// Bytes written per second below which even the only writer is worth a warning.
 const SLOW_WRITE: f64 = 20e6;
-/// Limit of dirty memory that is enough for a fast device.
-const MAX_DIRTY_LIMIT: u64 = 256 * MIB;
-/// A smaller limit would keep every device waiting for requests.
-const MIN_DIRTY_LIMIT: u64 = 16 * MIB;
-const MIB: u64 = 1 << 20;
+/// Limit of dirty memory in bytes that is enough for a fast device.
+const ENOUGH_DIRTY: u64 = 256 << 20;
 /// Of the limit from which writers wait, the one from which the kernel writes back is this part.
 const BACKGROUND_DIVISOR: u64 = 4;
 
@@ -60,16 +57,15 @@ fn dirty_memory(analysis: &Analysis<'_>) -> (Option<f64>, Option<f64>) {
     (analysis.mean(unwritten), analysis.mean(limit))
 }
 
-/// Limits of dirty memory below the present one. Where that is small already, a smaller one would
-/// only make writers wait sooner.
-fn lower_limits(analysis: &Analysis<'_>) -> Option<Remedy> {
+/// A lower limit of dirty memory. Where it is small already, that would only make writers wait sooner.
+fn lower_limit(analysis: &Analysis<'_>) -> Option<Remedy> {
     let (_, throttled_from) = dirty_memory(analysis);
-    let limit_bytes = (throttled_from? as u64 / 2 / MIB * MIB).min(MAX_DIRTY_LIMIT);
-    let background = limit_bytes / BACKGROUND_DIVISOR;
+    let background = ENOUGH_DIRTY / BACKGROUND_DIVISOR;
     let command =
-        format!("sysctl vm.dirty_background_bytes={background} vm.dirty_bytes={limit_bytes}");
+        format!("sysctl vm.dirty_background_bytes={background} vm.dirty_bytes={ENOUGH_DIRTY}");
     let text = "a slow device then holds up less memory, until the next boot; sysctl vm.dirty_background_ratio=10 vm.dirty_ratio=20 sets the kernel's defaults";
-    (limit_bytes >= MIN_DIRTY_LIMIT).then(|| Remedy::command(command, text))
+    let is_large = throttled_from >= Some(2.0 * ENOUGH_DIRTY as f64);
+    is_large.then(|| Remedy::command(command, text))
 }
 
 /// The processes that fill the memory with their shares, who writes most first: of one device those that use
@@ -128,7 +124,7 @@ fn cause(
     } else {
         &others
     });
-    cause.remedies.extend(lower_limits(analysis));
+    cause.remedies.extend(lower_limit(analysis));
     tell(&mut cause, throttled_time(first), written);
     Some(cause)
 }

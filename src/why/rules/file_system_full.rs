@@ -1,8 +1,8 @@
 //! A file system that is written has no space left.
 
 use super::prelude::*;
+use crate::probe::file_systems::MountedFileSystem;
 use crate::snapshot::files::DeletedView;
-use crate::snapshot::view::MountView;
 
 /// Available bytes below which a file system is full: writes fail or are about to fail,
 const FULL_BYTES: f64 = 16e6;
@@ -24,94 +24,54 @@ const IMAGES: [&str; 4] = ["squashfs", "iso9660", "udf", "erofs"];
 /// would take for commands.
 const LARGEST_LAST: &str = r"sort -zh | tail -zn 20 | tr '\0\n' '\n?' | cat -v";
 
-/// How much of a file system is in use.
-struct FileSystemUse {
-    place: SafeText,
-    device: Option<SafeText>,
-    size_bytes: f64,
-    available_bytes: f64,
-    used: f64,
-    used_inodes: f64,
-}
-
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
-    if analysis.facts().is_none() && analysis.last.mounts.is_none() {
+    if analysis.facts().is_none() {
         return Err(NotExamined::NotRecorded);
     }
-    let uses = file_systems(analysis);
-    Ok(uses.iter().filter_map(|it| cause(analysis, it)).collect())
+    let systems = writable(analysis);
+    Ok(systems.filter_map(|it| cause(analysis, it)).collect())
 }
 
 pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
-    let systems = file_systems(analysis).into_iter();
-    let fullest = systems.max_by(|a, b| a.used.total_cmp(&b.used));
-    let used = fullest.map(|it| Evidence::of(&it.place, USED, it.used));
-    used.into_iter().collect()
+    let used =
+        writable(analysis).filter_map(|it| Some((it.path.as_ref()?, it.usage?.used_fraction()?)));
+    let fullest = used.max_by(|a, b| a.1.total_cmp(&b.1));
+    let fullest = fullest.map(|(path, used)| Evidence::of(&SafeText::from_path(path), USED, used));
+    fullest.into_iter().collect()
 }
 
 /// The file systems that can be written.
-fn file_systems(analysis: &Analysis<'_>) -> Vec<FileSystemUse> {
-    if analysis.facts().is_none() {
-        let recorded = analysis.last.mounts.iter().flatten();
-        return recorded.filter_map(recorded_use).collect();
-    }
-    let file_systems = analysis.last.file_systems.iter();
-    let writable =
-        file_systems.filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()));
-    let uses = writable.filter_map(|it| {
-        let usage = it.usage?;
-        let mut drives = analysis.last.drives.iter();
-        let drive = drives.find(|drive| drive.number == it.block_device);
-        Some(FileSystemUse {
-            place: SafeText::from_path(it.path.as_ref()?),
-            device: drive.map(|drive| SafeText::from(&drive.name)),
-            size_bytes: usage.size_bytes as f64,
-            available_bytes: usage.available_bytes as f64,
-            used: usage.used_fraction()?,
-            used_inodes: usage.used_inode_fraction().unwrap_or(0.0),
-        })
-    });
-    uses.collect()
+fn writable<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = &'a MountedFileSystem> {
+    let systems = analysis.last.file_systems.iter();
+    systems.filter(|it| !it.has_option("ro") && !IMAGES.contains(&it.kind.as_str()))
 }
 
-/// What a recording has: it does not count inodes, and what is reserved for root counts as used.
-fn recorded_use(mount: &MountView) -> Option<FileSystemUse> {
-    let size_bytes = mount.size_bytes.filter(|size| *size > 0)? as f64;
-    let available_bytes = mount.available_bytes? as f64;
-    let is_image = IMAGES.contains(&mount.file_system.as_str());
-    (!is_image).then(|| FileSystemUse {
-        place: mount.mount_point.clone(),
-        device: mount.device.clone(),
-        size_bytes,
-        available_bytes,
-        used: 1.0 - available_bytes / size_bytes,
-        used_inodes: 0.0,
-    })
-}
-
-fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> {
-    let place = &file_system.place;
-    let available = file_system.available_bytes;
-    let (used, inodes) = (file_system.used, file_system.used_inodes);
-    let full = available < FULL_BYTES.min(file_system.size_bytes * FULL_FRACTION);
+fn cause(analysis: &Analysis<'_>, system: &MountedFileSystem) -> Option<Cause> {
+    let usage = system.usage?;
+    let (size, available) = (usage.size_bytes as f64, usage.available_bytes as f64);
+    let used = usage.used_fraction()?;
+    let inodes = usage.used_inode_fraction().unwrap_or(0.0);
+    let full = available < FULL_BYTES.min(size * FULL_FRACTION);
     let no_inodes = inodes >= FULL_INODES && !full;
     let nearly = used >= NEARLY_FULL && available < NEARLY_FULL_BYTES;
     if !(full || no_inodes || nearly) {
         return None;
     }
-    let device = file_system.device.as_ref();
-    let severity = match device.is_some_and(|name| is_used(analysis, name)) {
+    let mut drives = analysis.last.drives.iter();
+    let drive = drives.find(|drive| drive.number == system.block_device);
+    let severity = match drive.is_some_and(|it| is_used(analysis, &it.name)) {
         true if full || no_inodes => Severity::Critical,
         true => Severity::Warning,
         // Without inodes nothing new is written there, so that it seems unused; otherwise it may be meant
         // to be full.
         false => Severity::warning_if(no_inodes),
     };
+    let place = SafeText::from_path(system.path.as_ref()?);
     let mut cause = analysis.proven(severity);
-    cause.device = device.cloned();
+    cause.device = drive.map(|it| SafeText::from(&it.name));
     let fraction = if no_inodes { inodes } else { used };
-    cause.prove(place, AVAILABLE, available);
-    cause.prove(place, USED, fraction);
+    cause.prove(&place, AVAILABLE, available);
+    cause.prove(&place, USED, fraction);
     let percent = units::format_percent(fraction);
     let free = units::format_capacity(available);
     let what = if no_inodes {
@@ -120,23 +80,16 @@ fn cause(analysis: &Analysis<'_>, file_system: &FileSystemUse) -> Option<Cause> 
         let nearly = if full { "" } else { "nearly " };
         format!("is {nearly}full: {percent} of it is used, {free} are available")
     };
-    let held = deleted_file(analysis, file_system).filter(|_| !no_inodes);
+    // The largest deleted file that holds much of the space.
+    let files = analysis.window.looks.deleted_files.iter();
+    let mut there = files.filter(|it| it.mount_point.as_ref() == Some(&place) && !no_inodes);
+    let held = there.find(|it| it.held_bytes as f64 >= size * HELD_FRACTION);
     let tail = held.map_or_else(String::new, |file| tell_deleted(&mut cause, file));
     cause.sentence = format!("The file system at {place} {what}{tail}.");
-    if held.is_none_or(|it| (it.held_bytes as f64) < file_system.size_bytes * HELD_MOST) {
-        cause.remedies.push(usage_command(place, no_inodes));
+    if held.is_none_or(|it| (it.held_bytes as f64) < size * HELD_MOST) {
+        cause.remedies.push(usage_command(&place, no_inodes));
     }
     Some(cause)
-}
-
-/// The largest deleted file that holds much of the space of a file system.
-fn deleted_file<'a>(
-    analysis: &'a Analysis<'_>,
-    file_system: &FileSystemUse,
-) -> Option<&'a DeletedView> {
-    let files = analysis.window.looks.deleted_files.iter();
-    let mut there = files.filter(|it| it.mount_point.as_ref() == Some(&file_system.place));
-    there.find(|it| it.held_bytes as f64 >= file_system.size_bytes * HELD_FRACTION)
 }
 
 /// Tells of a deleted file that holds space, which du(1) does not find.
@@ -187,9 +140,8 @@ pub(in crate::why) fn usage_command(mount_point: &SafeText, is_of_inodes: bool) 
 }
 
 /// Whether a process has files open there, or writes reach it.
-fn is_used(analysis: &Analysis<'_>, name: &SafeText) -> bool {
+fn is_used(analysis: &Analysis<'_>, name: &str) -> bool {
     let device = analysis.device(name);
-    let mut processes = analysis.processes.iter();
-    device.is_some_and(|device| device.write_iops > 0.0)
-        || processes.any(|process| process.devices.contains(name))
+    let mut names = analysis.processes.iter().flat_map(|it| &it.devices);
+    device.is_some_and(|device| device.write_iops > 0.0) || names.any(|it| it.as_str() == name)
 }

@@ -12,7 +12,6 @@ mod file_system_full;
 mod fuse_or_network_stalled;
 mod group_limits;
 mod hung_io;
-mod link_degraded;
 mod maintenance;
 mod not_io;
 mod prelude;
@@ -72,7 +71,6 @@ rules! {
     dirty_throttled "dirty-throttled" explains "";
     device_saturated "device-saturated" explains "dirty-throttled";
     device_slow "device-slow" explains "dirty-throttled device-saturated";
-    link_degraded "link-degraded" explains "";
     at_limit "at-limit" explains "";
     setup_unfit "setup-unfit" explains "";
     not_io "not-io" explains "";

@@ -1,4 +1,4 @@
-//! The processors or the memory are the limit, not I/O.
+//! The processors are the limit, not I/O.
 
 use super::prelude::*;
 
@@ -8,8 +8,6 @@ const BUSY: f64 = 0.9;
 const WAITING: f64 = 0.4;
 /// Fraction of the time in which somebody waits for I/O, up to which I/O is not the limit.
 const LITTLE_IO: f64 = 0.2;
-/// Fraction of the time in which somebody waits for memory, from which memory is the limit.
-const MEMORY: f64 = 0.3;
 /// Share of the processor time from which a process is named.
 const MIN_SHARE: f64 = 0.1;
 /// Processes that are named at most.
@@ -19,46 +17,35 @@ pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
     known_values([
         (CPU_BUSY, analysis.mean(|host| host.cpu_busy)),
         (CPU_PRESSURE, analysis.mean(|host| host.cpu_pressure_some)),
-        (IO_PRESSURE, analysis.mean(|host| host.pressure_some)),
-        (
-            MEMORY_PRESSURE,
-            analysis.mean(|host| host.memory_pressure_some),
-        ),
+        (IO_PRESSURE, analysis.io_pressure),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
     ])
 }
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(busy) = analysis.mean(|host| host.cpu_busy) else {
-        let reason = NotExamined::NotReported("the kernel does not report it");
-        return Err(reason);
+        let reason = "the kernel does not report it";
+        return Err(NotExamined::NotReported(reason));
     };
-    let processors = analysis.mean(|host| host.cpu_pressure_some);
-    let memory = analysis.mean(|host| host.memory_pressure_some);
-    let io = analysis.mean(|host| host.pressure_some);
-    let by_processors = busy >= BUSY && processors.is_none_or(|share| share >= WAITING);
-    let by_memory = memory.filter(|share| *share >= MEMORY);
-    if io >= Some(LITTLE_IO) || !by_processors && by_memory.is_none() {
+    let waiting = analysis.mean(|host| host.cpu_pressure_some);
+    let is_limit = busy >= BUSY && waiting.is_none_or(|share| share >= WAITING);
+    if !is_limit || analysis.io_pressure >= Some(LITTLE_IO) {
         return Ok(Vec::new());
     }
     // Who uses the processors makes nobody wait for I/O.
-    let mut cause = analysis.proven(Severity::warning_if(!by_processors));
+    let mut cause = analysis.proven(Severity::Note);
     cause.evidence = evidence(analysis);
-    let percent = units::format_percent;
-    if by_processors {
-        cause.culprits = processor_users(analysis);
-        let most = cause.culprits.first().map_or_else(String::new, |party| {
-            let share = percent(party.share.unwrap_or(0.0));
-            format!("; {} uses {share} of what is used", party.name())
-        });
-        let busy = percent(busy);
-        cause.sentence = format!("The processors are the limit, not I/O: {busy} busy{most}.");
-        cause.remedies.push(processor_users_command());
-    } else {
-        let time = percent(memory.unwrap_or(0.0));
-        cause.sentence =
-            format!("The memory is the limit, not I/O: tasks wait for it {time} of the time.");
-        cause.remedies.push(memory_users());
-    }
+    cause.culprits = processor_users(analysis);
+    let most = cause.culprits.first().map(|party| {
+        let share = units::format_percent(party.share.unwrap_or(0.0));
+        format!("; {} uses {share} of what is used", party.name())
+    });
+    cause.sentence = format!(
+        "The processors are the limit, not I/O: {} busy{}.",
+        units::format_percent(busy),
+        most.unwrap_or_default()
+    );
+    cause.remedies.push(processor_users_command());
     Ok(vec![cause])
 }
 

@@ -31,10 +31,7 @@ pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
     known_values([
         (SWAP_IN, analysis.mean(swap_in)),
         (SWAP_OUT, analysis.mean(|host| host.swap_out_bytes_per_s)),
-        (
-            MEMORY_PRESSURE,
-            analysis.mean(|host| host.memory_pressure_some),
-        ),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
     ])
 }
 
@@ -46,7 +43,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let written = written.unwrap_or(0.0);
     let often = analysis.fraction_at_least(swap_in, MIN_SWAP_IN) >= MIN_FRACTION;
     let goes_round = read >= ROUND_TRIP && written >= ROUND_TRIP;
-    let waits = match analysis.mean(|host| host.memory_pressure_some) {
+    let waits = match analysis.memory_pressure {
         Some(pressure) => pressure >= MIN_PRESSURE || goes_round && pressure >= ROUND_TRIP_PRESSURE,
         None => written >= MIN_SWAP_OUT,
     };
