@@ -135,16 +135,9 @@ impl Remedy {
         }
     }
 
-    /// The command and what it does, or else the advice: a name may not be fit for a command.
-    pub fn command_or(
-        command: Option<String>,
-        text: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Self {
-        match command {
-            Some(command) => Self::command(command, text),
-            None => Self::advice(advice),
-        }
+    /// A command and what it does, if there is one: a name may not be fit for a command.
+    pub fn of(command: Option<String>, text: impl Into<String>) -> Option<Self> {
+        command.map(|command| Self::command(command, text))
     }
 
     /// The sentence before the command. It is no comment behind it: a shell may take the words of a

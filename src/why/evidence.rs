@@ -127,7 +127,6 @@ metrics! {
     FILE_LOCKS "file_lock_waiters" "waiting for file locks" Count "/proc/locks";
     URING_WAITERS "io_uring_waiters" "waiting in io_uring" Count "/proc/PID/wchan";
     LOGGED_ERRORS "logged_errors" "errors in the kernel log" Count "/dev/kmsg";
-    COMMAND_ERRORS "command_errors" "failed commands" Count "/sys/block/*/device/ioerr_cnt";
     /// Bytes available to users without root's rights.
     AVAILABLE "available" "available" Bytes "statvfs";
     /// Fraction of the space or of the inodes in use.

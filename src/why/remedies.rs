@@ -67,28 +67,17 @@ pub fn continue_process(process: ProcessInstance) -> Remedy {
 
 /// Limits of bytes read and written per second of a unit of the system's manager, version 2 of control
 /// groups, until the next boot.
-pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) -> Remedy {
-    let command = || {
-        let node = roots::device_node(device)?;
-        let first = [
-            "systemctl",
-            "set-property",
-            "--runtime",
-            "--",
-            unit.as_str(),
-        ];
-        let mut words = first.map(str::to_owned).to_vec();
-        let names = ["IOReadBandwidthMax", "IOWriteBandwidthMax"];
-        for (name, limit) in names.into_iter().zip(limits) {
-            words.extend(limit.map(|bytes_per_s| format!("{name}={node} {bytes_per_s}")));
-        }
-        shell::command_line(words)
-    };
-    Remedy::command_or(
-        command(),
-        "half of its present throughput, until the next boot",
-        format!("limit the throughput of {unit} on {device} with systemctl set-property"),
-    )
+pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) -> Option<Remedy> {
+    let node = roots::device_node(device)?;
+    let mut words: Vec<String> = ["systemctl", "set-property", "--runtime", "--", unit]
+        .map(str::to_owned)
+        .to_vec();
+    let names = ["IOReadBandwidthMax", "IOWriteBandwidthMax"];
+    for (name, limit) in names.into_iter().zip(limits) {
+        words.extend(limit.map(|bytes_per_s| format!("{name}={node} {bytes_per_s}")));
+    }
+    let text = "half of its present throughput, until the next boot";
+    Remedy::of(shell::command_line(words), text)
 }
 
 /// The messages of the kernel.
@@ -108,13 +97,9 @@ pub fn memory_users() -> Remedy {
 }
 
 /// The single requests of a device.
-pub fn trace_requests(device: &SafeText) -> Remedy {
-    Remedy::command_or(
-        roots::device_name(device)
-            .and_then(|name| shell::command_line(["diskscope", "trace", "--", name])),
-        "single requests, who and how long (root)",
-        format!("see the single requests of {device} with diskscope trace"),
-    )
+pub fn trace_requests(device: &SafeText) -> Option<Remedy> {
+    let command = shell::command_line(["diskscope", "trace", "--", roots::device_name(device)?]);
+    Remedy::of(command, "single requests, who and how long (root)")
 }
 
 /// The health and the error log of a device, where it is a drive that may report them.
@@ -123,11 +108,8 @@ pub fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
     if device.kind != Some(DriveKind::Disk) || device.is_virtual {
         return None;
     }
-    Some(Remedy::command_or(
-        roots::device_node(name).and_then(|node| shell::command_line(["smartctl", "-a", &node])),
-        "health and error log of the drive",
-        format!("see the health and the error log of {name} with smartctl"),
-    ))
+    let command = shell::command_line(["smartctl", "-a", &roots::device_node(name)?]);
+    Remedy::of(command, "health and error log of the drive")
 }
 
 /// What helps against a process that takes most of a device.
@@ -172,7 +154,7 @@ fn limit_of(unit: &SafeText, device: &DeviceSummary, analysis: &Analysis<'_>) ->
         limit(|it| it.write_bytes, device.write_bytes),
     ];
     let is_limited = limits.iter().any(Option::is_some);
-    is_limited.then(|| limit_unit(unit, &device.name, limits))
+    limit_unit(unit, &device.name, limits).filter(|_| is_limited)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ const KINDS: [(WaitKind, &str); 6] = [
     (
         WaitKind::Memory,
         "do_swap_page swap_read swapin_ read_swap_cache __swap_ shrink_ reclaim_throttle \
-         throttle_direct_reclaim try_to_free congestion_wait wait_iff_congested mem_cgroup_handle_over_high",
+         throttle_direct_reclaim try_to_free congestion_wait wait_iff_congested mem_cgroup_ try_charge",
     ),
     (
         WaitKind::Lock,

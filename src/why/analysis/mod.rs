@@ -8,7 +8,7 @@ use procfs::sys::kernel::Version;
 
 use super::cause::{Cause, Party, Severity};
 use super::evidence::BLOCKED_FOR;
-use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function};
+use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function, wait_kind};
 use super::window::EvidenceWindow;
 use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
@@ -115,6 +115,12 @@ impl<'w> Analysis<'w> {
     pub fn is_in(&self, waiter: &Waiter, names: &str) -> bool {
         let begins = |function: &str| names.split(' ').any(|name| function.starts_with(name));
         waiter.wait_channel.as_deref().is_some_and(begins) || self.functions(waiter).any(begins)
+    }
+
+    /// Whether a task waits for memory at the end of the window.
+    pub fn is_in_memory(&self, waiter: &Waiter) -> bool {
+        let mut functions = self.functions(waiter);
+        functions.any(|it| wait_kind(Some(it)) == WaitKind::Memory)
     }
 
     /// Whether a task is in sync(2) or syncfs(2).

@@ -24,33 +24,32 @@ const IN_DEVICE: [WaitKind; 4] = [
 ];
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
-/// Groups whose use is listed where none is at its limit.
-const MAX_LISTED: usize = 3;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     if analysis.last.units.is_none() {
         let reason = "control groups are not readable";
         return Err(NotExamined::NotReported(reason));
     }
-    let limits = limits(analysis);
-    Ok(limits
-        .filter_map(|(unit, limit)| cause(analysis, unit, limit))
-        .collect())
+    let mut causes = Vec::new();
+    for unit in analysis.last.units.iter().flatten() {
+        let limits = unit.limits.iter();
+        causes.extend(limits.filter_map(|limit| cause(analysis, unit, limit)));
+    }
+    Ok(causes)
 }
 
+/// The largest use of a limit.
 pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
-    let usages = limits(analysis).filter_map(|(unit, limit)| {
-        let most = uses(analysis, unit, limit).into_iter().reduce(f64::max)?;
-        let metric = of_version(analysis, LIMIT_USAGE);
-        Some(Evidence::of(&unit.name, metric, most))
-    });
-    usages.take(MAX_LISTED).collect()
-}
-
-/// The limits of the groups, each of one device.
-fn limits<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = (&'a UnitView, &'a UnitLimit)> {
     let units = analysis.last.units.iter().flatten();
-    units.flat_map(|unit| unit.limits.iter().map(move |limit| (unit, limit)))
+    let used = units.flat_map(|unit| {
+        unit.limits
+            .iter()
+            .filter_map(move |it| Some((unit, it.usage?)))
+    });
+    let most = used.max_by(|a, b| a.1.total_cmp(&b.1));
+    let metric = of_version(analysis, LIMIT_USAGE);
+    let most = most.map(|(unit, usage)| Evidence::of(&unit.name, metric, usage));
+    most.into_iter().collect()
 }
 
 /// A metric of a limit, with the files that this version of control groups has.
@@ -151,12 +150,12 @@ fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> V
     };
     let remove = |(file, value): (String, &str)| {
         let file = SafeText::from(format!("/sys/fs/cgroup/{file}").replace("//", "/"));
-        let path = exact_path(&file).and_then(shell::quote_word).zip(number);
-        Remedy::command_or(
-            path.map(|(path, (major, minor))| format!("echo '{major}:{minor} {value}' > {path}")),
+        let path = exact_path(&file).and_then(shell::quote_word)?;
+        let (major, minor) = number?;
+        Some(Remedy::command(
+            format!("echo '{major}:{minor} {value}' > {path}"),
             format!("removes the limit of {device}, until the group is made anew"),
-            format!("raise or remove the limit of {device} in {file}"),
-        )
+        ))
     };
-    files.into_iter().map(remove).collect()
+    files.into_iter().filter_map(remove).collect()
 }

@@ -60,7 +60,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
             remedy.text += &format!("; it is one of {waiting} that wait for each other");
         }
     }
-    cause.remedies.push(trace_requests(name));
+    cause.remedies.extend(trace_requests(name));
     let latency = latency_text(device);
     let culprit = cause.culprits.first().filter(|_| !compete);
     let what = match culprit {
@@ -100,7 +100,7 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
     let mut cause = analysis.cause(Severity::Warning).on(name);
     prove_load(&mut cause, device);
     suffer(&mut cause, &waiters);
-    cause.remedies.push(trace_requests(name));
+    cause.remedies.extend(trace_requests(name));
     cause.sentence = format!(
         "{} probably waits on {name}, which is saturated: {} requests in flight,{}; {}.",
         names(&cause.victims, waiters.len(), ""),

@@ -54,7 +54,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     suffer(&mut cause, &waiting);
     cause.remedies.push(kernel_log());
     cause.remedies.extend(health_of(analysis, name));
-    cause.remedies.push(trace_requests(name));
+    cause.remedies.extend(trace_requests(name));
     cause.sentence = format!(
         "{} waits{} on {name}, which is slow although only {} requests are in flight.",
         cause.victim("A process"),

@@ -87,7 +87,7 @@ fn cause(analysis: &Analysis<'_>, system: &MountedFileSystem) -> Option<Cause> {
     let tail = held.map_or_else(String::new, |file| tell_deleted(&mut cause, file));
     cause.sentence = format!("The file system at {place} {what}{tail}.");
     if held.is_none_or(|it| (it.held_bytes as f64) < size * HELD_MOST) {
-        cause.remedies.push(usage_command(&place, no_inodes));
+        cause.remedies.extend(usage_command(&place, no_inodes));
     }
     Some(cause)
 }
@@ -109,13 +109,16 @@ fn tell_deleted(cause: &mut Cause, file: &DeletedView) -> String {
         "diskscope files",
         "deleted files that still hold space, which du does not find",
     ));
+    let release = match file.truncate_command.clone() {
+        Some(command) => Remedy::command(
+            command,
+            "frees the space at once; the content of the file is lost",
+        ),
+        None => Remedy::advice("end or restart the process, which needs the content of the file"),
+    };
     cause.remedies.push(Remedy {
         is_of_process: true,
-        ..Remedy::command_or(
-            file.truncate_command.clone().map(String::from),
-            "frees the space at once; the content of the file is lost",
-            "end or restart the process, which needs the content of the file",
-        )
+        ..release
     });
     format!(
         "; {held} of that are held by the deleted file {}{by}",
@@ -124,19 +127,15 @@ fn tell_deleted(cause: &mut Cause, file: &DeletedView) -> String {
 }
 
 /// What uses the space, or the inodes.
-pub(in crate::why) fn usage_command(mount_point: &SafeText, is_of_inodes: bool) -> Remedy {
+pub(in crate::why) fn usage_command(place: &SafeText, is_of_inodes: bool) -> Option<Remedy> {
     let (option, used) = if is_of_inodes {
         ("-0x --inodes", "inodes")
     } else {
         ("-0xh", "space")
     };
-    let path = exact_path(mount_point).and_then(shell::quote_word);
-    let list = |path| format!("du {option} --max-depth=2 -- {path} 2>/dev/null | {LARGEST_LAST}");
-    Remedy::command_or(
-        path.map(list),
-        format!("what uses the {used}"),
-        format!("see what uses the {used} of {mount_point} with du"),
-    )
+    let path = shell::quote_word(exact_path(place)?)?;
+    let command = format!("du {option} --max-depth=2 -- {path} 2>/dev/null | {LARGEST_LAST}");
+    Some(Remedy::command(command, format!("what uses the {used}")))
 }
 
 /// Whether a process has files open there, or writes reach it.

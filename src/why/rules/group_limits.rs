@@ -80,10 +80,9 @@ impl GroupAtLimit<'_> {
         let twice = units::format_capacity(bytes as f64 * 2.0);
         let file = SafeText::from_path(&self.group.directory.join(file));
         let path = exact_path(&file).and_then(shell::quote_word);
-        cause.remedies.push(Remedy::command_or(
+        cause.remedies.extend(Remedy::of(
             path.map(|path| format!("echo {} > {path}", bytes.saturating_mul(2))),
             format!("raises the memory limit of {name} to {twice}, until it is made anew"),
-            format!("raise the memory limit of {name}"),
         ));
     }
 }

@@ -115,11 +115,9 @@ fn until_thawed(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> 
     let mount = used.or_else(|| named.find(has_device))?;
     let place = SafeText::from_path(&mount.path);
     let thaw = |path| shell::command_line(["fsfreeze", "--unfreeze", path]);
-    cause.remedies.push(Remedy::command_or(
-        exact_path(&place).and_then(thaw),
-        "thaws it, after a look at what has frozen it",
-        format!("thaw {place} with fsfreeze"),
-    ));
+    let command = exact_path(&place).and_then(thaw);
+    let text = "thaws it, after a look at what has frozen it";
+    cause.remedies.extend(Remedy::of(command, text));
     let slept = units::format_latency(waiter.longest_ns());
     Some(format!(
         "waits for {slept} until the file system at {place} is thawed; fsfreeze, a snapshot or a backup has frozen it"

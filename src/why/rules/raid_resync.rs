@@ -34,13 +34,10 @@ fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause 
     let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = Severity::warning_if(!waiting.is_empty());
     let mut cause = analysis.proven(severity).on(name);
-    let members = array.underlying.iter();
-    for member in members.filter_map(|it| analysis.device(it)).take(2) {
-        cause.prove(&member.name, THROUGHPUT, member.throughput);
-        cause.prove(&member.name, UTILIZATION, member.busy);
-    }
+    cause.prove(name, IOPS, array.iops);
+    cause.prove(name, THROUGHPUT, array.throughput);
     suffer(&mut cause, &waiting);
-    cause.remedies.push(slow_resync(name));
+    cause.remedies.extend(slow_resync(name));
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")
     } else {
@@ -51,15 +48,9 @@ fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause 
 
 /// Limits the speed of a resynchronization, in KiB/s. The kernel ignores the maximum up to the minimum
 /// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
-pub(in crate::why) fn slow_resync(device: &SafeText) -> Remedy {
-    let set = |setting: &str, speed: u32| {
-        let file = roots::device_directory(device)? + "/md/" + setting;
-        Some(format!("echo {speed} > {}", shell::quote_word(file)?))
-    };
-    let limits = set("sync_speed_min", 1000).zip(set("sync_speed_max", 10_000));
-    Remedy::command_or(
-        limits.map(|(min, max)| format!("{min} && {max}")),
-        "at most 10 MB/s, until the word system is written into both files",
-        format!("lower md/sync_speed_min and md/sync_speed_max of {device} in /sys/block"),
-    )
+pub(in crate::why) fn slow_resync(device: &SafeText) -> Option<Remedy> {
+    let files = shell::quote_word(roots::device_directory(device)? + "/md/sync_speed")?;
+    let command = format!("echo 1000 > {files}_min && echo 10000 > {files}_max");
+    let text = "at most 10 MB/s, until the word system is written into both files";
+    Some(Remedy::command(command, text))
 }

@@ -19,9 +19,6 @@ const ROUND_TRIP: f64 = 5e6;
 const ROUND_TRIP_PRESSURE: f64 = 0.015;
 /// Fraction of the time that a process waits for swap-in, or for memory, from which it suffers.
 const SWAP_WAIT: f64 = 0.05;
-/// Beginnings of the names of functions in which a task waits for memory.
-const IN_MEMORY: &str = "do_swap_page swapin_ swap_read __swap_ read_swap_cache shrink_ \
-                         reclaim_throttle try_to_free try_charge mem_cgroup_";
 
 fn swap_in(host: &HostView) -> Option<f64> {
     host.swap_in_bytes_per_s
@@ -56,7 +53,7 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let waits_for_memory = |waiter: &&Waiter| {
         let swap_wait = analysis.process(waiter.pid).map_or(0.0, |it| it.swap_wait);
         waiter.waits_for(&[WaitKind::Memory]).max(swap_wait) >= SWAP_WAIT
-            || analysis.is_in(waiter, IN_MEMORY)
+            || analysis.is_in_memory(waiter)
             || members.is_some_and(|pids| pids.contains(&waiter.pid))
     };
     let blocked = analysis.blocked(SWAP_WAIT);

@@ -2,6 +2,8 @@
 
 use super::prelude::*;
 
+pub(super) use super::prelude::busiest_evidence as evidence;
+
 /// Flushes per second from which they are many, if each of them takes time.
 const MANY_FLUSHES: f64 = 20.0;
 /// Fraction of the time for which flushes have to be in flight, counted one after the other.
@@ -22,14 +24,6 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let devices = analysis.whole_devices();
     let causes = devices.filter_map(|device| cause(analysis, device));
     Ok(lowest(analysis, causes.collect()))
-}
-
-pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
-    let counted = analysis.devices.iter();
-    let counted = counted.filter_map(|it| Some((&it.name, it.flushes?)));
-    let most = counted.max_by(|a, b| a.1.total_cmp(&b.1));
-    let flushes = most.map(|(name, flushes)| Evidence::of(name, FLUSHES, flushes));
-    flushes.into_iter().collect()
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
