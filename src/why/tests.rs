@@ -31,45 +31,42 @@ use crate::why::window::LoadLooks;
 /// Snapshots and scans per window, one each second.
 const LENGTH: usize = 10;
 
-/// A row of a table: what it is, the window, the codes of its causes without the notes about what limits
-/// work, a part of the conclusion, and the numbers of those who cause and suffer in the first cause, as
-/// `10>20`; empty where they do not matter.
-type Case = (
-    &'static str,
-    EvidenceWindow,
-    &'static [&'static str],
-    &'static str,
-    &'static str,
-);
+/// Checks the rows of a table: what it is, the window, the codes of its causes without the notes about what limits
+/// work, a part of the conclusion, and the numbers of those who cause and suffer in the first cause, as `10>20`.
+macro_rules! cases {
+    ($($name:expr, $window:expr => $codes:literal $(, $says:expr $(, $parties:literal)?)?;)*) => {
+        $(check($name, &$window, $codes, &[$($says, $($parties)?)?]);)*
+    };
+}
 
-fn check(cases: Vec<Case>) {
-    for (name, window, expected, says, parties) in cases {
-        let diagnosis = diagnose(&window).unwrap();
-        for rule in rules::RULES {
-            let found = diagnosis.causes.iter().map(|it| it.code);
-            let ruled_out = diagnosis.ruled_out.iter().map(|it| it.code);
-            let not_examined = diagnosis.not_examined.iter().map(|it| it.code);
-            let mut answered = found.chain(ruled_out).chain(not_examined);
-            assert!(answered.any(|it| it == rule.code), "{name}: {}", rule.code);
-        }
-        let conclusion = diagnosis.conclusion();
-        assert_eq!(codes(&diagnosis), expected, "{name}: {conclusion}");
-        assert!(conclusion.contains(says), "{name}: {conclusion}");
-        if !parties.is_empty() {
-            let cause = &diagnosis.causes[0];
-            let pids = |parties: &[Party]| {
-                let pids = parties.iter().map(|it| it.pid.to_string());
-                pids.collect::<Vec<_>>().join(",")
-            };
-            let found = format!("{}>{}", pids(&cause.culprits), pids(&cause.victims));
-            assert_eq!(found, parties, "{name}: {conclusion}");
-        }
+fn check(name: &str, window: &EvidenceWindow, expected: &str, says: &[&str]) {
+    let diagnosis = diagnose(window).unwrap();
+    for rule in rules::RULES {
+        let found = diagnosis.causes.iter().map(|it| it.code);
+        let ruled_out = diagnosis.ruled_out.iter().map(|it| it.code);
+        let not_examined = diagnosis.not_examined.iter().map(|it| it.code);
+        let mut answered = found.chain(ruled_out).chain(not_examined);
+        assert!(answered.any(|it| it == rule.code), "{name}: {}", rule.code);
+    }
+    let conclusion = diagnosis.conclusion();
+    assert_eq!(codes(&diagnosis), expected, "{name}: {conclusion}");
+    let part = says.first().copied().unwrap_or_default();
+    assert!(conclusion.contains(part), "{name}: {conclusion}");
+    let pids = |parties: &[Party]| {
+        let pids = parties.iter().map(|it| it.pid.to_string());
+        pids.collect::<Vec<_>>().join(",")
+    };
+    if let Some(parties) = says.get(1) {
+        let cause = &diagnosis.causes[0];
+        let found = format!("{}>{}", pids(&cause.culprits), pids(&cause.victims));
+        assert_eq!(found, *parties, "{name}: {conclusion}");
     }
 }
 
-fn codes(diagnosis: &Diagnosis) -> Vec<&'static str> {
+fn codes(diagnosis: &Diagnosis) -> String {
     let codes = diagnosis.causes.iter().map(|it| it.code);
-    codes.filter(|code| *code != "at-limit").collect()
+    let codes: Vec<&str> = codes.filter(|code| *code != "at-limit").collect();
+    codes.join(" ")
 }
 
 /// The commands of all measures that contain this.
@@ -270,13 +267,9 @@ fn writers(count: u32, channel: &str) -> Scene {
 
 #[test]
 fn quiet_machine_has_no_cause_and_its_values_are_known() {
-    check(vec![(
-        "quiet",
-        quiet().window(),
-        &[],
-        "Nothing is wrong",
-        "",
-    )]);
+    cases! {
+        "quiet", quiet().window() => "", "Nothing is wrong";
+    }
     let diagnosis = diagnose(&quiet().window()).unwrap();
     assert!(!diagnosis.is_problem() && !diagnosis.machine.is_empty());
     assert_eq!(diagnosis.window, Duration::from_secs(LENGTH as u64));
@@ -311,106 +304,25 @@ fn device_with_more_requests_than_it_serves() {
     let virtual_disk = saturated().with(|it| it.drives = vec![drive("virtio")]);
     let of_own = |latency| virtual_disk.clone().device(1.0, 100.0, latency);
     let saturated_by = "postgres waits 40.0 ms per write: sda is probably saturated by cp (pid 10); 99 % of the traffic is its.";
-    check(vec![
-        (
-            "one takes most of it",
-            saturated().window(),
-            &["device-saturated"],
-            saturated_by,
-            "10>20",
-        ),
-        (
-            "the lowest of several layers is named",
-            two_layers.window(),
-            &["device-saturated"],
-            "sda is",
-            "10>20",
-        ),
-        ("a fast copy alone", alone.window(), &[], "", ""),
-        (
-            "six equal writers",
-            writers(6, "submit_bio_wait")
-                .device(6.0, 100.0, 60e6)
-                .window(),
-            &["device-saturated"],
-            "writer and 5 others wait for each other",
-            "",
-        ),
-        (
-            "two equal writers",
-            writers(2, "submit_bio_wait")
-                .device(6.0, 100.0, 60e6)
-                .window(),
-            &["device-saturated"],
-            "writer and 1 other wait for each other",
-            "",
-        ),
-        (
-            "one writer waits for itself",
-            writers(1, "submit_bio_wait")
-                .device(6.0, 100.0, 60e6)
-                .window(),
-            &[],
-            "its own requests reach",
-            "",
-        ),
-        (
-            "deep queue at low latency",
-            saturated().device(32.0, 40_000.0, 0.8e6).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "bursts of seconds",
-            slow_bursts.bursts(2, &between),
-            &["device-saturated"],
-            "",
-            "10>20",
-        ),
-        (
-            "bursts too short to suffer",
-            slow_bursts.bursts(1, &between),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "bursts that nobody notices",
-            short_bursts.bursts(3, &between),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "bursts in which nobody waits",
-            nobody.bursts(3, &between),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "without root",
-            unknown.window(),
-            &["device-saturated"],
-            "postgres probably waits on sda",
-            ">20",
-        ),
-        (
-            "virtual disk, far above its own latency",
-            virtual_disk.bursts(9, &of_own(2e6)),
-            &["device-saturated"],
-            "",
-            "",
-        ),
-        (
-            "virtual disk, little above it",
-            virtual_disk.bursts(9, &of_own(20e6)),
-            &[],
-            "",
-            "",
-        ),
-    ]);
+    cases! {
+        "one takes most of it", saturated().window() => "device-saturated", saturated_by, "10>20";
+        "the lowest of several layers is named", two_layers.window() => "device-saturated", "sda is", "10>20";
+        "a fast copy alone", alone.window() => "";
+        "six equal writers", writers(6, "submit_bio_wait").device(6.0, 100.0, 60e6).window() => "device-saturated",
+            "writer and 5 others wait for each other";
+        "two equal writers", writers(2, "submit_bio_wait").device(6.0, 100.0, 60e6).window() => "device-saturated",
+            "writer and 1 other wait for each other";
+        "one writer waits for itself", writers(1, "submit_bio_wait").device(6.0, 100.0, 60e6).window() => "",
+            "its own requests reach";
+        "deep queue at low latency", saturated().device(32.0, 40_000.0, 0.8e6).window() => "";
+        "bursts of seconds", slow_bursts.bursts(2, &between) => "device-saturated", "", "10>20";
+        "bursts too short to suffer", slow_bursts.bursts(1, &between) => "";
+        "bursts that nobody notices", short_bursts.bursts(3, &between) => "";
+        "bursts in which nobody waits", nobody.bursts(3, &between) => "";
+        "without root", unknown.window() => "device-saturated", "postgres probably waits on sda", ">20";
+        "virtual disk, far above its own latency", virtual_disk.bursts(9, &of_own(2e6)) => "device-saturated";
+        "virtual disk, little above it", virtual_disk.bursts(9, &of_own(20e6)) => "";
+    }
 }
 
 #[test]
@@ -451,72 +363,23 @@ fn maintenance_slow_device_and_flushes() {
         let rate = 0.8e9 / flush_ns;
         storm(tasks, rate, flush_ns, device("sda", 0.8, rate, 0.03e6)).window()
     };
-    check(vec![
-        (
-            "fsck",
-            check_of(saturated()).window(),
-            &["maintenance", "device-saturated"],
-            "postgres waits on sda 40.0 ms per write because of e2fsck (pid 10), a maintenance program",
-            "10>20",
-        ),
-        (
-            "slow device",
-            slow.window(),
-            &["device-slow"],
-            "which is slow although only 1 requests are in flight",
-            ">20",
-        ),
-        (
-            "slow device without waiters",
-            slow.with(|it| it.blocked.clear()).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "resync",
-            resync.window(),
-            &["raid-resync"],
-            "md0 is checked; nobody waits for it",
-            "",
-        ),
-        (
-            "resync that somebody waits for",
-            waiting.window(),
-            &["raid-resync"],
-            "postgres waits on md0, which is checked",
-            ">20",
-        ),
-        (
-            "many flushes",
-            storm(5, 90.0, 10e6, device("sda", 5.0, 200.0, 50e6)).window(),
-            &["sync-storm", "device-saturated"],
-            "wait for each other's flushes on sda: 90 flushes per second, 10.0 ms each",
-            "",
-        ),
-        (
-            "quick flushes",
-            quick(4, 45e3),
-            &["sync-storm"],
-            "Nothing is wrong with I/O: writer and 3 others",
-            "",
-        ),
-        (
-            "flushes that somebody notices",
-            quick(4, 5e6),
-            &["sync-storm"],
-            "writer and 3 others wait",
-            "",
-        ),
-        ("one that flushes", quick(1, 1e6), &[], "flush-bound", ""),
-        (
-            "one with slow flushes",
-            quick(1, 40e6),
-            &["sync-storm"],
-            "writer waits for the flushes of sda, each of which takes long",
-            "",
-        ),
-    ]);
+    cases! {
+        "fsck", check_of(saturated()).window() => "maintenance device-saturated",
+            "postgres waits on sda 40.0 ms per write because of e2fsck (pid 10), a maintenance program", "10>20";
+        "slow device", slow.window() => "device-slow",
+            "which is slow although only 1 requests are in flight", ">20";
+        "slow device without waiters", slow.with(|it| it.blocked.clear()).window() => "";
+        "resync", resync.window() => "raid-resync", "md0 is checked; nobody waits for it";
+        "resync that somebody waits for", waiting.window() => "raid-resync",
+            "postgres waits on md0, which is checked", ">20";
+        "many flushes", storm(5, 90.0, 10e6, device("sda", 5.0, 200.0, 50e6)).window() => "sync-storm device-saturated",
+            "wait for each other's flushes on sda: 90 flushes per second, 10.0 ms each";
+        "quick flushes", quick(4, 45e3) => "sync-storm", "Nothing is wrong with I/O: writer and 3 others";
+        "flushes that somebody notices", quick(4, 5e6) => "sync-storm", "writer and 3 others wait";
+        "one that flushes", quick(1, 1e6) => "", "flush-bound";
+        "one with slow flushes", quick(1, 40e6) => "sync-storm",
+            "writer waits for the flushes of sda, each of which takes long";
+    }
     let diagnosis = diagnose(&check_of(saturated()).window()).unwrap();
     let consequence = diagnosis.causes[1].consequence_of;
     assert_eq!(consequence, Some("maintenance"));
@@ -552,44 +415,16 @@ fn writers_that_are_throttled() {
             .process(1, "fio", 2e6, throttled)
             .process(2, "dd", 9e6, throttled),
     );
-    check(vec![
-        (
-            "another one fills the memory",
-            filled.window(),
-            &["dirty-throttled"],
-            "logger is throttled 100 % of the time because dd (pid 10) fills the memory with data for sda",
-            "10>20",
-        ),
-        ("fast device", alone(90e6), &[], "", ""),
-        (
-            "slow device",
-            alone(2e6),
-            &["dirty-throttled"],
-            "dd is throttled 100 % of the time: sda writes at 2.00 MB/s only",
-            "10>10",
-        ),
-        (
-            "a writer of another device",
-            beside.window(),
-            &["dirty-throttled"],
-            "",
-            "1>1",
-        ),
-        (
-            "the same while the memory as a whole is full",
-            full.window(),
-            &["dirty-throttled"],
-            "",
-            "2>1",
-        ),
-        (
-            "two devices",
-            two.window(),
-            &["dirty-throttled", "dirty-throttled"],
-            "",
-            "1>1",
-        ),
-    ]);
+    cases! {
+        "another one fills the memory", filled.window() => "dirty-throttled",
+            "logger is throttled 100 % of the time because dd (pid 10) fills the memory with data for sda", "10>20";
+        "fast device", alone(90e6) => "";
+        "slow device", alone(2e6) => "dirty-throttled",
+            "dd is throttled 100 % of the time: sda writes at 2.00 MB/s only", "10>10";
+        "a writer of another device", beside.window() => "dirty-throttled", "", "1>1";
+        "the same while the memory as a whole is full", full.window() => "dirty-throttled", "", "2>1";
+        "two devices", two.window() => "dirty-throttled dirty-throttled", "", "1>1";
+    }
     for (throttled_from, expected) in [(8 << 30, 1), (64 << 20, 0)] {
         let scene = quiet().process(1, "dd", 1e6, throttled);
         let scene = scene.host(|it| it.throttle_threshold_bytes = Some(throttled_from));
@@ -627,40 +462,19 @@ fn limits_of_control_groups() {
         it.devices[0].in_flight = Some(0);
     });
     let in_device = held.clone().with(|it| it.devices[0].in_flight = Some(1));
-    check(vec![
-        (
-            "limit of bytes",
-            of_unit(limited(1.0, None)),
-            &["cgroup-throttled"],
-            "backup.service waits because backup.service has reached its I/O limit on sda of 4.00 MB/s.",
-            "",
-        ),
-        ("below", of_unit(limited(0.3, None)), &[], "", ""),
-        ("nobody waits", of_unit(idle), &[], "", ""),
-        (
-            // Of 25 requests per second the kernel lets two pass in each 100 ms.
-            "few requests",
-            of_unit(limited(0.8, Some(25))),
-            &["cgroup-throttled"],
-            "of 25/s",
-            "",
-        ),
-        ("80 % of a rate", of_unit(limited(0.8, None)), &[], "", ""),
-        (
-            "one request is held back",
-            held.window(),
-            &["cgroup-throttled", "hung-io"],
-            "tar (backup.service) waits because",
-            ">7",
-        ),
-        (
-            "one request that the limit has let pass",
-            in_device.window(),
-            &["hung-io"],
-            "tar (backup.service) hangs on sda",
-            ">7",
-        ),
-    ]);
+    cases! {
+        "limit of bytes", of_unit(limited(1.0, None)) => "cgroup-throttled",
+            "backup.service waits because backup.service has reached its I/O limit on sda of 4.00 MB/s.";
+        "below", of_unit(limited(0.3, None)) => "";
+        "nobody waits", of_unit(idle) => "";
+        // Of 29 requests per second the kernel lets two pass in each 100 ms.
+        "few requests", of_unit(limited(0.69, Some(29))) => "cgroup-throttled", "of 29/s";
+        "80 % of a rate", of_unit(limited(0.8, None)) => "";
+        "one request is held back", held.window() => "cgroup-throttled hung-io",
+            "tar (backup.service) waits because", ">7";
+        "one request that the limit has let pass", in_device.window() => "hung-io",
+            "tar (backup.service) hangs on sda", ">7";
+    }
     let first_version = quiet().with(|it| {
         it.drives = vec![drive("sata")];
         it.units = vec![limited(1.0, Some(90))];
@@ -726,87 +540,26 @@ fn memory_and_processors() {
     };
     let swapping = readers(memory(0.5, 20e6, 20e6, 80e6));
     let rereading = readers(memory(0.5, 0.0, 0.0, 80e6));
-    check(vec![
-        (
-            "swapping under pressure",
-            memory(0.5, 20e6, 20e6, 0.0).window(),
-            &["swap-thrashing"],
-            "The machine waits for memory; 20.0 MB/s are read from swap",
-            ">",
-        ),
-        (
-            "without",
-            memory(0.01, 20e6, 20e6, 0.0).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "read only",
-            memory(0.03, 18e6, 0.0, 0.0).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "pages go round",
-            memory(0.03, 18e6, 18e6, 0.0).window(),
-            &["swap-thrashing"],
-            "",
-            "",
-        ),
-        (
-            "refaults under pressure",
-            memory(0.2, 0.0, 0.0, 80e6).window(),
-            &["cache-thrashing"],
-            "80.0 MB/s in all, because the memory is too small",
-            "",
-        ),
-        (
-            "refaults",
-            memory(0.0, 0.0, 0.0, 80e6).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "files go round while tasks wait for I/O",
-            files(80e6, 0.2),
-            &["cache-thrashing"],
-            "is probably too small",
-            "",
-        ),
-        ("few files", files(20e6, 0.2), &[], "", ""),
-        (
-            "limit of a group, swapping",
-            with_group(swapping.clone(), &[30]).window(),
-            &["swap-thrashing", "cache-thrashing"],
-            "make waits for memory",
-            ">30",
-        ),
-        (
-            "limit of a group, files",
-            with_group(rereading, &[30]).window(),
-            &["cache-thrashing"],
-            "most by make, because the memory limit of build, 50.3 MB, is too small",
-            ">30",
-        ),
-        (
-            "who waits for a disk is no victim of swapping",
-            swapping.window(),
-            &["swap-thrashing", "cache-thrashing"],
-            "",
-            ">",
-        ),
-        (
-            "busy processors",
-            processors(0.8),
-            &["not-io"],
-            "The processors are the limit, not I/O: 99 % busy",
-            "",
-        ),
-        ("without waiting", processors(0.05), &[], "", ""),
-    ]);
+    cases! {
+        "swapping under pressure", memory(0.5, 20e6, 20e6, 0.0).window() => "swap-thrashing",
+            "The machine waits for memory; 20.0 MB/s are read from swap", ">";
+        "without", memory(0.01, 20e6, 20e6, 0.0).window() => "";
+        "read only", memory(0.03, 18e6, 0.0, 0.0).window() => "";
+        "pages go round", memory(0.03, 18e6, 18e6, 0.0).window() => "swap-thrashing";
+        "refaults under pressure", memory(0.2, 0.0, 0.0, 80e6).window() => "cache-thrashing",
+            "80.0 MB/s in all, because the memory is too small";
+        "refaults", memory(0.0, 0.0, 0.0, 80e6).window() => "";
+        "files go round while tasks wait for I/O", files(80e6, 0.2) => "cache-thrashing", "is probably too small";
+        "few files", files(20e6, 0.2) => "";
+        "limit of a group, swapping", with_group(swapping.clone(), &[30]).window() => "swap-thrashing cache-thrashing",
+            "make waits for memory", ">30";
+        "limit of a group, files", with_group(rereading, &[30]).window() => "cache-thrashing",
+            "most by make, because the memory limit of build, 50.3 MB, is too small", ">30";
+        "who waits for a disk is no victim of swapping", swapping.window() => "swap-thrashing cache-thrashing",
+            "", ">";
+        "busy processors", processors(0.8) => "not-io", "The processors are the limit, not I/O: 99 % busy";
+        "without waiting", processors(0.05) => "";
+    }
     let raised = commands(&with_group(swapping, &[30]).window(), "memory.max");
     let expected = "echo 100663296 > /sys/fs/cgroup/build/memory.max";
     assert_eq!(raised[0], expected);
@@ -899,15 +652,12 @@ fn work_that_waits_for_itself_is_explained_by_name() {
             "make waits for the lock of a file that dd (pid 31) holds, which waits 100 % of the time for sda.",
         ),
     ];
-    let cases = cases.map(|(scene, says)| ("note", scene.window(), &[][..], says, ""));
-    check(cases.to_vec());
-    check(vec![(
-        "sync without progress",
-        stuck_sync.window(),
-        &["hung-io"],
-        "sync hangs",
-        ">20",
-    )]);
+    for (scene, says) in cases {
+        check("note", &scene.window(), "", &[says]);
+    }
+    cases! {
+        "sync without progress", stuck_sync.window() => "hung-io", "sync hangs", ">20";
+    }
 }
 
 /// A mounted file system.
@@ -984,60 +734,22 @@ fn tasks_that_hang() {
         window.scans.truncate(3);
         window
     };
-    check(vec![
-        (
-            "no context switch for ten seconds",
-            hung.window(),
-            &["hung-io"],
-            "dd hangs on sda; blocked in submit_bio_wait without interruption for 10.0 s",
-            ">20",
-        ),
-        ("a new sleep each time", awake.window(), &[], "", ""),
-        ("a frozen task", frozen_task.window(), &[], "", ""),
-        (
-            "its device works",
-            hung.clone().device(1.0, 50.0, 20e6).window(),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "a frozen file system",
-            frozen.window(),
-            &["hung-io"],
-            "dd waits for 10.0 s until the file system at /srv is thawed",
-            ">20",
-        ),
-        (
-            "a frozen one that an argument leads to",
-            named.window(),
-            &["hung-io"],
-            "the file system at /mnt/a is thawed",
-            ">20",
-        ),
-        (
-            "the kernel stack tells of a server",
-            stack("nfs_file_fsync").window(),
-            &["fuse-or-network-stalled"],
-            "",
-            ">20",
-        ),
-        (
-            "the kernel stack tells of a disk",
-            stack("ext4_sync_file").window(),
-            &["hung-io"],
-            "",
-            ">20",
-        ),
-        ("a sleep of 2 s", young(None), &[], "", ""),
-        (
-            "a sleep that the kernel knows to be longer",
-            young(Some(80)),
-            &["hung-io"],
-            "for 22.0 s",
-            ">20",
-        ),
-    ]);
+    cases! {
+        "no context switch for ten seconds", hung.window() => "hung-io",
+            "dd hangs on sda; blocked in submit_bio_wait without interruption for 10.0 s", ">20";
+        "a new sleep each time", awake.window() => "";
+        "a frozen task", frozen_task.window() => "";
+        "its device works", hung.clone().device(1.0, 50.0, 20e6).window() => "";
+        "a frozen file system", frozen.window() => "hung-io",
+            "dd waits for 10.0 s until the file system at /srv is thawed", ">20";
+        "a frozen one that an argument leads to", named.window() => "hung-io",
+            "the file system at /mnt/a is thawed", ">20";
+        "the kernel stack tells of a server", stack("nfs_file_fsync").window() => "fuse-or-network-stalled",
+            "", ">20";
+        "the kernel stack tells of a disk", stack("ext4_sync_file").window() => "hung-io", "", ">20";
+        "a sleep of 2 s", young(None) => "";
+        "a sleep that the kernel knows to be longer", young(Some(80)) => "hung-io", "for 22.0 s", ">20";
+    }
     let thaw = commands(&frozen.window(), "fsfreeze");
     assert_eq!(thaw, ["fsfreeze --unfreeze /srv"]);
     let cause = diagnose(&young(Some(80))).unwrap().causes.remove(0);
@@ -1093,64 +805,22 @@ fn servers_that_do_not_answer() {
         it.facts.mounts = vec![mount(2, "fuse.sshfs", "/mnt/b")];
         it.looks.fuse_servers = vec![server.clone()];
     });
-    let stalled: &[&str] = &["fuse-or-network-stalled"];
     let both = ": possibly /home (fuse.sshfs) or /mnt/b (fuse.sshfs).";
     let nfs = |change: &dyn Fn(&mut Scene)| waiting("rpc_wait_bit_killable", "nfs4", change);
     let of_both = "waits for the server of /mnt/b (fuse.sshfs), which has not answered for 10.0 s.";
     let named = "/mnt/b (fuse.sshfs), sshfs (pid 77), which is stopped (state T)";
-    check(vec![
-        ("not listed", fuse(None), stalled, both, ">20"),
-        (
-            "both wait",
-            fuse(Some([Some(1), Some(1)])),
-            stalled,
-            both,
-            "",
-        ),
-        (
-            "one unknown",
-            fuse(Some([None, Some(1)])),
-            stalled,
-            both,
-            "",
-        ),
-        (
-            "the other waits",
-            fuse(Some([Some(0), Some(1)])),
-            stalled,
-            of_both,
-            "",
-        ),
-        (
-            "two of a network",
-            nfs(&|_| ()),
-            stalled,
-            ": possibly /home (nfs4) or /mnt/b (nfs4).",
-            "",
-        ),
-        (
-            "the one that it reads",
-            nfs(&|it| it.details[0].used_mount_id = Some(2)),
-            stalled,
-            "waits for the server of /mnt/b (nfs4), which",
-            "",
-        ),
-        (
-            "a new sleep each time",
-            nfs(&|it| it.blocked[0].switches = None),
-            &[],
-            "",
-            "",
-        ),
-        ("stopped", stopped.clone(), stalled, named, ""),
-        (
-            "below a loop device",
-            below_loop.window(),
-            &["hung-io"],
-            named,
-            ">20",
-        ),
-    ]);
+    cases! {
+        "not listed", fuse(None) => "fuse-or-network-stalled", both, ">20";
+        "both wait", fuse(Some([Some(1), Some(1)])) => "fuse-or-network-stalled", both;
+        "one unknown", fuse(Some([None, Some(1)])) => "fuse-or-network-stalled", both;
+        "the other waits", fuse(Some([Some(0), Some(1)])) => "fuse-or-network-stalled", of_both;
+        "two of a network", nfs(&|_| ()) => "fuse-or-network-stalled", ": possibly /home (nfs4) or /mnt/b (nfs4).";
+        "the one that it reads", nfs(&|it| it.details[0].used_mount_id = Some(2)) => "fuse-or-network-stalled",
+            "waits for the server of /mnt/b (nfs4), which";
+        "a new sleep each time", nfs(&|it| it.blocked[0].switches = None) => "";
+        "stopped", stopped.clone() => "fuse-or-network-stalled", named;
+        "below a loop device", below_loop.window() => "hung-io", named, ">20";
+    }
     for window in [stopped, below_loop.window()] {
         assert_eq!(commands(&window, "kill -CONT 77").len(), 1);
     }
@@ -1191,51 +861,19 @@ fn errors_and_space() {
             copy_command: None,
         }];
     });
-    check(vec![
-        (
-            "an error in the kernel log",
-            logged.window(),
-            &["drive-errors"],
-            "sda fails: 1 I/O errors in the kernel log, the last: I/O error, dev sda, sector 8.",
-            "",
-        ),
-        (
-            "the kernel log is not readable",
-            unreadable.window(),
-            &[],
-            "What can be seen without root shows nothing wrong",
-            "",
-        ),
-        (
-            "full",
-            space(usage(0, 900)).window(),
-            &["file-system-full"],
-            "The file system at /srv is full: 100 % of it is used, 0 B are available.",
-            "",
-        ),
-        (
-            "nearly full",
-            space(usage(20 << 20, 900)).window(),
-            &["file-system-full"],
-            "is nearly full: 98 %",
-            "",
-        ),
-        (
-            "without inodes",
-            space(usage(1 << 29, 0)).window(),
-            &["file-system-full"],
-            "has no inodes left",
-            "",
-        ),
-        ("an image", image.window(), &[], "", ""),
-        (
-            "a deleted file holds the space",
-            deleted.window(),
-            &["file-system-full"],
-            "; 944 MB of that are held by the deleted file /srv/big.log, which logger (pid 7) has open.",
-            "7>",
-        ),
-    ]);
+    cases! {
+        "an error in the kernel log", logged.window() => "drive-errors",
+            "sda fails: 1 I/O errors in the kernel log, the last: I/O error, dev sda, sector 8.";
+        "the kernel log is not readable", unreadable.window() => "",
+            "What can be seen without root shows nothing wrong";
+        "full", space(usage(0, 900)).window() => "file-system-full",
+            "The file system at /srv is full: 100 % of it is used, 0 B are available.";
+        "nearly full", space(usage(20 << 20, 900)).window() => "file-system-full", "is nearly full: 98 %";
+        "without inodes", space(usage(1 << 29, 0)).window() => "file-system-full", "has no inodes left";
+        "an image", image.window() => "";
+        "a deleted file holds the space", deleted.window() => "file-system-full",
+            "; 944 MB of that are held by the deleted file /srv/big.log, which logger (pid 7) has open.", "7>";
+    }
     for (part, expected) in [("truncate", 1), ("diskscope files", 1), ("du ", 0)] {
         assert_eq!(commands(&deleted.window(), part).len(), expected, "{part}");
     }
@@ -1289,58 +927,17 @@ fn recordings() {
             }];
         })
     };
-    check(vec![
-        (
-            "nothing",
-            recorded(&|_, _| ()),
-            &[],
-            "What was recorded shows nothing wrong",
-            "",
-        ),
-        (
-            "a task hangs",
-            blocked("submit_bio_wait", 1_000_000_000),
-            &["hung-io"],
-            "dd hangs",
-            ">40",
-        ),
-        (
-            "a task waits for a server",
-            blocked("request_wait_answer", 1_000_000_000),
-            &["fuse-or-network-stalled"],
-            "dd waits for the server of a FUSE or network file system, which",
-            ">40",
-        ),
-        (
-            "each sleep is a new one",
-            blocked("submit_bio_wait", 0),
-            &[],
-            "",
-            "",
-        ),
-        (
-            "errors",
-            errors(Some(2)),
-            &["drive-errors"],
-            "sda fails: 2 I/O errors",
-            "",
-        ),
-        ("failed commands alone", errors(None), &[], "", ""),
-        (
-            "an array",
-            resync("md0", DriveKind::Raid),
-            &["raid-resync"],
-            "",
-            "",
-        ),
-        (
-            "a mirror",
-            resync("dm-3", DriveKind::DeviceMapper),
-            &[],
-            "",
-            "",
-        ),
-    ]);
+    cases! {
+        "nothing", recorded(&|_, _| ()) => "", "What was recorded shows nothing wrong";
+        "a task hangs", blocked("submit_bio_wait", 1_000_000_000) => "hung-io", "dd hangs", ">40";
+        "a task waits for a server", blocked("request_wait_answer", 1_000_000_000) => "fuse-or-network-stalled",
+            "dd waits for the server of a FUSE or network file system, which", ">40";
+        "each sleep is a new one", blocked("submit_bio_wait", 0) => "";
+        "errors", errors(Some(2)) => "drive-errors", "sda fails: 2 I/O errors";
+        "failed commands alone", errors(None) => "";
+        "an array", resync("md0", DriveKind::Raid) => "raid-resync";
+        "a mirror", resync("dm-3", DriveKind::DeviceMapper) => "";
+    }
     let diagnosis = diagnose(&recorded(&|_, _| ())).unwrap();
     let reasons = diagnosis.not_examined.iter();
     let missing = reasons.filter(|it| it.reason == NotExamined::NotRecorded);

@@ -15,7 +15,7 @@ use crate::probe::boot_time;
 use crate::probe::facts::{BlockedDetails, FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::BlockedTask;
-use crate::probe::system::kernel_log::NewErrors;
+use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -46,8 +46,10 @@ pub struct WindowRecorder {
     facts: FactsReader,
     /// Facts of the window, the oldest first.
     readings: VecDeque<FactsSample>,
-    /// Errors in the kernel log, and when they were read.
-    logged: VecDeque<(Duration, NewErrors)>,
+    /// Errors in the kernel log, with the time at which they were read.
+    logged: Vec<(Duration, KernelIoError)>,
+    /// Why the log cannot be read, where it cannot.
+    unreadable: Option<NewErrors>,
     window: EvidenceWindow,
     trace: Option<DeviceTrace>,
     may_trace: bool,
@@ -59,7 +61,8 @@ impl WindowRecorder {
         let mut facts = FactsReader::new(roots.clone());
         Self {
             readings: VecDeque::from([facts.read()]),
-            logged: VecDeque::new(),
+            logged: Vec::new(),
+            unreadable: None,
             facts,
             window: EvidenceWindow::default(),
             trace: None,
@@ -113,16 +116,10 @@ impl WindowRecorder {
         if let Some(trace) = &self.trace {
             trace.drop_before(begin);
         }
-        let mut kept = Duration::ZERO;
-        let newest_first = self.window.snapshots.iter().rev();
-        let count = newest_first
-            .take_while(|snapshot| {
-                let is_within = kept < length;
-                kept += snapshot.interval.unwrap_or_default();
-                is_within
-            })
-            .count()
-            .clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS);
+        let last = self.window.snapshots.last();
+        let interval = last.and_then(|it| it.interval).unwrap_or(length);
+        let count = length.as_secs_f64() / interval.as_secs_f64().max(0.01);
+        let count = (count.round() as usize).clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS);
         let dropped = self.window.snapshots.len().saturating_sub(count);
         self.window.snapshots.drain(..dropped);
     }
@@ -145,15 +142,25 @@ impl WindowRecorder {
     /// although no snapshot shows it. It costs little.
     pub fn has_signals(&mut self) -> bool {
         let (fuse_waiting, errors) = self.facts.read_signals();
-        let logged_errors = matches!(&errors, NewErrors::Available(errors) if !errors.is_empty());
-        self.logged.push_back((boot_time(), errors));
-        fuse_waiting > 0 || logged_errors
+        let logged = self.logged.len();
+        self.keep_errors(errors);
+        fuse_waiting > 0 || self.logged.len() > logged
+    }
+
+    fn keep_errors(&mut self, errors: NewErrors) {
+        match errors {
+            NewErrors::Available(errors) => {
+                let now = boot_time();
+                self.logged.extend(errors.into_iter().map(|it| (now, it)));
+            }
+            unreadable => self.unreadable = Some(unreadable),
+        }
     }
 
     fn read_facts(&mut self) {
         let mut facts = self.facts.read();
         let errors = std::mem::take(&mut facts.kernel_errors);
-        self.logged.push_back((facts.at, errors));
+        self.keep_errors(errors);
         let window = &mut self.window;
         let scanned = window.scans.last();
         let is_blocked = scanned.is_some_and(|scan| !scan.blocked.is_empty());
@@ -172,7 +179,9 @@ impl WindowRecorder {
         };
         self.examine_blocked(&end);
         self.window.process_numbers = ProcessNumbers::of_procfs(&self.roots);
-        end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
+        let logged = self.logged.iter().map(|(_, error)| error.clone());
+        let logged = NewErrors::Available(logged.collect());
+        end.kernel_errors = self.unreadable.clone().unwrap_or(logged);
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));
         let requests = self.trace.as_ref();
@@ -239,21 +248,5 @@ impl WindowRecorder {
             // One attempt: what is refused once is refused again.
             self.may_trace = self.trace.is_some();
         }
-    }
-}
-
-/// The errors of several readings.
-fn joined_errors<'a>(readings: impl Iterator<Item = &'a NewErrors>) -> NewErrors {
-    let mut all = Vec::new();
-    let mut unread = None;
-    for errors in readings {
-        match errors {
-            NewErrors::Available(errors) => all.extend(errors.iter().cloned()),
-            other => unread = Some(other.clone()),
-        }
-    }
-    match unread {
-        Some(reason) if all.is_empty() => reason,
-        _ => NewErrors::Available(all),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::group_limits::{GroupAtLimit, at_memory_limit, at_quota};
+use super::group_limits::{GroupAtLimit, at_quota};
 use super::prelude::*;
 use crate::probe::waits::locks::LockWait;
 use crate::text::root_advice;
@@ -54,10 +54,6 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     if causes.is_empty() && pressure.is_some() {
         causes.extend(of_pressure(analysis));
     }
-    for cause in &mut causes {
-        let pressure = known_values([(IO_PRESSURE, pressure)]);
-        cause.evidence.extend(pressure);
-    }
     Ok(lowest(analysis, causes))
 }
 
@@ -85,7 +81,7 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
         (Some(WaitKind::Server), _) => {
             "for the answers of the server of its file system".to_owned()
         }
-        (Some(WaitKind::Memory), _) => for_memory(analysis, waiter, &mut cause),
+        (Some(WaitKind::Memory), _) => "for memory: reclaim or swap-in".to_owned(),
         _ if analysis.is_syncing(waiter) => until_written(analysis, device),
         (_, Some(device)) => {
             cause.device = Some(device.name.clone());
@@ -103,19 +99,6 @@ fn of_waiter(analysis: &Analysis<'_>, waiter: &Waiter) -> Cause {
     let who = waiter.party().identity();
     cause.sentence = format!("{who} waits {time} of the time {what}.");
     cause
-}
-
-/// What a task waits for whose memory is the limit.
-fn for_memory(analysis: &Analysis<'_>, waiter: &Waiter, cause: &mut Cause) -> String {
-    let group = at_memory_limit(analysis);
-    match group.filter(|it| it.group.pids.contains(&waiter.pid)) {
-        Some(group) => {
-            group.tell_memory(cause);
-            let name = &group.name;
-            format!("for memory: its control group {name} is at its limit")
-        }
-        None => "for memory: reclaim or swap-in".to_owned(),
-    }
 }
 
 /// `until 131 MB are written, at 7.1 MB/s: about 18 s`. How much of one device is not written is not known.

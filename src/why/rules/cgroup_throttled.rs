@@ -6,10 +6,10 @@ use super::prelude::*;
 use crate::snapshot::view::{UnitLimit, UnitView};
 use crate::transfers::limits::AT_LIMIT;
 
-/// Seconds of a slice of time, in which the kernel lets whole requests pass: of 25 requests per second
-/// two in each slice, so that 20 are reached (block/blk-throttle.c, `DFL_THROTL_SLICE_HD` and
-/// `tg_within_iops_limit`).
-const SLICE: f64 = 0.1;
+/// A limit of fewer requests per second is reached from this use: the kernel lets whole requests pass in slices
+/// of 100 ms, of 29 per second two in each (block/blk-throttle.c, `tg_within_iops_limit`).
+const FEW_REQUESTS: u64 = 50;
+const AT_LIMIT_OF_FEW: f64 = 0.65;
 /// Fraction of the snapshots in which it has to be reached.
 const MIN_FRACTION: f64 = 0.5;
 /// A wait without a context switch from which a single request exceeds the limit, so that the rate is
@@ -73,19 +73,6 @@ fn uses(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<f64>
     uses.collect()
 }
 
-/// Whether a limit is reached in most snapshots. The slices do not permit the whole use of a limit of few
-/// requests.
-fn is_reached(uses: &[f64], limit: &UnitLimit) -> bool {
-    let limits = [limit.read_ios_per_s, limit.write_ios_per_s];
-    let permitted = limits.into_iter().flatten().map(|per_second| {
-        let fit = per_second as f64 * SLICE;
-        if fit < 1.0 { 1.0 } else { fit.floor() / fit }
-    });
-    let least = AT_LIMIT * permitted.fold(1.0, f64::min);
-    let reached = uses.iter().filter(|usage| **usage >= least).count();
-    !uses.is_empty() && reached as f64 >= uses.len() as f64 * MIN_FRACTION
-}
-
 fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
     let (name, device) = (&unit.name, &limit.device);
     let uses = uses(analysis, unit, limit);
@@ -102,13 +89,17 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let held = waiting.iter().find(is_held);
     let is_pressed = unit.pressure_some >= Some(MIN_PRESSURE);
     let waits = !waiting.is_empty() || is_pressed;
-    if !waits || held.is_none() && !is_reached(&uses, limit) {
+    let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
+    let is_of_few = requests.is_some_and(|it| it < FEW_REQUESTS);
+    let least = if is_of_few { AT_LIMIT_OF_FEW } else { AT_LIMIT };
+    let reached = uses.iter().filter(|usage| **usage >= least).count();
+    let is_reached = reached > 0 && reached as f64 >= uses.len() as f64 * MIN_FRACTION;
+    if !waits || held.is_none() && !is_reached {
         return None;
     }
     let cause = analysis.cause(Severity::Warning).on(device);
     let mut cause = cause.confirmed_if(held.is_none());
     let bytes = limit.read_bytes_per_s.or(limit.write_bytes_per_s);
-    let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
     let usage = uses.iter().sum::<f64>() / uses.len() as f64;
     cause.prove(name, of_version(analysis, LIMIT_USAGE), usage);

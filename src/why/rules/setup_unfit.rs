@@ -10,7 +10,7 @@ const IN_USE: f64 = 20.0;
 
 /// The advice that the drives in use get from `diskscope devices`.
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
-    if analysis.last.drives.is_empty() {
+    if analysis.facts().is_none() {
         return Err(NotExamined::NotRecorded);
     }
     let mut causes = Vec::new();

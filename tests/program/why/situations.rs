@@ -48,7 +48,7 @@ impl Situation {
     }
 }
 
-static SITUATIONS: [Situation; 36] = [
+static SITUATIONS: [Situation; 35] = [
     row(
         "one random reader",
         "fio waits for the disk, one request at a time: seek-bound. Nobody else uses it.",
@@ -103,7 +103,7 @@ static SITUATIONS: [Situation; 36] = [
         "fio has one request in flight; the drive would serve many.",
         disks::one_request_at_a_time_on_flash,
     )
-    .noted_as(&["queue-starved", "at-limit"]),
+    .noted_as(&["at-limit"]),
     row(
         "reads that take long on an idle disk",
         "The device is slow although little is asked of it: a failing drive, or the network behind it.",
@@ -281,12 +281,6 @@ static SITUATIONS: [Situation; 36] = [
     )
     .told_as(&["drive-errors"])
     .within("5s"),
-    row(
-        "file in many pieces",
-        "dd waits for a file that lies in many small pieces on a disk.",
-        faults::file_in_many_pieces,
-    )
-    .told_as(&["fragmented"]),
 ];
 
 /// The seed of this run: `DISKSCOPE_SEED`, or another one each time.
