@@ -1,6 +1,6 @@
 //! A cause: who waits on what because of whom, the proof, and what helps.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::evidence::{Evidence, Metric};
 use crate::files::safe_text::SafeText;
@@ -23,6 +23,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Critical on a condition, otherwise a warning.
+    pub fn critical_if(is_urgent: bool) -> Self {
+        if is_urgent {
+            Self::Critical
+        } else {
+            Self::Warning
+        }
+    }
+
     /// A warning on a condition, otherwise a note.
     pub fn warning_if(is_harmful: bool) -> Self {
         if is_harmful {
@@ -241,5 +250,36 @@ impl Cause {
     /// Who waits first, or this.
     pub fn victim(&self, otherwise: &str) -> String {
         names(self.victims.get(..1).unwrap_or_default(), 0, otherwise)
+    }
+}
+
+/// Why a cause could not be examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotExamined {
+    /// It needs rights that this user does not have.
+    NotPermitted,
+    /// The kernel does not report it: what exactly.
+    NotReported(&'static str),
+    /// A recording does not contain it.
+    NotRecorded,
+    /// The window is too short.
+    WindowTooShort,
+}
+
+impl NotExamined {
+    /// The reason in a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotPermitted => "not permitted: root",
+            Self::NotReported(what) => what,
+            Self::NotRecorded => "not part of a recording",
+            Self::WindowTooShort => "needs --duration 10s or more",
+        }
+    }
+}
+
+impl Serialize for NotExamined {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::analysis::Analysis;
-use super::cause::{Cause, Party, Severity};
+use super::cause::{Cause, NotExamined, Party, Severity};
 use super::evidence::{CPU_BUSY, Evidence, IO_PRESSURE, MEMORY_PRESSURE, known_values};
 use super::load::busiest;
 use super::rules::{RULES, Rule};
@@ -17,37 +17,6 @@ use crate::units;
 
 /// Code of the notes about what limits work.
 const AT_LIMIT: &str = "at-limit";
-
-/// Why a cause could not be examined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotExamined {
-    /// It needs rights that this user does not have.
-    NotPermitted,
-    /// The kernel does not report it: what exactly.
-    NotReported(&'static str),
-    /// A recording does not contain it.
-    NotRecorded,
-    /// The window is too short.
-    WindowTooShort,
-}
-
-impl NotExamined {
-    /// The reason in a few words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::NotPermitted => "not permitted: root",
-            Self::NotReported(what) => what,
-            Self::NotRecorded => "not part of a recording",
-            Self::WindowTooShort => "needs --duration 10s or more",
-        }
-    }
-}
-
-impl Serialize for NotExamined {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.text())
-    }
-}
 
 /// A cause that was ruled out.
 #[derive(Debug, Clone, PartialEq, Serialize)]

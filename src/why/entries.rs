@@ -123,7 +123,9 @@ pub fn remainder_entries(diagnosis: &Diagnosis) -> Vec<Entry> {
 /// Why a cause is not proven, and what would prove it.
 fn probable_text(diagnosis: &Diagnosis) -> String {
     let more = match diagnosis.traced_requests {
-        Some(requests) => format!("{requests} requests were traced and do not prove more"),
+        Some(requests) => {
+            format!("{requests} requests of the busiest device were traced and do not prove more")
+        }
         None => text::root_advice(
             ": then the requests of the busiest device are traced as proof",
             "no requests were traced",

@@ -4,7 +4,7 @@
 
 use super::analysis::{Analysis, DeviceSummary, IntervalLoad};
 use super::blame::SUFFERING;
-use super::cause::{Cause, Severity};
+use super::cause::Cause;
 use super::evidence::{Evidence, IOPS, LIGHT_LATENCY, QUEUE, READ_AWAIT, UTILIZATION, WRITE_AWAIT};
 use crate::files::safe_text::SafeText;
 use crate::units;
@@ -78,15 +78,6 @@ pub fn prove_load(cause: &mut Cause, device: &DeviceSummary) {
     let busy = Some(device.busy).filter(|_| device.serial);
     cause.prove(name, UTILIZATION, busy);
     cause.prove(name, IOPS, device.iops);
-}
-
-/// How serious it is to wait for a device: critical from this latency in nanoseconds.
-pub fn severity(device: &DeviceSummary, critical: f64) -> Severity {
-    if device.latency() >= critical {
-        Severity::Critical
-    } else {
-        Severity::Warning
-    }
 }
 
 /// ` 41 ms per write`: of the requests that take most of its time.

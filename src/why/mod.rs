@@ -21,10 +21,8 @@ mod tests;
 mod wait_kind;
 mod window;
 
-pub use self::cause::{Cause, CauseKey, Certainty, Party, Remedy, Severity};
-pub use self::diagnosis::{
-    Diagnosis, DiagnosisDocument, NotExamined, RuledOut, Unexamined, diagnose,
-};
+pub use self::cause::{Cause, CauseKey, Certainty, NotExamined, Party, Remedy, Severity};
+pub use self::diagnosis::{Diagnosis, DiagnosisDocument, RuledOut, Unexamined, diagnose};
 pub use self::entries::{
     Entry, cause_entries, diagnosis_text, evidence_entries, remainder_entries,
 };

@@ -28,6 +28,14 @@ pub enum WaitKind {
     Unknown,
 }
 
+/// What a task waits for whose request is at a device, or on the way to it.
+pub const AT_DEVICE: [WaitKind; 4] = [
+    WaitKind::Read,
+    WaitKind::Write,
+    WaitKind::Commit,
+    WaitKind::Request,
+];
+
 /// Beginnings of the names of functions (since kernel 4.15). A wait channel never is a function that takes a
 /// lock: those of rwsem and mutex are left out of it, and the one that called them is told.
 const KINDS: [(WaitKind, &str); 6] = [

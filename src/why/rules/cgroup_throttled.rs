@@ -15,13 +15,6 @@ const MIN_FRACTION: f64 = 0.5;
 /// A wait without a context switch from which a single request exceeds the limit, so that the rate is
 /// mostly 0: the kernel holds a request back until the limit permits it as a whole.
 const HELD_BACK: Duration = Duration::from_secs(3);
-/// What a task waits for whose request is held back.
-const IN_DEVICE: [WaitKind; 4] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Commit,
-    WaitKind::Request,
-];
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
 
@@ -84,7 +77,7 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let is_held = |waiter: &&&Waiter| {
         summary.is_some_and(|it| analysis.is_on(&waiter.devices, it))
             && waiter.asleep >= HELD_BACK
-            && waiter.waits_for(&IN_DEVICE) > 0.0
+            && waiter.waits_for(&AT_DEVICE) > 0.0
     };
     let held = waiting.iter().find(is_held);
     let is_pressed = unit.pressure_some >= Some(MIN_PRESSURE);

@@ -11,14 +11,6 @@ pub(super) use super::prelude::busiest_evidence as evidence;
 const MIN_COMPETITORS: usize = 2;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 500e6;
-/// What a task may wait for at a device.
-const AT_DEVICE: [WaitKind; 4] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Request,
-    WaitKind::Unknown,
-];
-
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let overloaded = analysis.whole_devices().filter(|it| is_overloaded(it));
     let causes = overloaded.filter_map(|device| cause(analysis, device));
@@ -33,7 +25,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         let is_unknown = waiting == 0 && blame.culprits.is_empty();
         return unattributed(analysis, device).filter(|_| is_unknown);
     }
-    let cause = analysis.cause(severity(device, CRITICAL_LATENCY)).on(name);
+    let severity = Severity::critical_if(device.latency() >= CRITICAL_LATENCY);
+    let cause = analysis.cause(severity).on(name);
     let mut cause = cause.confirmed_if(blame.is_proven());
     // Of several with about the same share none is the one to blame.
     let compete = blame.victims.is_empty() || blame.competitors.len() >= MIN_COMPETITORS;
@@ -90,7 +83,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
 fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waits = |it: &&Waiter| {
-        let at_device = it.waits_for(&AT_DEVICE);
+        let at_device = it.waits_for(&AT_DEVICE) + it.waits_for(&[WaitKind::Unknown]);
         it.devices.is_empty() && at_device >= SUFFERING && at_device >= it.blocked / 2.0
     };
     let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();

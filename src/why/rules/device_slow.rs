@@ -49,7 +49,8 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     if waiting.is_empty() {
         return None;
     }
-    let mut cause = analysis.cause(severity(device, CRITICAL_LATENCY)).on(name);
+    let severity = Severity::critical_if(device.latency() >= CRITICAL_LATENCY);
+    let mut cause = analysis.cause(severity).on(name);
     prove_load(&mut cause, device);
     suffer(&mut cause, &waiting);
     cause.remedies.push(kernel_log());

@@ -17,23 +17,15 @@ const WHOLE_WINDOW: f64 = 0.85;
 const MAX_STACK: usize = 6;
 /// Functions in which a task waits that writes to a frozen file system.
 const FROZEN: &str = "percpu_rwsem_wait __sb_start_write";
-/// What a task waits for that hangs in I/O. Requests to servers of file systems are another cause.
-const IN_IO: [WaitKind; 6] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Commit,
-    WaitKind::Request,
-    WaitKind::Lock,
-    WaitKind::Unknown,
-];
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let whole = Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW);
     let limit = if whole < LEAST { HUNG } else { HUNG.min(whole) };
-    // What is waited for makes no progress. Kernel threads wait for others.
+    // What is waited for makes no progress. Requests to servers of file systems are another cause.
+    let elsewhere = [WaitKind::Lock, WaitKind::Unknown];
     let is_hung = |waiter: &&Waiter| {
         waiter.asleep >= limit
-            && waiter.waits_for(&IN_IO) > 0.0
+            && waiter.waits_for(&AT_DEVICE) + waiter.waits_for(&elsewhere) > 0.0
             && !analysis.waits_for_server(waiter)
             && !analysis.makes_progress(waiter)
     };

@@ -21,8 +21,7 @@ mod swap_thrashing;
 mod sync_storm;
 
 use super::analysis::Analysis;
-use super::cause::Cause;
-use super::diagnosis::NotExamined;
+use super::cause::{Cause, NotExamined};
 use super::evidence::Evidence;
 
 #[cfg(test)]

@@ -8,18 +8,17 @@ pub(super) use crate::why::analysis::{
     Analysis, DeviceSummary, ProcessInstance, ProcessSummary, Waiter,
 };
 pub(super) use crate::why::blame::{SUFFERING, blame, parties, suffer};
-pub(super) use crate::why::cause::{Cause, Party, Remedy, Severity, names};
-pub(super) use crate::why::diagnosis::NotExamined;
+pub(super) use crate::why::cause::{Cause, NotExamined, Party, Remedy, Severity, names};
 pub(super) use crate::why::evidence::*;
 pub(super) use crate::why::load::{
     SATURATED_TIME, burst_text, busiest, busiest_evidence, is_overloaded, latency_text, lowest,
-    prove_load, saturated_time, severity,
+    prove_load, saturated_time,
 };
 pub(super) use crate::why::remedies::{
     against, continue_process, exact_path, health_of, kernel_log, memory_users, pause_of,
     trace_requests,
 };
-pub(super) use crate::why::wait_kind::{FUSE, WaitKind, client_of_file_system};
+pub(super) use crate::why::wait_kind::{AT_DEVICE, FUSE, WaitKind, client_of_file_system};
 
 /// What a rule finds.
 pub(super) type Found = Result<Vec<Cause>, NotExamined>;
