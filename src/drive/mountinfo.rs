@@ -82,21 +82,6 @@ pub(crate) fn unescape(field: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A path as the kernel writes it into a mount table.
-pub(crate) fn escape(path: &str) -> String {
-    let mut escaped = String::with_capacity(path.len());
-    for character in path.chars() {
-        match character {
-            ' ' => escaped.push_str("\\040"),
-            '\t' => escaped.push_str("\\011"),
-            '\n' => escaped.push_str("\\012"),
-            '\\' => escaped.push_str("\\134"),
-            plain => escaped.push(plain),
-        }
-    }
-    escaped
-}
-
 /// A hierarchy of control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
@@ -211,7 +196,6 @@ mod tests {
     fn escape_has_three_octal_digits() {
         assert_eq!(unescape(br"a\134b\04"), br"a\b\04");
         assert_eq!(unescape(br"\011"), b"\t");
-        assert_eq!(escape("/a b\\c\t\n"), r"/a\040b\134c\011\012");
     }
 
     /// As the kernel writes a path (fs/proc_namespace.c, `mangle`; `#` only in newer kernels).

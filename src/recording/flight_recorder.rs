@@ -240,7 +240,7 @@ fn request_lines(taken: &RetainedRequests, begin: u64) -> Vec<u8> {
 }
 
 fn recorded_diagnosis(mut diagnosis: Diagnosis) -> RecordedDiagnosis {
-    diagnosis.keep_lasting_remedies();
+    diagnosis.remove_process_remedies();
     let text = diagnosis_text(&diagnosis, true);
     RecordedDiagnosis {
         sentence: diagnosis.conclusion().into(),

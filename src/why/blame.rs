@@ -1,9 +1,8 @@
 //! Who causes the load of a device, and who suffers from it.
 
 use super::analysis::{Analysis, DeviceSummary, ProcessSummary, Waiter};
-use super::cause::{Cause, Certainty, Party};
-use super::evidence::{BLOCKED, REQUESTS_AHEAD, TRAFFIC_SHARE};
-use super::requests::RequestEvidence;
+use super::cause::{Cause, Party};
+use super::evidence::{BLOCKED, DEVICE_SHARE, TRAFFIC_SHARE};
 use crate::stats::sorting::SortList as _;
 use crate::units;
 
@@ -13,7 +12,7 @@ pub const SUFFERING: f64 = 0.2;
 const VICTIM_SHARE: f64 = 0.5;
 /// A process with a smaller share of the traffic is not named as a culprit.
 const CULPRIT_SHARE: f64 = 0.1;
-/// A share of the requests ahead from which the blame is proven.
+/// A share of the requests from which the blame is proven.
 const PROVEN_SHARE: f64 = 0.25;
 /// Parties that are named at most.
 const MAX_PARTIES: usize = 4;
@@ -21,42 +20,49 @@ const MAX_PARTIES: usize = 4;
 /// Who causes and who suffers on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blame {
-    /// Who causes, the largest share first.
+    /// Who causes, the largest share first: of the time of the requests where they were traced, otherwise
+    /// of the traffic.
     pub culprits: Vec<Party>,
     /// Who waits because of others, who waits most first.
     pub victims: Vec<Party>,
     /// Who waits for its own requests: processes that compete with equal shares.
     pub competitors: Vec<Party>,
-    /// Share of the main culprit in the traffic.
-    share: Option<f64>,
-    /// Its share in the requests that completed while one of a victim waited.
-    ahead: Option<f64>,
+    /// Whether the shares are those of the traced requests.
+    is_traced: bool,
+    /// Whether the requests of several processes were in flight at once.
+    is_contended: bool,
 }
 
 impl Blame {
-    /// Adds the shares of the main culprit to the proof. Single requests prove the cause.
+    /// Adds the share of the main culprit to the proof.
     pub fn prove(&self, cause: &mut Cause) {
         if let Some(first) = self.culprits.first() {
-            cause.prove(&first.command, TRAFFIC_SHARE, self.share);
-            cause.prove(&first.command, REQUESTS_AHEAD, self.ahead);
-        }
-        if self.ahead.is_some_and(|ahead| ahead >= PROVEN_SHARE) {
-            cause.certainty = Certainty::Confirmed;
+            let metric = if self.is_traced {
+                DEVICE_SHARE
+            } else {
+                TRAFFIC_SHARE
+            };
+            cause.prove(&first.command, metric, first.share);
         }
     }
 
-    /// `; 62 % of the requests served meanwhile are its`.
+    /// Whether single requests prove who causes it.
+    pub fn is_proven(&self) -> bool {
+        let share = self.culprits.first().and_then(|it| it.share);
+        self.is_contended && !self.victims.is_empty() && share >= Some(PROVEN_SHARE)
+    }
+
+    /// `; 62 % of the traffic is its`.
     pub fn share_text(&self) -> String {
-        match (self.ahead, self.share) {
-            (Some(share), _) => {
-                let share = units::format_percent(share);
-                format!("; {share} of the requests served meanwhile are its")
-            }
-            (None, Some(share)) => {
-                format!("; {} of the traffic is its", units::format_percent(share))
-            }
-            (None, None) => String::new(),
-        }
+        let share = self.culprits.first().and_then(|it| it.share);
+        let of = if self.is_traced {
+            "of the device's time"
+        } else {
+            "of the traffic"
+        };
+        share.map_or_else(String::new, |share| {
+            format!("; {} {of} is its", units::format_percent(share))
+        })
     }
 }
 
@@ -65,57 +71,38 @@ impl Blame {
 pub fn blame(analysis: &Analysis<'_>, device: &DeviceSummary) -> Blame {
     let traced = analysis.window.requests.as_ref();
     let traced = traced.filter(|it| it.device == device.name && it.requests > 0);
-    let users = users(analysis, device, traced);
-    // Where the threads of the kernel that work for a loop device make all requests, nobody is known as culprit.
-    let top = users.first().copied();
-    let top = top.filter(|(_, share)| *share >= CULPRIT_SHARE);
-    let share_of = |pid: u32| {
-        let own = users.iter().find(|(process, _)| process.pid == pid);
-        own.map_or(0.0, |(_, share)| *share)
-    };
-    let waiting = analysis.blocked_on(device, SUFFERING).into_iter();
-    let (victims, competitors): (Vec<&Waiter>, Vec<&Waiter>) = waiting.partition(|waiter| {
-        top.is_some_and(|(culprit, share)| {
-            culprit.pid != waiter.pid && share_of(waiter.pid) < share * VICTIM_SHARE
-        })
-    });
-    let ahead = top.zip(traced).and_then(|((culprit, _), requests)| {
-        let shares = victims
-            .iter()
-            .filter_map(|victim| requests.share_ahead(victim.pid, culprit.pid));
-        shares.reduce(f64::max)
-    });
-    let named = users.iter().filter(|(_, share)| *share >= CULPRIT_SHARE);
-    let named = named.take(MAX_PARTIES);
-    Blame {
-        culprits: named
-            .map(|(process, share)| process.party(Some(*share)))
-            .collect(),
-        victims: parties(&victims),
-        competitors: parties(&competitors),
-        share: top.map(|(_, share)| share),
-        ahead,
-    }
-}
-
-/// The processes that use a device, each with its share: of the requests where they were traced,
-/// otherwise of the traffic.
-fn users<'a>(
-    analysis: &'a Analysis<'_>,
-    device: &DeviceSummary,
-    traced: Option<&RequestEvidence>,
-) -> Vec<(&'a ProcessSummary, f64)> {
     let processes = analysis.processes.iter();
     let users = processes.filter(|it| analysis.is_on(&it.devices, device) && it.throughput() > 0.0);
     let users: Vec<&ProcessSummary> = users.collect();
     let total: f64 = users.iter().map(|process| process.throughput()).sum();
     let share = |process: &ProcessSummary| match traced {
-        Some(requests) => requests.share_of(process.pid).unwrap_or(0.0),
+        Some(requests) => requests.share_of(process.pid),
         None => process.throughput() / total,
     };
-    let mut users: Vec<_> = users.into_iter().map(|it| (it, share(it))).collect();
-    users.sort_list_by(|a, b| b.1.total_cmp(&a.1));
-    users
+    let users = users.into_iter().map(|it| it.party(Some(share(it))));
+    let mut users: Vec<Party> = users.collect();
+    users.sort_list_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));
+    let share_of = |pid: u32| {
+        let own = users.iter().find(|it| it.pid == pid);
+        own.and_then(|it| it.share).unwrap_or(0.0)
+    };
+    // Where the threads of the kernel that work for a loop device make all requests, nobody is known as culprit.
+    let named = users.iter().filter(|it| it.share >= Some(CULPRIT_SHARE));
+    let culprits: Vec<Party> = named.take(MAX_PARTIES).cloned().collect();
+    let is_victim = |waiter: &&Waiter| {
+        culprits.first().is_some_and(|top| {
+            top.pid != waiter.pid && share_of(waiter.pid) < top.share.unwrap_or(0.0) * VICTIM_SHARE
+        })
+    };
+    let waiting = analysis.blocked_on(device, SUFFERING).into_iter();
+    let (victims, competitors): (Vec<&Waiter>, Vec<&Waiter>) = waiting.partition(is_victim);
+    Blame {
+        victims: parties(&victims),
+        competitors: parties(&competitors),
+        is_traced: traced.is_some(),
+        is_contended: traced.is_some_and(|requests| requests.is_contended),
+        culprits,
+    }
 }
 
 /// Waiting processes as those who suffer, with the proof of who waits most.

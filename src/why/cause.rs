@@ -1,11 +1,13 @@
-//! Results of a diagnosis.
-
-use std::time::Duration;
+//! A cause: who waits on what because of whom, the proof, and what helps.
 
 use serde::{Serialize, Serializer};
 
 use super::evidence::{Evidence, Metric};
 use crate::files::safe_text::SafeText;
+use crate::snapshot::command::{from_program, program_name};
+
+/// Characters of a command line in a sentence.
+const COMMAND_CHARACTERS: usize = 40;
 
 /// How serious a cause is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -21,6 +23,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Critical on a condition, otherwise a warning.
+    pub fn critical_if(is_urgent: bool) -> Self {
+        if is_urgent {
+            Self::Critical
+        } else {
+            Self::Warning
+        }
+    }
+
     /// A warning on a condition, otherwise a note.
     pub fn warning_if(is_harmful: bool) -> Self {
         if is_harmful {
@@ -42,55 +53,6 @@ pub enum Certainty {
     Probable,
 }
 
-/// Why a cause could not be examined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotExamined {
-    /// It needs rights that this user does not have.
-    NotPermitted,
-    /// The kernel does not report it: what exactly.
-    NotReported(&'static str),
-    /// A recording does not contain it.
-    NotRecorded,
-    /// The window is too short.
-    WindowTooShort,
-}
-
-impl NotExamined {
-    /// The reason in a few words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::NotPermitted => "not permitted: root",
-            Self::NotReported(what) => what,
-            Self::NotRecorded => "not part of a recording",
-            Self::WindowTooShort => "needs --duration 10s or more",
-        }
-    }
-}
-
-impl Serialize for NotExamined {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.text())
-    }
-}
-
-/// A cause that was ruled out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RuledOut {
-    /// Its code.
-    pub code: &'static str,
-    /// The values that rule it out.
-    pub evidence: Vec<Evidence>,
-}
-
-/// A cause that could not be examined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Unexamined {
-    /// Its code.
-    pub code: &'static str,
-    /// Why.
-    pub reason: NotExamined,
-}
-
 /// A process that causes or suffers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Party {
@@ -105,16 +67,51 @@ pub struct Party {
     pub share: Option<f64>,
 }
 
-/// How long a measure stays right.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RemedyReach {
-    /// As long as the cause.
-    #[default]
-    Lasting,
-    /// It acts on one process by its number, which another process has later.
-    Process,
-    /// Its command names a mount, whose place another one may have later.
-    Mount,
+impl Party {
+    /// Name of the program, or of the script that it runs, without directories. A long one is cut: its user
+    /// can choose it so that a line that is broken within it begins like one of this program.
+    pub fn program(&self) -> String {
+        let name = SafeText::from(program_name(&self.command));
+        name.cut(COMMAND_CHARACTERS).into()
+    }
+
+    /// `cp (nightly-backup.service)`: who suffers.
+    pub fn name(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} ({unit})", self.program()),
+            None => self.program(),
+        }
+    }
+
+    /// `cp of nightly-backup.service`, or `cp (pid 4711)`: one that has to be found.
+    pub fn identity(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} of {unit}", self.program()),
+            None => format!("{} (pid {})", self.program(), self.pid),
+        }
+    }
+
+    /// `cp --sparse=always /srv/img (pid 4711, nightly-backup.service)`.
+    pub fn line(&self) -> String {
+        let command = SafeText::from(from_program(&self.command).into_owned());
+        let command = command.cut(COMMAND_CHARACTERS);
+        match &self.unit {
+            Some(unit) => format!("{command} (pid {}, {unit})", self.pid),
+            None => format!("{command} (pid {})", self.pid),
+        }
+    }
+}
+
+/// `cp (nightly-backup.service)`; several as `cp and 2 others`. `total` is their number where not all
+/// are listed; without any it is `otherwise`.
+pub fn names(parties: &[Party], total: usize, otherwise: &str) -> String {
+    let first = parties.first().map(Party::name);
+    match (first, total.max(parties.len())) {
+        (None, _) => otherwise.to_owned(),
+        (Some(first), 1) => first,
+        (Some(first), 2) => format!("{first} and 1 other"),
+        (Some(first), more) => format!("{first} and {} others", more - 1),
+    }
 }
 
 /// What helps.
@@ -125,9 +122,9 @@ pub struct Remedy {
     /// The command line, quoted for a shell; `None` where no command helps, or a name cannot be
     /// written in one.
     pub command: Option<String>,
-    /// How long it stays right.
+    /// Whether it acts on one process by its number, which another process has later.
     #[serde(skip)]
-    pub reach: RemedyReach,
+    pub is_of_process: bool,
 }
 
 impl Remedy {
@@ -142,22 +139,14 @@ impl Remedy {
     /// A command and what it does.
     pub fn command(command: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
             command: Some(command.into()),
-            reach: RemedyReach::Lasting,
+            ..Self::advice(text)
         }
     }
 
-    /// The command and what it does, or else the advice: a name may not be fit for a command.
-    pub fn command_or(
-        command: Option<String>,
-        text: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> Self {
-        match command {
-            Some(command) => Self::command(command, text),
-            None => Self::advice(advice),
-        }
+    /// A command and what it does, if there is one: a name may not be fit for a command.
+    pub fn of(command: Option<String>, text: impl Into<String>) -> Option<Self> {
+        command.map(|command| Self::command(command, text))
     }
 
     /// The sentence before the command. It is no comment behind it: a shell may take the words of a
@@ -218,11 +207,6 @@ impl Cause {
         }
     }
 
-    /// The cause, as one that is proven.
-    pub fn confirmed(self) -> Self {
-        self.confirmed_if(true)
-    }
-
     /// The cause, as one that is proven on a condition.
     pub fn confirmed_if(mut self, is_proven: bool) -> Self {
         if is_proven {
@@ -251,125 +235,51 @@ impl Cause {
     /// Adds a value of a device, process or control group to the proof, if it is known.
     pub fn prove(&mut self, subject: &SafeText, metric: Metric, value: impl Into<Option<f64>>) {
         let value = value.into().filter(|value| value.is_finite());
-        self.evidence
-            .extend(value.map(|value| Evidence::of(subject, metric, value)));
+        let known = value.map(|value| Evidence::of(subject, metric, value));
+        self.evidence.extend(known);
     }
 
-    /// Adds a value of the machine to the proof, if it is known.
-    pub fn prove_of_machine(&mut self, metric: Metric, value: impl Into<Option<f64>>) {
-        let value = value.into().filter(|value| value.is_finite());
-        self.evidence
-            .extend(value.map(|value| Evidence::of_machine(metric, value)));
+    /// `probably ` where it is not proven.
+    pub fn probably(&self) -> &'static str {
+        match self.certainty {
+            Certainty::Confirmed => "",
+            Certainty::Probable => "probably ",
+        }
+    }
+
+    /// Who waits first, or this.
+    pub fn victim(&self, otherwise: &str) -> String {
+        names(self.victims.get(..1).unwrap_or_default(), 0, otherwise)
     }
 }
 
-/// What was found in a window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Diagnosis {
-    /// End of the window, RFC 3339.
-    pub time: SafeText,
-    /// Length of the window.
-    #[serde(skip)]
-    pub window: Duration,
-    /// Values of the machine, which prove that nothing is wrong where nothing is.
-    #[serde(rename = "evidence")]
-    pub machine: Vec<Evidence>,
-    /// The causes; the first is the conclusion.
-    pub causes: Vec<Cause>,
-    /// Causes that were ruled out.
-    pub ruled_out: Vec<RuledOut>,
-    /// Causes that could not be examined.
-    pub not_examined: Vec<Unexamined>,
-    /// What the busiest device does, in words; `None` where all are idle.
-    #[serde(skip)]
-    pub busiest: Option<String>,
-    /// Requests that were traced as proof; `None` where no device was traced.
-    #[serde(skip)]
-    pub traced_requests: Option<u64>,
-    /// Whether a device had requests enough to be traced.
-    #[serde(skip)]
-    pub had_queue: bool,
+/// Why a cause could not be examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotExamined {
+    /// It needs rights that this user does not have.
+    NotPermitted,
+    /// The kernel does not report it: what exactly.
+    NotReported(&'static str),
+    /// A recording does not contain it.
+    NotRecorded,
+    /// The window is too short.
+    WindowTooShort,
 }
 
-/// What `why --json` prints.
-#[derive(Debug, Serialize)]
-pub struct DiagnosisDocument<'d> {
-    schema: &'static str,
-    version: u32,
-    window_ns: u64,
-    problem: bool,
-    sentence: String,
-    #[serde(flatten)]
-    diagnosis: &'d Diagnosis,
-}
-
-impl<'d> DiagnosisDocument<'d> {
-    /// The document of a diagnosis.
-    pub fn new(diagnosis: &'d Diagnosis) -> Self {
-        Self {
-            schema: "diskscope-diagnosis",
-            version: 1,
-            window_ns: u64::try_from(diagnosis.window.as_nanos()).unwrap_or(u64::MAX),
-            problem: diagnosis.is_problem(),
-            sentence: diagnosis.conclusion(),
-            diagnosis,
+impl NotExamined {
+    /// The reason in a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotPermitted => "not permitted: root",
+            Self::NotReported(what) => what,
+            Self::NotRecorded => "not part of a recording",
+            Self::WindowTooShort => "needs --duration 10s or more",
         }
     }
 }
 
-impl Diagnosis {
-    /// Whether something is wrong: a note alone is no problem.
-    pub fn is_problem(&self) -> bool {
-        let mut causes = self.causes.iter();
-        causes.any(|cause| cause.severity >= Severity::Warning)
-    }
-
-    /// Whether a problem was found, in two words.
-    pub fn verdict(&self) -> &'static str {
-        if self.is_problem() {
-            "problem found"
-        } else {
-            "no problem"
-        }
-    }
-
-    /// The first cause in one sentence, or that nothing is wrong.
-    pub fn conclusion(&self) -> String {
-        let nothing = self.nothing_wrong();
-        match (self.causes.first(), &self.busiest) {
-            (Some(cause), _) if self.is_problem() => cause.sentence.clone(),
-            (Some(cause), _) => format!("{nothing}: {}", cause.sentence),
-            (None, Some(busiest)) => format!("{nothing}: {busiest}."),
-            (None, None) => format!("{nothing}."),
-        }
-    }
-
-    /// That nothing is wrong, as far as it could be seen.
-    fn nothing_wrong(&self) -> &'static str {
-        let lacks = |lack| self.not_examined.iter().any(|it| it.reason == lack);
-        if lacks(NotExamined::NotRecorded) {
-            "What was recorded shows nothing wrong with I/O"
-        } else if lacks(NotExamined::NotPermitted) {
-            "What can be seen without root shows nothing wrong with I/O"
-        } else {
-            "Nothing is wrong with I/O"
-        }
-    }
-
-    /// Removes the measures for one process, where another one may have its number.
-    pub fn remove_process_remedies(&mut self) {
-        for cause in &mut self.causes {
-            let remedies = &mut cause.remedies;
-            remedies.retain(|remedy| remedy.reach != RemedyReach::Process);
-        }
-    }
-
-    /// Keeps of the measures what is still right when the diagnosis is read later.
-    pub fn keep_lasting_remedies(&mut self) {
-        self.remove_process_remedies();
-        let remedies = self.causes.iter_mut().flat_map(|it| &mut it.remedies);
-        for remedy in remedies.filter(|it| it.reach == RemedyReach::Mount) {
-            remedy.command = None;
-        }
+impl Serialize for NotExamined {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::cause::{Cause, Certainty, Diagnosis, Party};
+use super::cause::{Cause, Certainty, Party};
+use super::diagnosis::Diagnosis;
 use super::evidence::Evidence;
-use super::parties::line;
 use crate::files::shell::for_terminal;
 use crate::text::{self, wrap_text};
 use crate::units;
@@ -65,7 +65,7 @@ pub fn cause_entries(cause: &Cause, diagnosis: &Diagnosis) -> Vec<Entry> {
             let share = party.share.map_or_else(String::new, |share| {
                 format!(": {} {what}", units::format_percent(share))
             });
-            Entry::new(title, line(party) + &share)
+            Entry::new(title, party.line() + &share)
         }));
     };
     list("causes", &cause.culprits, "of it");
@@ -122,21 +122,16 @@ pub fn remainder_entries(diagnosis: &Diagnosis) -> Vec<Entry> {
 
 /// Why a cause is not proven, and what would prove it.
 fn probable_text(diagnosis: &Diagnosis) -> String {
-    let why = "probable: these things happened at the same time";
     let more = match diagnosis.traced_requests {
         Some(requests) => {
             format!("{requests} requests of the busiest device were traced and do not prove more")
         }
         None => text::root_advice(
             ": then the requests of the busiest device are traced as proof",
-            if diagnosis.had_queue {
-                "the requests of the busiest device were not traced"
-            } else {
-                "no device was busy enough to be traced"
-            },
+            "no requests were traced",
         ),
     };
-    format!("{why}; {more}")
+    format!("probable: these things happened at the same time; {more}")
 }
 
 /// The diagnosis as text; every line ends in a newline. Without `verbose` the first values only, and

@@ -10,12 +10,12 @@ const SUBJECT_CHARACTERS: usize = 32;
 
 /// Unit of a value, as it stands in the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
     /// Bytes.
-    #[serde(rename = "bytes")]
     Bytes,
     /// Bytes per second.
     #[serde(rename = "bytes/s")]
@@ -24,10 +24,8 @@ pub enum Unit {
     #[serde(rename = "1/s")]
     PerSecond,
     /// A fraction, 0 to 1.
-    #[serde(rename = "fraction")]
     Fraction,
     /// A number of things.
-    #[serde(rename = "count")]
     Count,
 }
 
@@ -56,6 +54,14 @@ pub struct Metric(
     pub &'static str,
 );
 
+impl Metric {
+    /// The same, as it comes from another file.
+    pub fn read_from(self, source: &'static str) -> Self {
+        let Self(name, label, unit, _) = self;
+        Self(name, label, unit, source)
+    }
+}
+
 /// Source of the counters of devices.
 const DISKSTATS: &str = "/proc/diskstats";
 
@@ -81,25 +87,19 @@ metrics! {
     THROUGHPUT "throughput" "throughput" BytesPerSecond DISKSTATS;
     WRITE_SIZE "wareq-sz" "wareq-sz" Bytes DISKSTATS;
     FLUSHES "flushes" "flushes" PerSecond DISKSTATS;
-    /// Standard deviation of the throughput over the intervals, relative to its mean.
-    RATE_SPREAD "throughput_spread" "spread of the throughput" Fraction DISKSTATS;
     /// Fraction of the time in which the device had more requests than it serves.
     SATURATED "saturated" "saturated" Fraction DISKSTATS;
-    /// Share of the discards in the time that all requests take together.
-    DISCARD_SHARE "discard_share" "share of the discards" Fraction DISKSTATS;
     /// Requests in flight of which none completes.
     STUCK_REQUESTS "requests_stuck" "requests that do not complete" Count DISKSTATS;
     /// Fraction of the time in which the task was blocked.
     BLOCKED "blocked" "blocked" Fraction "/proc/PID/stat";
     /// Longest time without a context switch.
     BLOCKED_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/status";
-    /// The same, where the kernel tells when the task was on a processor last.
-    ASLEEP_FOR "blocked_for" "longest sleep" Nanoseconds "/proc/PID/sched";
     /// Tasks that wait in the same way.
     WAITING_TASKS "waiting_tasks" "waiting tasks" Count "/proc/PID/wchan";
     TRAFFIC_SHARE "traffic_share" "share of the traffic" Fraction "/proc/PID/io";
-    /// Share of the requests that completed while a request of the victim waited.
-    REQUESTS_AHEAD "requests_ahead" "share of the requests ahead" Fraction "block requests (trace)";
+    /// Share of the time in which the device served requests, while others waited if any did.
+    DEVICE_SHARE "requests_ahead" "share of the device's time" Fraction "block requests (trace)";
     IO_PRESSURE "io_pressure_some" "PSI io some" Fraction "/proc/pressure/io";
     MEMORY_PRESSURE "memory_pressure_some" "PSI memory some" Fraction "/proc/pressure/memory";
     CPU_PRESSURE "cpu_pressure_some" "PSI cpu some" Fraction "/proc/pressure/cpu";
@@ -114,29 +114,19 @@ metrics! {
     LIMIT_USAGE "limit_usage" "use of the limit" Fraction "io.stat";
     LIMIT_BYTES "limit_bytes" "limit" BytesPerSecond "io.max";
     LIMIT_IOPS "limit_iops" "limit" PerSecond "io.max";
-    LIMIT_USAGE_V1 "limit_usage" "use of the limit" Fraction "blkio.throttle.*";
-    LIMIT_BYTES_V1 "limit_bytes" "limit" BytesPerSecond "blkio.throttle.*";
-    LIMIT_IOPS_V1 "limit_iops" "limit" PerSecond "blkio.throttle.*";
     /// Fraction of time in which at least one task of the group waited for I/O.
     GROUP_PRESSURE "io_pressure_some" "PSI io some" Fraction "io.pressure";
     MEMORY_LIMIT "memory_limit" "memory limit" Bytes "memory.max";
-    MEMORY_LIMIT_V1 "memory_limit" "memory limit" Bytes "memory.limit_in_bytes";
     /// How often an allocation reached the memory limit of a group.
     LIMIT_HITS "memory_limit_reached" "memory limit reached" PerSecond "memory.events";
-    LIMIT_HITS_V1 "memory_limit_reached" "memory limit reached" PerSecond "memory.failcnt";
     /// Quota of processor time of a group in processors, and the fraction of its periods in which it was
     /// stopped.
     QUOTA "cpu_quota" "quota in processors" Count "cpu.max";
-    QUOTA_V1 "cpu_quota" "quota in processors" Count "cpu.cfs_quota_us";
     THROTTLED "cpu_throttled" "stopped by the quota" Fraction "cpu.stat";
     /// Tasks that wait for the locks of files, and for completions of io_uring.
     FILE_LOCKS "file_lock_waiters" "waiting for file locks" Count "/proc/locks";
     URING_WAITERS "io_uring_waiters" "waiting in io_uring" Count "/proc/PID/wchan";
     LOGGED_ERRORS "logged_errors" "errors in the kernel log" Count "/dev/kmsg";
-    COMMAND_ERRORS "command_errors" "failed commands" Count "/sys/block/*/device/ioerr_cnt";
-    /// Throughput of the link of a drive as negotiated, and what the drive supports.
-    LINK "link" "link" BytesPerSecond "/sys/block/*/device";
-    LINK_SUPPORTED "link_supported" "supported" BytesPerSecond "/sys/block/*/device";
     /// Bytes available to users without root's rights.
     AVAILABLE "available" "available" Bytes "statvfs";
     /// Fraction of the space or of the inodes in use.
@@ -191,4 +181,12 @@ impl Evidence {
             None => value,
         }
     }
+}
+
+/// Values of the machine, those that are known.
+pub fn known_values<const N: usize>(values: [(Metric, Option<f64>); N]) -> Vec<Evidence> {
+    let known = values.into_iter();
+    known
+        .filter_map(|(metric, value)| Some(Evidence::of_machine(metric, value?)))
+        .collect()
 }

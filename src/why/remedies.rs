@@ -2,7 +2,7 @@
 //! effect on the device in question.
 
 use super::analysis::{Analysis, DeviceSummary, ProcessSummary};
-use super::cause::{Party, Remedy, RemedyReach};
+use super::cause::{Party, Remedy};
 use crate::drive::DriveKind;
 use crate::drive::scheduler::serves_io_classes;
 use crate::files::safe_text::SafeText;
@@ -31,67 +31,53 @@ pub fn exact_path(path: &SafeText) -> Option<&str> {
     path.original().filter(is_exact)
 }
 
+/// A measure against one process, only while the number is its own.
+fn of_process(process: ProcessInstance, command: &str, text: String) -> Remedy {
+    let command = format!("{} && {command}", same_process(process));
+    Remedy {
+        is_of_process: true,
+        ..Remedy::command(command, text)
+    }
+}
+
 /// The I/O class idle: has an effect with the schedulers bfq and, since Linux 5.14, mq-deadline only.
 pub fn idle_class(process: ProcessInstance, scheduler: &SafeText) -> Remedy {
     // The kernel keeps an I/O class for each thread (ioprio_set(2)). One call for each: ionice(1)
     // stops at a thread that has ended.
-    let ionice = format!(
-        "ps -L -p {} -o lwp= | xargs -n 1 ionice -c 3 -p",
-        process.pid
+    let pid = process.pid;
+    let ionice = format!("ps -L -p {pid} -o lwp= | xargs -n 1 ionice -c 3 -p");
+    let text = format!(
+        "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
     );
-    Remedy {
-        text: format!(
-            "I/O class idle for all threads, which the scheduler {scheduler} heeds for reads and direct writes"
-        ),
-        command: Some(format!("{} && {ionice}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    of_process(process, &ionice, text)
 }
 
 /// SIGSTOP, and SIGCONT later.
 pub fn pause(process: ProcessInstance) -> Remedy {
     let pid = process.pid;
-    Remedy {
-        text: format!("pauses it, until kill -CONT {pid} continues it"),
-        command: Some(format!("{} && kill -STOP {pid}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    let text = format!("pauses it, until kill -CONT {pid} continues it");
+    of_process(process, &format!("kill -STOP {pid}"), text)
 }
 
 /// SIGCONT for a process that is stopped.
 pub fn continue_process(process: ProcessInstance) -> Remedy {
-    let pid = process.pid;
-    Remedy {
-        text: "continues it, after a look at who has stopped it".to_owned(),
-        command: Some(format!("{} && kill -CONT {pid}", same_process(process))),
-        reach: RemedyReach::Process,
-    }
+    let text = "continues it, after a look at who has stopped it".to_owned();
+    of_process(process, &format!("kill -CONT {}", process.pid), text)
 }
 
 /// Limits of bytes read and written per second of a unit of the system's manager, version 2 of control
 /// groups, until the next boot.
-pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) -> Remedy {
-    let command = || {
-        let node = roots::device_node(device)?;
-        let first = [
-            "systemctl",
-            "set-property",
-            "--runtime",
-            "--",
-            unit.as_str(),
-        ];
-        let mut words = first.map(str::to_owned).to_vec();
-        let names = ["IOReadBandwidthMax", "IOWriteBandwidthMax"];
-        for (name, limit) in names.into_iter().zip(limits) {
-            words.extend(limit.map(|bytes_per_s| format!("{name}={node} {bytes_per_s}")));
-        }
-        shell::command_line(words)
-    };
-    Remedy::command_or(
-        command(),
-        "half of its present throughput, until the next boot",
-        format!("limit the throughput of {unit} on {device} with systemctl set-property"),
-    )
+pub fn limit_unit(unit: &SafeText, device: &SafeText, limits: [Option<u64>; 2]) -> Option<Remedy> {
+    let node = roots::device_node(device)?;
+    let mut words: Vec<String> = ["systemctl", "set-property", "--runtime", "--", unit]
+        .map(str::to_owned)
+        .to_vec();
+    let names = ["IOReadBandwidthMax", "IOWriteBandwidthMax"];
+    for (name, limit) in names.into_iter().zip(limits) {
+        words.extend(limit.map(|bytes_per_s| format!("{name}={node} {bytes_per_s}")));
+    }
+    let text = "half of its present throughput, until the next boot";
+    Remedy::of(shell::command_line(words), text)
 }
 
 /// The messages of the kernel.
@@ -111,29 +97,19 @@ pub fn memory_users() -> Remedy {
 }
 
 /// The single requests of a device.
-pub fn trace_requests(device: &SafeText) -> Remedy {
-    Remedy::command_or(
-        roots::device_name(device)
-            .and_then(|name| shell::command_line(["diskscope", "trace", "--", name])),
-        "single requests, who and how long (root)",
-        format!("see the single requests of {device} with diskscope trace"),
-    )
+pub fn trace_requests(device: &SafeText) -> Option<Remedy> {
+    let command = shell::command_line(["diskscope", "trace", "--", roots::device_name(device)?]);
+    Remedy::of(command, "single requests, who and how long (root)")
 }
 
-/// The health and the error log of a drive.
-pub fn drive_health(device: &SafeText) -> Remedy {
-    Remedy::command_or(
-        roots::device_node(device).and_then(|node| shell::command_line(["smartctl", "-a", &node])),
-        "health and error log of the drive",
-        format!("see the health and the error log of {device} with smartctl"),
-    )
-}
-
-/// The health of a device, where it is a drive that may report it.
+/// The health and the error log of a device, where it is a drive that may report them.
 pub fn health_of(analysis: &Analysis<'_>, name: &SafeText) -> Option<Remedy> {
     let device = analysis.device(name)?;
-    let may_report = device.kind == Some(DriveKind::Disk) && !device.is_virtual;
-    may_report.then(|| drive_health(name))
+    if device.kind != Some(DriveKind::Disk) || device.is_virtual {
+        return None;
+    }
+    let command = shell::command_line(["smartctl", "-a", &roots::device_node(name)?]);
+    Remedy::of(command, "health and error log of the drive")
 }
 
 /// What helps against a process that takes most of a device.
@@ -178,7 +154,7 @@ fn limit_of(unit: &SafeText, device: &DeviceSummary, analysis: &Analysis<'_>) ->
         limit(|it| it.write_bytes, device.write_bytes),
     ];
     let is_limited = limits.iter().any(Option::is_some);
-    is_limited.then(|| limit_unit(unit, &device.name, limits))
+    limit_unit(unit, &device.name, limits).filter(|_| is_limited)
 }
 
 #[cfg(test)]
@@ -202,18 +178,15 @@ mod tests {
             let device = SafeText::from(name);
             let remedies = [
                 rules::slow_resync(&device),
-                drive_health(&device),
                 trace_requests(&device),
                 limit_unit(&"a.service".into(), &device, [Some(1), Some(1)]),
             ];
-            for remedy in remedies {
-                assert_eq!(remedy.command, None, "{remedy:?}");
-            }
+            assert_eq!(remedies, [None, None, None]);
         }
         let line = "echo 1000 > /sys/block/md127/md/sync_speed_min && \
                     echo 10000 > /sys/block/md127/md/sync_speed_max";
-        let command = rules::slow_resync(&"md127".into()).command;
-        assert_eq!(command.as_deref(), Some(line));
+        let remedy = rules::slow_resync(&"md127".into()).unwrap();
+        assert_eq!(remedy.command.as_deref(), Some(line));
     }
 
     #[test]
@@ -257,7 +230,7 @@ mod tests {
             std::fs::create_dir(place.path().join(name)).unwrap();
         }
         for inodes in [false, true] {
-            let usage = rules::usage_command(&SafeText::from_path(place.path()), inodes);
+            let usage = rules::usage_command(&SafeText::from_path(place.path()), inodes).unwrap();
             let mut shell = std::process::Command::new("sh");
             let output = shell
                 .args(["-c", &usage.command.unwrap()])

@@ -28,6 +28,14 @@ pub enum WaitKind {
     Unknown,
 }
 
+/// What a task waits for whose request is at a device, or on the way to it.
+pub const AT_DEVICE: [WaitKind; 4] = [
+    WaitKind::Read,
+    WaitKind::Write,
+    WaitKind::Commit,
+    WaitKind::Request,
+];
+
 /// Beginnings of the names of functions (since kernel 4.15). A wait channel never is a function that takes a
 /// lock: those of rwsem and mutex are left out of it, and the one that called them is told.
 const KINDS: [(WaitKind, &str); 6] = [
@@ -49,7 +57,7 @@ const KINDS: [(WaitKind, &str); 6] = [
     (
         WaitKind::Memory,
         "do_swap_page swap_read swapin_ read_swap_cache __swap_ shrink_ reclaim_throttle \
-         throttle_direct_reclaim try_to_free congestion_wait wait_iff_congested mem_cgroup_handle_over_high",
+         throttle_direct_reclaim try_to_free congestion_wait wait_iff_congested mem_cgroup_ try_charge",
     ),
     (
         WaitKind::Lock,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::requests::RequestEvidence;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
-use crate::probe::process::task_scan::{BlockedTask, TaskScan};
+use crate::probe::process::task_scan::TaskScan;
 use crate::probe::waits::servers::FuseServer;
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::DeletedView;
@@ -62,17 +62,5 @@ impl EvidenceWindow {
     pub fn has_blocked_tasks(&self) -> bool {
         let mut snapshots = self.snapshots.iter();
         !self.scans.is_empty() || snapshots.any(|snapshot| snapshot.blocked.is_some())
-    }
-
-    /// Tasks that are blocked in the last scan and were in the one before it: those worth a closer look.
-    pub fn still_blocked(&self) -> Vec<BlockedTask> {
-        let [.., before, last] = &self.scans[..] else {
-            return Vec::new();
-        };
-        let was_blocked = |task: &&BlockedTask| {
-            let mut tasks = before.blocked.iter();
-            !task.is_kernel_thread && tasks.any(|it| (it.pid, it.tid) == (task.pid, task.tid))
-        };
-        last.blocked.iter().filter(was_blocked).cloned().collect()
     }
 }

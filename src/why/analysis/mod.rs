@@ -6,10 +6,11 @@ mod waiters;
 
 use procfs::sys::kernel::Version;
 
-use super::cause::{Cause, Severity};
-use super::evidence::{ASLEEP_FOR, BLOCKED_FOR};
-use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function};
+use super::cause::{Cause, Party, Severity};
+use super::evidence::BLOCKED_FOR;
+use super::wait_kind::{FileServerClient, SYNC_FUNCTIONS, WaitKind, client_of_function, wait_kind};
 use super::window::EvidenceWindow;
+use crate::drive::{BlockDevice, DriveKind};
 use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::snapshot::Snapshot;
@@ -21,6 +22,8 @@ pub use self::waiters::Waiter;
 
 /// Fraction of the time for which a device that works off requests is busy.
 const WORKING: f64 = 0.3;
+/// Depth of device stacks that are followed: a recording may have a circle.
+const MAX_STACK: usize = 16;
 
 /// The window, summed up.
 #[derive(Debug)]
@@ -39,6 +42,10 @@ pub struct Analysis<'w> {
     pub waiters: Vec<Waiter>,
     /// Whether control groups are of version 1.
     pub is_first_version: bool,
+    /// Fraction of the time in which a task waited for I/O.
+    pub io_pressure: Option<f64>,
+    /// Fraction of the time in which a task waited for memory.
+    pub memory_pressure: Option<f64>,
 }
 
 impl<'w> Analysis<'w> {
@@ -51,18 +58,22 @@ impl<'w> Analysis<'w> {
             return None;
         }
         let processes = processes::summarize(window, seconds);
-        let devices = devices::summarize(window);
-        let waiters = waiters::summarize(window, &processes, &devices);
+        let waiters = waiters::summarize(window, last, &processes);
         let mut notices = last.notices.iter();
-        Some(Self {
+        let mut analysis = Self {
             window,
             last,
             seconds,
-            devices,
+            devices: devices::summarize(window),
             processes,
             waiters,
             is_first_version: notices.any(|notice| is_first_version_notice(notice)),
-        })
+            io_pressure: None,
+            memory_pressure: None,
+        };
+        analysis.io_pressure = analysis.mean(|host| host.pressure_some);
+        analysis.memory_pressure = analysis.mean(|host| host.memory_pressure_some);
+        Some(analysis)
     }
 
     /// The facts at the end of the window; `None` for a recording.
@@ -106,6 +117,12 @@ impl<'w> Analysis<'w> {
         waiter.wait_channel.as_deref().is_some_and(begins) || self.functions(waiter).any(begins)
     }
 
+    /// Whether a task waits for memory at the end of the window.
+    pub fn is_in_memory(&self, waiter: &Waiter) -> bool {
+        let mut functions = self.functions(waiter);
+        functions.any(|it| wait_kind(Some(it)) == WaitKind::Memory)
+    }
+
     /// Whether a task is in sync(2) or syncfs(2).
     pub fn is_syncing(&self, waiter: &Waiter) -> bool {
         self.is_in(waiter, SYNC_FUNCTIONS)
@@ -130,8 +147,11 @@ impl<'w> Analysis<'w> {
     /// Adds the length of the sleep of a task to the proof.
     pub fn prove_sleep(&self, cause: &mut Cause, waiter: &Waiter) {
         let details = self.details(waiter);
-        let is_told = details.is_some_and(|it| it.asleep_since.is_some());
-        let metric = if is_told { ASLEEP_FOR } else { BLOCKED_FOR };
+        let metric = if details.is_some_and(|it| it.asleep_since.is_some()) {
+            BLOCKED_FOR.read_from("/proc/PID/sched")
+        } else {
+            BLOCKED_FOR
+        };
         cause.prove(&waiter.command, metric, waiter.longest_ns());
     }
 
@@ -159,6 +179,11 @@ impl<'w> Analysis<'w> {
         above as f64 / values.len().max(1) as f64
     }
 
+    /// A cause that is proven.
+    pub fn proven(&self, severity: Severity) -> Cause {
+        self.cause(severity).confirmed_if(true)
+    }
+
     /// A cause that is seen since the begin of the window; who examines gives it its code.
     pub fn cause(&self, severity: Severity) -> Cause {
         Cause::new("", severity, &self.window.snapshots[0].time)
@@ -169,14 +194,42 @@ impl<'w> Analysis<'w> {
         self.devices.iter().find(|device| *device.name == *name)
     }
 
+    /// What is known of the drive of that name.
+    pub fn drive(&self, name: &str) -> Option<&'w BlockDevice> {
+        self.last.drives.iter().find(|drive| drive.name == name)
+    }
+
     /// The process with that id.
     pub fn process(&self, pid: u32) -> Option<&ProcessSummary> {
         self.processes.iter().find(|process| process.pid == pid)
     }
 
+    /// A process as a party, also one that no snapshot lists.
+    pub fn party(&self, pid: u32) -> Party {
+        if let Some(process) = self.process(pid) {
+            return process.party(None);
+        }
+        let scan = self.window.scans.last();
+        let scanned = scan.and_then(|scan| scan.processes.get(&pid));
+        let name = scanned.map(|it| SafeText::from_bytes(&it.name));
+        Party {
+            pid,
+            command: name.unwrap_or_default(),
+            ..Party::default()
+        }
+    }
+
     /// Whether `upper` is the device `lower` or lies on it.
     pub fn lies_on(&self, upper: &SafeText, lower: &SafeText) -> bool {
-        devices::lies_on(&self.devices, upper, lower)
+        let mut open = vec![upper];
+        for _ in 0..MAX_STACK {
+            if open.contains(&lower) {
+                return true;
+            }
+            let devices = open.iter().filter_map(|name| self.device(name));
+            open = devices.flat_map(|device| &device.underlying).collect();
+        }
+        false
     }
 
     /// Whether one of these devices is `device` or lies on it.
@@ -186,14 +239,24 @@ impl<'w> Analysis<'w> {
 
     /// The devices without partitions, whose requests are those of their drives.
     pub fn whole_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
-        let is_whole = |it: &&DeviceSummary| it.kind != Some(crate::drive::DriveKind::Partition);
-        self.devices.iter().filter(is_whole)
+        let devices = self.devices.iter();
+        devices.filter(|it| it.kind != Some(DriveKind::Partition))
     }
 
-    /// Processes, without kernel threads, that were blocked for at least that fraction of the time.
+    /// The devices that lie on no other one.
+    pub fn lowest_devices(&self) -> impl Iterator<Item = &DeviceSummary> {
+        self.whole_devices().filter(|it| it.underlying.is_empty())
+    }
+
+    /// Processes that were blocked for at least that fraction of the time.
     pub fn blocked(&self, least: f64) -> impl Iterator<Item = &Waiter> {
         let waiters = self.waiters.iter();
-        waiters.filter(move |waiter| waiter.blocked >= least && !waiter.is_kernel_thread)
+        waiters.filter(move |waiter| waiter.blocked >= least)
+    }
+
+    /// The process that was blocked, with that id.
+    pub fn waiter(&self, pid: u32) -> Option<&Waiter> {
+        self.waiters.iter().find(|waiter| waiter.pid == pid)
     }
 
     /// Those of them that use a device.

@@ -1,13 +1,13 @@
 //! Who was blocked, how long and in what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::devices::DeviceSummary;
 use super::processes::ProcessSummary;
 use crate::drive::BlockDevice;
 use crate::files::safe_text::SafeText;
-use crate::probe::facts::BlockedDetails;
+use crate::snapshot::Snapshot;
+use crate::snapshot::view::BlockedTaskView;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
 use crate::why::wait_kind::{SYNC_FUNCTIONS, WaitKind, wait_kind};
@@ -24,8 +24,6 @@ pub struct Waiter {
     pub command: SafeText,
     /// Its service, container or session.
     pub unit: Option<SafeText>,
-    /// Whether it is a thread of the kernel.
-    pub is_kernel_thread: bool,
     /// Fraction of the looks at it in which it was blocked.
     pub blocked: f64,
     /// That fraction by what it waited for.
@@ -60,28 +58,34 @@ impl Waiter {
     pub fn waits_for(&self, kinds: &[WaitKind]) -> f64 {
         kinds.iter().filter_map(|kind| self.kinds.get(kind)).sum()
     }
-}
 
-/// A look at a blocked thread.
-struct Look {
-    pid: u32,
-    tid: u32,
-    /// Name of the thread, or command line of its process.
-    name: SafeText,
-    is_kernel_thread: bool,
-    wait_channel: Option<SafeText>,
-    /// Length of its sleep up to now.
-    slept: Duration,
+    fn add(&mut self, look: &BlockedTaskView, share: f64, is_last: bool) {
+        let kind = wait_kind(look.wait_channel.as_deref());
+        *self.kinds.entry(kind).or_default() += share;
+        if kind != WaitKind::NotIo {
+            self.blocked += share;
+        }
+        (self.pid, self.tid) = (look.pid, look.tid);
+        self.command.clone_from(&look.command);
+        self.wait_channel.clone_from(&look.wait_channel);
+        let slept = Duration::from_nanos(look.blocked_ns);
+        self.longest = self.longest.max(slept);
+        if is_last {
+            self.asleep = slept;
+        }
+    }
 }
 
 /// The processes that were blocked in I/O, who waited longest first.
 pub(super) fn summarize(
     window: &EvidenceWindow,
+    last: &Snapshot,
     processes: &[ProcessSummary],
-    devices: &[DeviceSummary],
 ) -> Vec<Waiter> {
-    let looks = if window.scans.is_empty() {
-        looks_of_snapshots(window)
+    // A recording has the blocked tasks at the end of each interval.
+    let recorded = window.snapshots.iter().filter_map(|it| it.blocked.clone());
+    let looks: Vec<Vec<BlockedTaskView>> = if window.scans.is_empty() {
+        recorded.collect()
     } else {
         looks_of_scans(window)
     };
@@ -91,7 +95,7 @@ pub(super) fn summarize(
         let is_last = index + 1 == looks.len();
         for look in look {
             let waiter = threads.entry((look.pid, look.tid)).or_default();
-            add_look(waiter, look, share, is_last);
+            waiter.add(look, share, is_last);
         }
     }
     let mut waiters: BTreeMap<u32, Waiter> = BTreeMap::new();
@@ -102,7 +106,7 @@ pub(super) fn summarize(
         }
     }
     let mut waiters: Vec<Waiter> = waiters.into_values().collect();
-    let journal = journal_device(&waiters);
+    let journal = journal_device(window);
     for waiter in &mut waiters {
         if let Some(process) = processes.iter().find(|process| process.pid == waiter.pid) {
             waiter.command.clone_from(&process.command);
@@ -110,10 +114,7 @@ pub(super) fn summarize(
             waiter.devices.clone_from(&process.devices);
         }
         if waiter.devices.is_empty() {
-            // sync(2) waits for all devices.
-            let channel = waiter.wait_channel.as_deref().unwrap_or_default();
-            let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
-            waiter.devices = devices_of_files(window, waiter.pid, devices, !is_syncing);
+            waiter.devices = devices_of_files(window, last, waiter);
         }
         let in_journal = waiter.waits_for(&[WaitKind::Lock, WaitKind::Commit]) > 0.0;
         if waiter.devices.is_empty() && in_journal {
@@ -125,95 +126,61 @@ pub(super) fn summarize(
 }
 
 /// The device of the journal whose kernel thread, `jbd2/sda1-8`, is blocked, if it is the only one.
-fn journal_device(waiters: &[Waiter]) -> Option<SafeText> {
-    let threads = waiters.iter().filter(|it| it.is_kernel_thread);
-    let mut names = threads.filter_map(|it| it.command.strip_prefix("jbd2/")?.rsplit_once('-'));
-    let (device, _) = names.next()?;
-    names.next().is_none().then(|| device.into())
+fn journal_device(window: &EvidenceWindow) -> Option<SafeText> {
+    let tasks = window.scans.iter().flat_map(|scan| &scan.blocked);
+    let threads = tasks.filter(|it| it.is_kernel_thread);
+    let names: BTreeSet<&[u8]> = threads.map(|it| &it.name[..]).collect();
+    let mut journals = names.into_iter().filter_map(|name| {
+        let name = std::str::from_utf8(name).ok()?;
+        name.strip_prefix("jbd2/")?.rsplit_once('-')
+    });
+    let (device, _) = journals.next()?;
+    journals.next().is_none().then(|| device.into())
 }
 
-fn add_look(waiter: &mut Waiter, look: &Look, share: f64, is_last: bool) {
-    let kind = wait_kind(look.wait_channel.as_deref());
-    *waiter.kinds.entry(kind).or_default() += share;
-    if kind != WaitKind::NotIo {
-        waiter.blocked += share;
-    }
-    (waiter.pid, waiter.tid) = (look.pid, look.tid);
-    waiter.command.clone_from(&look.name);
-    waiter.is_kernel_thread = look.is_kernel_thread;
-    waiter.wait_channel.clone_from(&look.wait_channel);
-    waiter.longest = waiter.longest.max(look.slept);
-    if is_last {
-        waiter.asleep = look.slept;
-    }
-}
-
-/// The sleep of a task began with the first scan that shows it with the same context switches, or earlier
-/// where the kernel tells.
-fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<Look>> {
-    let told: BTreeMap<(u32, u32), &BlockedDetails> = window
-        .blocked
-        .iter()
-        .map(|details| ((details.pid, details.tid), details))
-        .collect();
+/// The blocked tasks of each scan, without the threads of the kernel, which work for others. The sleep of a
+/// task began with the first scan that shows it with the same context switches, or earlier where the kernel
+/// tells.
+fn looks_of_scans(window: &EvidenceWindow) -> Vec<Vec<BlockedTaskView>> {
     // Begin of the present sleep, and its context switches.
     let mut asleep: BTreeMap<(u32, u32), (Duration, Option<u64>)> = BTreeMap::new();
     let mut looks = Vec::new();
     for scan in &window.scans {
-        let mut tasks = Vec::new();
-        for task in &scan.blocked {
+        let tasks = scan.blocked.iter().filter(|task| !task.is_kernel_thread);
+        let look = tasks.map(|task| {
             let key = (task.pid, task.tid);
-            let same = asleep.get(&key);
-            let same =
-                same.filter(|(_, switches)| switches.is_some() && *switches == task.switches);
-            let seen_since = same.map_or(scan.at, |(since, _)| *since);
-            asleep.insert(key, (seen_since, task.switches));
-            let details = told.get(&key).filter(|it| it.switches == task.switches);
-            let since = details.and_then(|it| it.asleep_since);
-            let since = since.map_or(seen_since, |since| since.min(seen_since));
-            tasks.push(Look {
+            let known = asleep.get(&key).copied();
+            let is_same = |switches: Option<u64>| switches.is_some() && switches == task.switches;
+            let seen = known.filter(|(_, switches)| is_same(*switches));
+            let mut since = seen.map_or(scan.at, |(since, _)| since);
+            asleep.insert(key, (since, task.switches));
+            let mut details = window
+                .blocked
+                .iter()
+                .filter(|it| it.switches == task.switches);
+            let details = details.find(|it| (it.pid, it.tid) == key);
+            let told = details.and_then(|it| it.asleep_since);
+            since = told.map_or(since, |told| told.min(since));
+            let slept = scan.at.saturating_sub(since);
+            BlockedTaskView {
                 pid: task.pid,
                 tid: task.tid,
-                name: SafeText::from_bytes(&task.name),
-                is_kernel_thread: task.is_kernel_thread,
+                command: SafeText::from_bytes(&task.name),
+                unit: None,
+                blocked_ns: u64::try_from(slept.as_nanos()).unwrap_or(u64::MAX),
                 wait_channel: task.wait_channel.as_ref().map(SafeText::from),
-                slept: scan.at.saturating_sub(since),
-            });
-        }
-        looks.push(tasks);
+            }
+        });
+        looks.push(look.collect());
     }
     looks
 }
 
-/// A recording has the blocked tasks at the end of each interval, with the length of their sleep.
-fn looks_of_snapshots(window: &EvidenceWindow) -> Vec<Vec<Look>> {
-    let lists = window.snapshots.iter().filter_map(|it| it.blocked.as_ref());
-    let looks = lists.map(|tasks| {
-        let look = tasks.iter().map(|task| Look {
-            pid: task.pid,
-            tid: task.tid,
-            name: task.command.clone(),
-            is_kernel_thread: false,
-            wait_channel: task.wait_channel.clone(),
-            slept: Duration::from_nanos(task.blocked_ns),
-        });
-        look.collect()
-    });
-    looks.collect()
-}
-
 /// The devices that a blocked process has open, and those of the file systems on which it has files open;
-/// of one without any, with `by_paths`, that of the file system that an argument leads to.
-fn devices_of_files(
-    window: &EvidenceWindow,
-    pid: u32,
-    devices: &[DeviceSummary],
-    by_paths: bool,
-) -> Vec<SafeText> {
-    let Some(last) = window.snapshots.last() else {
-        return Vec::new();
-    };
-    let details = || window.blocked.iter().filter(|details| details.pid == pid);
+/// of one without any that of the file system that an argument leads to, unless it is in sync(2), which waits
+/// for all devices.
+fn devices_of_files(window: &EvidenceWindow, last: &Snapshot, waiter: &Waiter) -> Vec<SafeText> {
+    let details = || window.blocked.iter().filter(|it| it.pid == waiter.pid);
     let of_mount = |device_id: (u32, u32)| {
         let mut systems = last.file_systems.iter();
         let system = systems.find(|it| it.device_id == device_id);
@@ -225,11 +192,9 @@ fn devices_of_files(
     let mounts = details().flat_map(|details| &details.mounts);
     let mounted = mounts.filter_map(|mount| of_mount(mount.device_id));
     let mut drives: Vec<&BlockDevice> = opened.chain(mounted).collect();
-    if let Some((_, facts)) = window
-        .facts
-        .as_ref()
-        .filter(|_| by_paths && drives.is_empty())
-    {
+    let channel = waiter.wait_channel.as_deref().unwrap_or_default();
+    let is_syncing = SYNC_FUNCTIONS.split(' ').any(|it| channel.starts_with(it));
+    if let (Some((_, facts)), true, false) = (&window.facts, drives.is_empty(), is_syncing) {
         let paths = details().flat_map(|details| &details.named_paths);
         let mounts = paths.filter_map(|path| facts.mount_of(path));
         drives.extend(mounts.filter_map(|mount| of_mount(mount.device_id)).next());
@@ -237,7 +202,7 @@ fn devices_of_files(
     let mut names: Vec<SafeText> = Vec::new();
     for drive in drives {
         let name = SafeText::from(&drive.name);
-        if devices.iter().any(|device| device.name == name) && !names.contains(&name) {
+        if last.devices.iter().any(|it| it.name == name) && !names.contains(&name) {
             names.push(name);
         }
     }

@@ -27,7 +27,8 @@ const HIGH_PRESSURE: f64 = 0.2;
 pub(super) fn look(
     roots: &SysPaths,
     snapshots: &[Arc<Snapshot>],
-    (facts, is_blocked): (&FactsSample, bool),
+    facts: &FactsSample,
+    is_blocked: bool,
 ) -> LoadLooks {
     let Some(last) = snapshots.last() else {
         return LoadLooks::default();
@@ -39,12 +40,8 @@ pub(super) fn look(
     // Without a mounted fusectl no connection is listed.
     let connections = facts.fuse.as_ref().filter(|listed| !listed.is_empty());
     let may_wait = connections.map_or(is_blocked, |all| all.iter().any(|it| it.waiting != Some(0)));
-    if may_wait
-        && facts
-            .mounts
-            .iter()
-            .any(|it| it.file_system.starts_with("fuse"))
-    {
+    let mut mounts = facts.mounts.iter();
+    if may_wait && mounts.any(|it| it.file_system.starts_with("fuse")) {
         looks.fuse_servers = fuse_servers(roots);
     }
     let used = |it: &MountedFileSystem| it.usage.as_ref().and_then(FileSystemUsage::used_fraction);

@@ -14,7 +14,8 @@ use crate::files::safe_text::SafeText;
 use crate::probe::boot_time;
 use crate::probe::facts::{BlockedDetails, FactsReader, FactsSample};
 use crate::probe::process::numbers::ProcessNumbers;
-use crate::probe::system::kernel_log::NewErrors;
+use crate::probe::process::task_scan::BlockedTask;
+use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::probe::waits::sleeps::slept_times;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
@@ -45,8 +46,10 @@ pub struct WindowRecorder {
     facts: FactsReader,
     /// Facts of the window, the oldest first.
     readings: VecDeque<FactsSample>,
-    /// Errors in the kernel log, and when they were read.
-    logged: VecDeque<(Duration, NewErrors)>,
+    /// Errors in the kernel log, with the time at which they were read.
+    logged: Vec<(Duration, KernelIoError)>,
+    /// Why the log cannot be read, where it cannot.
+    unreadable: Option<NewErrors>,
     window: EvidenceWindow,
     trace: Option<DeviceTrace>,
     may_trace: bool,
@@ -58,7 +61,8 @@ impl WindowRecorder {
         let mut facts = FactsReader::new(roots.clone());
         Self {
             readings: VecDeque::from([facts.read()]),
-            logged: VecDeque::new(),
+            logged: Vec::new(),
+            unreadable: None,
             facts,
             window: EvidenceWindow::default(),
             trace: None,
@@ -112,16 +116,10 @@ impl WindowRecorder {
         if let Some(trace) = &self.trace {
             trace.drop_before(begin);
         }
-        let mut kept = Duration::ZERO;
-        let newest_first = self.window.snapshots.iter().rev();
-        let count = newest_first
-            .take_while(|snapshot| {
-                let is_within = kept < length;
-                kept += snapshot.interval.unwrap_or_default();
-                is_within
-            })
-            .count()
-            .clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS);
+        let last = self.window.snapshots.last();
+        let interval = last.and_then(|it| it.interval).unwrap_or(length);
+        let count = length.as_secs_f64() / interval.as_secs_f64().max(0.01);
+        let count = (count.round() as usize).clamp(MIN_SNAPSHOTS, MAX_SNAPSHOTS);
         let dropped = self.window.snapshots.len().saturating_sub(count);
         self.window.snapshots.drain(..dropped);
     }
@@ -144,19 +142,29 @@ impl WindowRecorder {
     /// although no snapshot shows it. It costs little.
     pub fn has_signals(&mut self) -> bool {
         let (fuse_waiting, errors) = self.facts.read_signals();
-        let logged_errors = matches!(&errors, NewErrors::Available(errors) if !errors.is_empty());
-        self.logged.push_back((boot_time(), errors));
-        fuse_waiting > 0 || logged_errors
+        let logged = self.logged.len();
+        self.keep_errors(errors);
+        fuse_waiting > 0 || self.logged.len() > logged
+    }
+
+    fn keep_errors(&mut self, errors: NewErrors) {
+        match errors {
+            NewErrors::Available(errors) => {
+                let now = boot_time();
+                self.logged.extend(errors.into_iter().map(|it| (now, it)));
+            }
+            unreadable => self.unreadable = Some(unreadable),
+        }
     }
 
     fn read_facts(&mut self) {
         let mut facts = self.facts.read();
         let errors = std::mem::take(&mut facts.kernel_errors);
-        self.logged.push_back((facts.at, errors));
+        self.keep_errors(errors);
         let window = &mut self.window;
         let scanned = window.scans.last();
         let is_blocked = scanned.is_some_and(|scan| !scan.blocked.is_empty());
-        window.looks = looks::look(&self.roots, &window.snapshots, (&facts, is_blocked));
+        window.looks = looks::look(&self.roots, &window.snapshots, &facts, is_blocked);
         self.readings.push_back(facts);
     }
 
@@ -171,7 +179,9 @@ impl WindowRecorder {
         };
         self.examine_blocked(&end);
         self.window.process_numbers = ProcessNumbers::of_procfs(&self.roots);
-        end.kernel_errors = joined_errors(self.logged.iter().map(|(_, errors)| errors));
+        let logged = self.logged.iter().map(|(_, error)| error.clone());
+        let logged = NewErrors::Available(logged.collect());
+        end.kernel_errors = self.unreadable.clone().unwrap_or(logged);
         let begin = self.readings.front().cloned();
         self.window.facts = Some((begin.unwrap_or_default(), end));
         let requests = self.trace.as_ref();
@@ -182,31 +192,36 @@ impl WindowRecorder {
     /// Looks at the tasks that are blocked, and since when those are that have slept for a while.
     fn examine_blocked(&mut self, facts: &FactsSample) {
         let known = std::mem::take(&mut self.window.blocked);
-        let tasks = self.window.still_blocked();
-        for task in tasks.iter().take(MAX_EXAMINED) {
-            let mut details = BlockedDetails::read(&self.roots, &facts.mounts, task);
-            let key = (task.pid, task.tid, details.switches);
-            let mut known = known.iter();
-            let same = known.find(|it| (it.pid, it.tid, it.switches) == key);
-            details.asleep_since = same.and_then(|it| it.asleep_since);
-            self.window.blocked.push(details);
-        }
+        let [.., before, last] = &self.window.scans[..] else {
+            return;
+        };
+        let was_blocked = |task: &&BlockedTask| {
+            let mut tasks = before.blocked.iter();
+            !task.is_kernel_thread && tasks.any(|it| (it.pid, it.tid) == (task.pid, task.tid))
+        };
+        let tasks = last.blocked.iter().filter(was_blocked).take(MAX_EXAMINED);
         let begin = boot_time().saturating_sub(LONG_SLEEP);
         let earlier = self.window.scans.iter().rfind(|scan| scan.at <= begin);
-        let slept_then = |details: &BlockedDetails| {
-            let mut tasks = earlier.into_iter().flat_map(|scan| &scan.blocked);
-            details.switches.is_some()
-                && tasks.any(|it| it.tid == details.tid && it.switches == details.switches)
-        };
-        let blocked = self.window.blocked.iter_mut();
-        let mut unknown: Vec<&mut BlockedDetails> = blocked
-            .filter(|details| details.asleep_since.is_none() && slept_then(details))
-            .collect();
-        let keys: Vec<(u32, u32)> = unknown.iter().map(|it| (it.pid, it.tid)).collect();
-        let slept = slept_times(&self.roots, &keys);
-        for details in &mut unknown {
-            let slept = slept.get(&(details.pid, details.tid));
-            details.asleep_since = slept.map(|slept| boot_time().saturating_sub(*slept));
+        let mut long_asleep = Vec::new();
+        for task in tasks {
+            let mut details = BlockedDetails::read(&self.roots, &facts.mounts, task);
+            let key = (task.pid, task.tid);
+            let switches = details.switches;
+            let mut same = known.iter().filter(|it| it.switches == switches);
+            let same = same.find(|it| (it.pid, it.tid) == key);
+            details.asleep_since = same.and_then(|it| it.asleep_since);
+            let mut slept = earlier.into_iter().flat_map(|scan| &scan.blocked);
+            let slept = slept.any(|it| it.tid == key.1 && it.switches == switches);
+            if details.asleep_since.is_none() && switches.is_some() && slept {
+                long_asleep.push(key);
+            }
+            self.window.blocked.push(details);
+        }
+        let slept = slept_times(&self.roots, &long_asleep);
+        for details in &mut self.window.blocked {
+            if let Some(slept) = slept.get(&(details.pid, details.tid)) {
+                details.asleep_since = Some(boot_time().saturating_sub(*slept));
+            }
         }
     }
 
@@ -220,37 +235,18 @@ impl WindowRecorder {
         self.window
     }
 
-    /// Traces the drive with the most requests in flight.
+    /// Traces the drive with the most requests in flight, once there is one.
     fn start_trace(&mut self) {
-        let Some(last) = self.window.snapshots.last() else {
-            return;
-        };
-        let is_drive = |kind| matches!(kind, Some(DriveKind::Disk | DriveKind::Loop));
-        let drives = last.devices.iter().filter(|view| is_drive(view.kind));
-        let queues = drives.filter_map(|view| Some((view, view.queue_size?)));
-        let busy = queues.filter(|(_, queue)| *queue >= MIN_QUEUE);
-        let busiest = busy.max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some(name) = busiest.map(|(view, _)| view.name.clone()) else {
-            return;
-        };
-        self.trace = DeviceTrace::start(&self.roots, name);
-        // One attempt: what is refused once is refused again.
-        self.may_trace = self.trace.is_some();
-    }
-}
-
-/// The errors of several readings.
-fn joined_errors<'a>(readings: impl Iterator<Item = &'a NewErrors>) -> NewErrors {
-    let mut all = Vec::new();
-    let mut unread = None;
-    for errors in readings {
-        match errors {
-            NewErrors::Available(errors) => all.extend(errors.iter().cloned()),
-            other => unread = Some(other.clone()),
+        let devices = self.window.snapshots.iter().rev().take(1);
+        let drives = devices
+            .flat_map(|it| &it.devices)
+            .filter(|it| matches!(it.kind, Some(DriveKind::Disk | DriveKind::Loop)));
+        let queues = drives.map(|it| (it.queue_size.unwrap_or(0.0), &it.name));
+        let busiest = queues.max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((_, name)) = busiest.filter(|(queue, _)| *queue >= MIN_QUEUE) {
+            self.trace = DeviceTrace::start(&self.roots, name.clone());
+            // One attempt: what is refused once is refused again.
+            self.may_trace = self.trace.is_some();
         }
-    }
-    match unread {
-        Some(reason) if all.is_empty() => reason,
-        _ => NewErrors::Available(all),
     }
 }

@@ -1,7 +1,5 @@
 //! Files are dropped from the page cache and read again shortly afterwards.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::group_limits::{at_memory_limit, memory_text};
 use super::prelude::*;
 use crate::snapshot::view::HostView;
@@ -23,94 +21,76 @@ const HEAVY_IO_PRESSURE: f64 = 0.05;
 /// Share of all that is read, from which it is the machine's memory that is too small: beside a stream of new
 /// files, a few pages of earlier ones come back on every machine.
 const MIN_SHARE: f64 = 0.5;
-/// The parent of all threads of the kernel, which read for others.
-const KERNEL_THREAD_PARENT: u32 = 2;
 /// Readers that are named at most.
 const MAX_READERS: usize = 2;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let refaults = |host: &HostView| host.refault_bytes_per_s;
+fn refaults(host: &HostView) -> Option<f64> {
+    host.refault_bytes_per_s
+}
+
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    known_values([
+        (REFAULTS, analysis.mean(refaults)),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
+    ])
+}
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(mean) = analysis.mean(refaults) else {
-        let reason = NotExamined::NotReported("/proc/vmstat is not readable");
-        return Examination::NotExamined(reason);
+        return Err(NotExamined::NotReported("/proc/vmstat is not readable"));
     };
-    let pressure = analysis.mean(|host| host.memory_pressure_some);
-    let io = analysis.mean(|host| host.pressure_some);
+    let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
+    let waits_for_memory = analysis.memory_pressure >= Some(MIN_PRESSURE);
+    let waits_for_io = analysis.io_pressure >= Some(HEAVY_IO_PRESSURE);
+    let waits_for_files = mean >= HEAVY_REFAULTS && waits_for_io;
+    let group = at_memory_limit(analysis);
+    let members = group.as_ref().map(|it| &it.group.pids[..]);
+    let is_member = |pid| members.is_some_and(|pids| pids.contains(&pid));
+    let members_wait = analysis.blocked(SUFFERING).any(|it| is_member(it.pid));
+    let read: f64 = analysis.lowest_devices().map(|it| it.read_bytes).sum();
+    let is_much = group.is_some() || mean >= read * MIN_SHARE;
+    if !often || !is_much || !(waits_for_memory || waits_for_files || members_wait) {
+        return Ok(Vec::new());
+    }
     // A task that waits less than that for files or memory is not harmed.
     let waiters = analysis.waiters.iter();
     let waits = waiters.map(|it| it.waits_for(&[WaitKind::Read, WaitKind::Memory]));
     let is_harmful = !analysis.window.has_blocked_tasks() || waits.sum::<f64>() >= SUFFERING;
-    let mut cause = analysis.cause(Severity::warning_if(is_harmful));
-    cause.prove_of_machine(REFAULTS, mean);
-    cause.prove_of_machine(MEMORY_PRESSURE, pressure);
-    let often = analysis.fraction_at_least(refaults, MIN_REFAULTS) >= MIN_FRACTION;
-    let waits_for_memory = pressure.is_some_and(|it| it >= MIN_PRESSURE);
-    let waits_for_files = mean >= HEAVY_REFAULTS && io.is_some_and(|it| it >= HEAVY_IO_PRESSURE);
-    let group = at_memory_limit(analysis);
-    let members_wait = group.as_ref().is_some_and(|group| {
-        let mut blocked = analysis.blocked(SUFFERING);
-        blocked.any(|it| group.group.pids.contains(&it.pid))
-    });
-    if !often || !(waits_for_memory || waits_for_files || members_wait) {
-        return Examination::RuledOut(cause.evidence);
-    }
-    let bottom = analysis
-        .whole_devices()
-        .filter(|it| it.underlying.is_empty());
-    let read: f64 = bottom.map(|it| it.read_bytes).sum();
-    if group.is_none() && mean < read * MIN_SHARE {
-        return Examination::RuledOut(cause.evidence);
-    }
-    cause.victims = readers(analysis, group.as_ref().map(|it| &it.group.pids[..]));
-    if let Some(group) = &group {
-        group.prove_memory(&mut cause);
-        cause.remedies.push(group.raise_memory());
-    }
+    let cause = analysis.cause(Severity::warning_if(is_harmful));
     let mut cause = cause.confirmed_if(group.is_some() || waits_for_memory);
+    cause.evidence = evidence(analysis);
+    cause.victims = readers(analysis, members);
+    if let Some(group) = &group {
+        group.tell_memory(&mut cause);
+    }
     cause.remedies.push(memory_users());
-    let most = names(&cause.victims, 0);
-    let most = most.map_or_else(String::new, |who| format!(", most by {who}"));
-    let probably = match cause.certainty {
-        Certainty::Confirmed => "",
-        Certainty::Probable => "probably ",
+    let most = match names(&cause.victims, 0, "") {
+        who if who.is_empty() => who,
+        who => format!(", most by {who}"),
     };
     cause.sentence = format!(
-        "Files are read again that were dropped from the page cache shortly before, {} in all{most}, because {} is {probably}too small for what is read.",
+        "Files are read again that were dropped from the page cache shortly before, {} in all{most}, because {} is {}too small for what is read.",
         units::format_throughput(mean),
-        memory_text(group.as_ref())
+        memory_text(group.as_ref()),
+        cause.probably()
     );
-    Examination::Found(vec![cause])
+    Ok(vec![cause])
 }
 
-/// Who reads most, of these processes if there are any: it reads what it had before. A process that is gone
-/// at the end counts for the one that started it: nobody can do anything about the process itself.
+/// Who reads most, of these processes if there are any, otherwise of those that were blocked: it reads what it
+/// had before.
 fn readers(analysis: &Analysis<'_>, members: Option<&[u32]>) -> Vec<Party> {
-    let alive = analysis.last.processes.iter().filter(|it| !it.exited);
-    let alive: BTreeSet<u32> = alive.map(|it| it.pid).collect();
-    let mut bytes: BTreeMap<u32, f64> = BTreeMap::new();
-    let mut with_ended: BTreeSet<u32> = BTreeSet::new();
-    for snapshot in &analysis.window.snapshots {
-        let seconds = snapshot.interval.map_or(0.0, |it| it.as_secs_f64());
-        let whole = snapshot.processes.iter().filter(|it| it.tid == it.pid);
-        for view in whole.filter(|it| it.parent_pid != KERNEL_THREAD_PARENT) {
-            let read = view.read_bytes_per_s.unwrap_or(0.0) * seconds;
-            let mut named = [view.pid, view.parent_pid].into_iter();
-            let named = named.find(|pid| *pid > 1 && alive.contains(pid));
-            if let Some(pid) = named.filter(|_| read > 0.0) {
-                *bytes.entry(pid).or_default() += read;
-                with_ended.extend((pid != view.pid).then_some(pid));
-            }
-        }
-    }
-    let blocked = |pid: u32| Some(analysis.waiters.iter().find(|it| it.pid == pid)?.blocked);
-    // Who has ended was seldom seen to wait.
-    bytes.retain(|pid, _| match members {
-        Some(members) => members.contains(pid),
-        None => blocked(*pid).is_some() || with_ended.contains(pid),
-    });
-    let mut readers: Vec<(u32, f64)> = bytes.into_iter().collect();
-    readers.sort_list_by(|a, b| b.1.total_cmp(&a.1));
+    let blocked = |pid: u32| {
+        let mut waiters = analysis.blocked(0.0);
+        waiters.find(|it| it.pid == pid).map(|it| it.blocked)
+    };
+    let may_be = |process: &&ProcessSummary| match members {
+        Some(members) => members.contains(&process.pid),
+        None => blocked(process.pid).is_some(),
+    };
+    let processes = analysis.processes.iter().filter(may_be);
+    let mut readers: Vec<&ProcessSummary> = processes.filter(|it| it.read_bytes > 0.0).collect();
+    readers.sort_list_by(|a, b| b.read_bytes.total_cmp(&a.read_bytes));
     let most = readers.into_iter().take(MAX_READERS);
-    most.filter_map(|(pid, _)| Some(analysis.process(pid)?.party(blocked(pid))))
-        .collect()
+    most.map(|it| it.party(blocked(it.pid))).collect()
 }

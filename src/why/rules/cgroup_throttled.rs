@@ -6,53 +6,51 @@ use super::prelude::*;
 use crate::snapshot::view::{UnitLimit, UnitView};
 use crate::transfers::limits::AT_LIMIT;
 
-/// Seconds of a slice of time, in which the kernel lets whole requests pass: of 25 requests per second
-/// two in each slice, so that 20 are reached (block/blk-throttle.c, `DFL_THROTL_SLICE_HD` and
-/// `tg_within_iops_limit`).
-const SLICE: f64 = 0.1;
+/// A limit of fewer requests per second is reached from this use: the kernel lets whole requests pass in slices
+/// of 100 ms, of 29 per second two in each (block/blk-throttle.c, `tg_within_iops_limit`).
+const FEW_REQUESTS: u64 = 50;
+const AT_LIMIT_OF_FEW: f64 = 0.65;
 /// Fraction of the snapshots in which it has to be reached.
 const MIN_FRACTION: f64 = 0.5;
 /// A wait without a context switch from which a single request exceeds the limit, so that the rate is
 /// mostly 0: the kernel holds a request back until the limit permits it as a whole.
 const HELD_BACK: Duration = Duration::from_secs(3);
-/// What a task waits for whose request is held back.
-const IN_DEVICE: [WaitKind; 4] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Commit,
-    WaitKind::Request,
-];
 /// Pressure of the group that shows that its processes wait.
 const MIN_PRESSURE: f64 = 0.1;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let Some(units) = &analysis.last.units else {
-        let reason = NotExamined::NotReported("control groups are not readable");
-        return Examination::NotExamined(reason);
-    };
-    let limits = |unit: &'_ UnitView| unit.limits.clone().into_iter();
-    let limited = || {
-        units
-            .iter()
-            .flat_map(|unit| limits(unit).map(move |it| (unit, it)))
-    };
-    let causes = limited().filter_map(|(unit, limit)| cause(analysis, unit, &limit));
-    Examination::of(causes.collect(), || {
-        let usages = limited().filter_map(|(unit, limit)| {
-            let uses = uses(analysis, unit, &limit);
-            let most = uses.into_iter().reduce(f64::max)?;
-            Some(Evidence::of(&unit.name, metrics(analysis)[0], most))
-        });
-        usages.take(3).collect()
-    })
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
+    if analysis.last.units.is_none() {
+        let reason = "control groups are not readable";
+        return Err(NotExamined::NotReported(reason));
+    }
+    let mut causes = Vec::new();
+    for unit in analysis.last.units.iter().flatten() {
+        let limits = unit.limits.iter();
+        causes.extend(limits.filter_map(|limit| cause(analysis, unit, limit)));
+    }
+    Ok(causes)
 }
 
-/// Use of a limit, a limit of bytes, and one of requests.
-fn metrics(analysis: &Analysis<'_>) -> [Metric; 3] {
+/// The largest use of a limit.
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let units = analysis.last.units.iter().flatten();
+    let used = units.flat_map(|unit| {
+        unit.limits
+            .iter()
+            .filter_map(move |it| Some((unit, it.usage?)))
+    });
+    let most = used.max_by(|a, b| a.1.total_cmp(&b.1));
+    let metric = of_version(analysis, LIMIT_USAGE);
+    let most = most.map(|(unit, usage)| Evidence::of(&unit.name, metric, usage));
+    most.into_iter().collect()
+}
+
+/// A metric of a limit, with the files that this version of control groups has.
+fn of_version(analysis: &Analysis<'_>, metric: Metric) -> Metric {
     if analysis.is_first_version {
-        [LIMIT_USAGE_V1, LIMIT_BYTES_V1, LIMIT_IOPS_V1]
+        metric.read_from("blkio.throttle.*")
     } else {
-        [LIMIT_USAGE, LIMIT_BYTES, LIMIT_IOPS]
+        metric
     }
 }
 
@@ -68,60 +66,38 @@ fn uses(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<f64>
     uses.collect()
 }
 
-/// Whether a limit is reached in most snapshots. The slices do not permit the whole use of a limit of few
-/// requests.
-fn is_reached(uses: &[f64], limit: &UnitLimit) -> bool {
-    let limits = [limit.read_ios_per_s, limit.write_ios_per_s];
-    let permitted = limits.into_iter().flatten().map(|per_second| {
-        let fit = per_second as f64 * SLICE;
-        if fit < 1.0 { 1.0 } else { fit.floor() / fit }
-    });
-    let least = AT_LIMIT * permitted.fold(1.0, f64::min);
-    let reached = uses.iter().filter(|usage| **usage >= least).count();
-    !uses.is_empty() && reached as f64 >= uses.len() as f64 * MIN_FRACTION
-}
-
-/// A process of the group whose request the limit holds back: it waits for one request all the time,
-/// and the device has none in flight. A throttled request is counted as in flight only when the limit
-/// has let it pass.
-fn held_back<'a>(
-    analysis: &'a Analysis<'_>,
-    unit: &UnitView,
-    limit: &UnitLimit,
-) -> Option<&'a Waiter> {
-    let device = analysis.device(&limit.device)?;
-    let waiting = analysis.blocked_on(device, SUFFERING).into_iter();
-    let mut waiting = waiting.filter(|_| device.min_in_flight == 0);
-    waiting.find(|waiter| {
-        waiter.unit.as_ref() == Some(&unit.name)
-            && waiter.asleep >= HELD_BACK
-            && waiter.waits_for(&IN_DEVICE) > 0.0
-    })
-}
-
 fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<Cause> {
     let (name, device) = (&unit.name, &limit.device);
     let uses = uses(analysis, unit, limit);
-    let held = held_back(analysis, unit, limit);
     let own = |waiter: &&Waiter| waiter.unit.as_ref() == Some(name);
     let waiting: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(own).collect();
-    let is_pressed = unit
-        .pressure_some
-        .is_some_and(|pressure| pressure >= MIN_PRESSURE);
+    // A process waits for one request all the time, and the device has none in flight: a throttled request
+    // is counted as in flight only when the limit has let it pass.
+    let summary = analysis.device(device).filter(|it| it.min_in_flight == 0);
+    let is_held = |waiter: &&&Waiter| {
+        summary.is_some_and(|it| analysis.is_on(&waiter.devices, it))
+            && waiter.asleep >= HELD_BACK
+            && waiter.waits_for(&AT_DEVICE) > 0.0
+    };
+    let held = waiting.iter().find(is_held);
+    let is_pressed = unit.pressure_some >= Some(MIN_PRESSURE);
     let waits = !waiting.is_empty() || is_pressed;
-    if !waits || held.is_none() && !is_reached(&uses, limit) {
+    let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
+    let is_of_few = requests.is_some_and(|it| it < FEW_REQUESTS);
+    let least = if is_of_few { AT_LIMIT_OF_FEW } else { AT_LIMIT };
+    let reached = uses.iter().filter(|usage| **usage >= least).count();
+    let is_reached = reached > 0 && reached as f64 >= uses.len() as f64 * MIN_FRACTION;
+    if !waits || held.is_none() && !is_reached {
         return None;
     }
     let cause = analysis.cause(Severity::Warning).on(device);
     let mut cause = cause.confirmed_if(held.is_none());
     let bytes = limit.read_bytes_per_s.or(limit.write_bytes_per_s);
-    let requests = limit.read_ios_per_s.or(limit.write_ios_per_s);
     let (bytes, requests) = (bytes.map(|it| it as f64), requests.map(|it| it as f64));
     let usage = uses.iter().sum::<f64>() / uses.len() as f64;
-    let [usage_metric, bytes_metric, requests_metric] = metrics(analysis);
-    cause.prove(name, usage_metric, usage);
-    cause.prove(name, bytes_metric, bytes);
-    cause.prove(name, requests_metric, requests);
+    cause.prove(name, of_version(analysis, LIMIT_USAGE), usage);
+    cause.prove(name, of_version(analysis, LIMIT_BYTES), bytes);
+    cause.prove(name, of_version(analysis, LIMIT_IOPS), requests);
     cause.prove(name, GROUP_PRESSURE, unit.pressure_some);
     suffer(&mut cause, &waiting);
     if let Some(waiter) = held {
@@ -133,45 +109,37 @@ fn cause(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Option<
     let value = value.map_or_else(String::new, |value| format!(" of {value}"));
     cause.sentence = format!(
         "{} waits because {name} has reached its I/O limit on {device}{value}.",
-        victim(&cause, name)
+        cause.victim(name)
     );
     Some(cause)
 }
 
-/// A higher limit of the control group, or none.
+/// No limit of the control group for that device.
 fn raise_limit(analysis: &Analysis<'_>, unit: &UnitView, limit: &UnitLimit) -> Vec<Remedy> {
     let device = &limit.device;
-    let mut drives = analysis.last.drives.iter();
-    let number = drives.find(|drive| drive.name == device.as_str());
-    let number = number.map(|drive| format!("{}:{}", drive.number.0, drive.number.1));
-    let files = if analysis.is_first_version {
-        let limits = [
-            (limit.read_bytes_per_s, "read_bps"),
-            (limit.write_bytes_per_s, "write_bps"),
-            (limit.read_ios_per_s, "read_iops"),
-            (limit.write_ios_per_s, "write_iops"),
-        ];
-        let set = limits.into_iter().filter(|(limit, _)| limit.is_some());
-        set.map(|(_, name)| {
-            (
-                format!("blkio/{}/blkio.throttle.{name}_device", unit.path),
-                "0",
-            )
-        })
-        .collect()
+    let number = analysis.drive(device).map(|drive| drive.number);
+    let of_first_version = [
+        (limit.read_bytes_per_s, "read_bps"),
+        (limit.write_bytes_per_s, "write_bps"),
+        (limit.read_ios_per_s, "read_iops"),
+        (limit.write_ios_per_s, "write_iops"),
+    ];
+    let files: Vec<(String, &str)> = if analysis.is_first_version {
+        let set = of_first_version.iter().filter(|(limit, _)| limit.is_some());
+        let file = |name| format!("blkio/{}/blkio.throttle.{name}_device", unit.path);
+        set.map(|(_, name)| (file(name), "0")).collect()
     } else {
         let nothing = "rbps=max wbps=max riops=max wiops=max";
         vec![(format!("{}/io.max", unit.path), nothing)]
     };
     let remove = |(file, value): (String, &str)| {
         let file = SafeText::from(format!("/sys/fs/cgroup/{file}").replace("//", "/"));
-        let path = exact_path(&file).and_then(shell::quote_word);
-        let command = path.zip(number.as_ref());
-        Remedy::command_or(
-            command.map(|(path, number)| format!("echo '{number} {value}' > {path}")),
+        let path = exact_path(&file).and_then(shell::quote_word)?;
+        let (major, minor) = number?;
+        Some(Remedy::command(
+            format!("echo '{major}:{minor} {value}' > {path}"),
             format!("removes the limit of {device}, until the group is made anew"),
-            format!("raise or remove the limit of {device} in {file}"),
-        )
+        ))
     };
-    files.into_iter().map(remove).collect()
+    files.into_iter().filter_map(remove).collect()
 }

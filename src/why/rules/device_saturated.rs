@@ -5,22 +5,16 @@
 use super::prelude::*;
 use crate::text::root_advice;
 
+pub(super) use super::prelude::busiest_evidence as evidence;
+
 /// Processes with equal shares that have to wait for each other: one waits for itself.
 const MIN_COMPETITORS: usize = 2;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 500e6;
-/// What a task may wait for at a device.
-const AT_DEVICE: [WaitKind; 4] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Request,
-    WaitKind::Unknown,
-];
-
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let overloaded = analysis.whole_devices().filter(|it| is_overloaded(it));
     let causes = overloaded.filter_map(|device| cause(analysis, device));
-    Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
+    Ok(lowest(analysis, causes.collect()))
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
@@ -31,9 +25,9 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
         let is_unknown = waiting == 0 && blame.culprits.is_empty();
         return unattributed(analysis, device).filter(|_| is_unknown);
     }
-    let severity = severity(device, CRITICAL_LATENCY);
-    let mut cause = analysis.cause(severity).on(name);
-    cause.culprits.clone_from(&blame.culprits);
+    let severity = Severity::critical_if(device.latency() >= CRITICAL_LATENCY);
+    let cause = analysis.cause(severity).on(name);
+    let mut cause = cause.confirmed_if(blame.is_proven());
     // Of several with about the same share none is the one to blame.
     let compete = blame.victims.is_empty() || blame.competitors.len() >= MIN_COMPETITORS;
     if compete {
@@ -41,18 +35,11 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     }
     cause.victims.extend(blame.victims.iter().cloned());
     let is_victim = |it: &Party| blame.victims.iter().any(|victim| victim.pid == it.pid);
+    cause.culprits.clone_from(&blame.culprits);
     cause.culprits.retain(|it| !is_victim(it));
     prove_load(&mut cause, device);
-    let time = saturated_time(device);
-    cause.prove(
-        name,
-        SATURATED,
-        Some(time).filter(|time| *time < SATURATED_TIME),
-    );
-    if let Some(spread) = device.fixed_rate_spread() {
-        cause.prove(name, THROUGHPUT, device.throughput);
-        cause.prove(name, RATE_SPREAD, spread);
-    }
+    let time = Some(saturated_time(device)).filter(|time| *time < SATURATED_TIME);
+    cause.prove(name, SATURATED, time);
     blame.prove(&mut cause);
     cause.prove(name, WAITING_TASKS, waiting as f64);
     if let Some(victim) = cause.victims.first().cloned() {
@@ -66,9 +53,28 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
             remedy.text += &format!("; it is one of {waiting} that wait for each other");
         }
     }
-    cause.remedies.push(trace_requests(name));
-    let bursts = burst_text(analysis, device);
-    tell(&mut cause, device, &blame, (waiting, compete), &bursts);
+    cause.remedies.extend(trace_requests(name));
+    let latency = latency_text(device);
+    let culprit = cause.culprits.first().filter(|_| !compete);
+    let what = match culprit {
+        Some(party) => format!(
+            "{} waits{latency}: {name} is {}saturated by {}{}",
+            cause.victim("A process"),
+            cause.probably(),
+            party.identity(),
+            blame.share_text()
+        ),
+        None => format!(
+            "{} wait for each other{latency} on {name}, which serves fewer requests than they issue",
+            names(&cause.victims, waiting, "Processes")
+        ),
+    };
+    let kind = if device.serial {
+        "; it is a rotational disk"
+    } else {
+        ""
+    };
+    cause.sentence = format!("{what}{kind}{}.", burst_text(analysis, device));
     Some(cause)
 }
 
@@ -77,7 +83,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
 fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waits = |it: &&Waiter| {
-        let at_device = it.waits_for(&AT_DEVICE);
+        let at_device = it.waits_for(&AT_DEVICE) + it.waits_for(&[WaitKind::Unknown]);
         it.devices.is_empty() && at_device >= SUFFERING && at_device >= it.blocked / 2.0
     };
     let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();
@@ -87,11 +93,10 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
     let mut cause = analysis.cause(Severity::Warning).on(name);
     prove_load(&mut cause, device);
     suffer(&mut cause, &waiters);
-    cause.prove_of_machine(WAITING_TASKS, waiters.len() as f64);
-    cause.remedies.push(trace_requests(name));
+    cause.remedies.extend(trace_requests(name));
     cause.sentence = format!(
         "{} probably waits on {name}, which is saturated: {} requests in flight,{}; {}.",
-        names(&cause.victims, waiters.len()).unwrap_or_default(),
+        names(&cause.victims, waiters.len(), ""),
         Unit::Count.text(device.queue),
         latency_text(device),
         root_advice(
@@ -100,38 +105,4 @@ fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause
         )
     );
     Some(cause)
-}
-
-fn tell(
-    cause: &mut Cause,
-    device: &DeviceSummary,
-    blame: &Blame,
-    (waiting, compete): (usize, bool),
-    bursts: &str,
-) {
-    let name = &device.name;
-    let latency = latency_text(device);
-    let kind = if device.serial {
-        "; it is a rotational disk"
-    } else {
-        ""
-    };
-    cause.sentence = match cause.culprits.first().filter(|_| !compete) {
-        Some(party) => {
-            let probably = match cause.certainty {
-                Certainty::Confirmed => "",
-                Certainty::Probable => "probably ",
-            };
-            format!(
-                "{} waits{latency}: {name} is {probably}saturated by {}{}{kind}{bursts}.",
-                victim(cause, "A process"),
-                culprit(party),
-                blame.share_text()
-            )
-        }
-        None => format!(
-            "{} wait for each other{latency} on {name}, which serves fewer requests than they issue{kind}{bursts}.",
-            names(&cause.victims, waiting).unwrap_or_else(|| "Processes".to_owned())
-        ),
-    };
 }

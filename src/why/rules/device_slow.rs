@@ -1,7 +1,9 @@
 //! Few requests, and each of them slow: media retries, the clean-up of shingled drives, throttling
-//! by temperature, wake-up, or a virtual disk at the limit of its service.
+//! by temperature, wake-up, or the network behind a virtual disk.
 
 use super::prelude::*;
+
+pub(super) use super::prelude::busiest_evidence as evidence;
 
 /// Latency in nanoseconds of a request that hardly shares the device, from which a disk and any
 /// other device is slow.
@@ -17,10 +19,10 @@ const MIN_TIME: f64 = 0.5;
 /// Latency in nanoseconds from which waiting is critical.
 const CRITICAL_LATENCY: f64 = 1e9;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let devices = analysis.whole_devices();
-    let causes = devices.filter_map(|device| cause(analysis, device));
-    Examination::of_devices(analysis, causes.collect(), || busiest_evidence(analysis))
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
+    let slow = analysis.whole_devices().filter(|it| is_slow(analysis, it));
+    let causes = slow.filter_map(|device| cause(analysis, device));
+    Ok(lowest(analysis, causes.collect()))
 }
 
 fn is_slow(analysis: &Analysis<'_>, device: &DeviceSummary) -> bool {
@@ -44,36 +46,21 @@ fn is_slow(analysis: &Analysis<'_>, device: &DeviceSummary) -> bool {
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waiting = analysis.blocked_on(device, SUFFERING);
-    // With a culprit the device is saturated by it, and the rate is evidence.
-    let blame = blame(analysis, device);
-    let is_alone = blame.victims.is_empty() && saturated_time(device) >= SATURATED_TIME;
-    let fixed_rate = device.fixed_rate_spread().filter(|_| is_alone);
-    if waiting.is_empty() || fixed_rate.is_none() && !is_slow(analysis, device) {
+    if waiting.is_empty() {
         return None;
     }
-    let severity = severity(device, CRITICAL_LATENCY);
+    let severity = Severity::critical_if(device.latency() >= CRITICAL_LATENCY);
     let mut cause = analysis.cause(severity).on(name);
     prove_load(&mut cause, device);
-    if fixed_rate.is_some() {
-        cause.prove(name, THROUGHPUT, device.throughput);
-        cause.prove(name, RATE_SPREAD, fixed_rate);
-        cause.culprits = blame.culprits;
-    }
     suffer(&mut cause, &waiting);
     cause.remedies.push(kernel_log());
     cause.remedies.extend(health_of(analysis, name));
-    cause.remedies.push(trace_requests(name));
-    let (who, latency) = (victim(&cause, "A process"), latency_text(device));
-    cause.sentence = if fixed_rate.is_some() {
-        let rate = units::format_throughput(device.throughput);
-        format!(
-            "{who} waits{latency} on {name}, which delivers {rate} and not more: probably the limit of the virtual disk."
-        )
-    } else {
-        let queue = Unit::Count.text(device.queue);
-        format!(
-            "{who} waits{latency} on {name}, which is slow although only {queue} requests are in flight."
-        )
-    };
+    cause.remedies.extend(trace_requests(name));
+    cause.sentence = format!(
+        "{} waits{} on {name}, which is slow although only {} requests are in flight.",
+        cause.victim("A process"),
+        latency_text(device),
+        Unit::Count.text(device.queue)
+    );
     Some(cause)
 }

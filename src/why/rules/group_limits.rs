@@ -20,8 +20,8 @@ pub(super) struct GroupAtLimit<'a> {
     pub throttled: f64,
 }
 
-/// The groups that the window shows at a limit.
-fn groups<'a>(analysis: &'a Analysis<'_>) -> Vec<GroupAtLimit<'a>> {
+/// The groups with their use of their limits in the window.
+fn groups<'a>(analysis: &Analysis<'a>) -> Vec<GroupAtLimit<'a>> {
     let Some((begin, end)) = &analysis.window.facts else {
         return Vec::new();
     };
@@ -29,74 +29,61 @@ fn groups<'a>(analysis: &'a Analysis<'_>) -> Vec<GroupAtLimit<'a>> {
     let change = |group: &'a LimitedGroup| {
         let mut before = begin.groups.iter();
         let before = before.find(|it| it.directory == group.directory)?;
-        let hits = group.memory_hits.checked_sub(before.memory_hits)? as f64;
-        let periods = group.periods.checked_sub(before.periods)? as f64;
+        let hits = group.memory_hits.checked_sub(before.memory_hits)?;
+        let periods = group.periods.checked_sub(before.periods)?;
         let throttled = group
             .throttled_periods
-            .checked_sub(before.throttled_periods)? as f64;
+            .checked_sub(before.throttled_periods)?;
+        let mut units = analysis.last.units.iter().flatten();
+        let unit = units.find(|it| group.directory.ends_with(it.path.trim_start_matches('/')));
+        let own = group.directory.file_name().unwrap_or_default();
         Some(GroupAtLimit {
-            name: group_name(analysis, group),
+            name: match unit {
+                Some(unit) => unit.name.clone(),
+                None => SafeText::from_path(own.as_ref()),
+            },
             group,
-            hits: hits / seconds,
-            throttled: throttled / periods.max(1.0),
+            hits: hits as f64 / seconds,
+            throttled: throttled as f64 / periods.max(1) as f64,
         })
     };
     end.groups.iter().filter_map(change).collect()
 }
 
-fn group_name(analysis: &Analysis<'_>, group: &LimitedGroup) -> SafeText {
-    let mut units = analysis.last.units.iter().flatten();
-    let unit = units.find(|unit| group.directory.ends_with(unit.path.trim_start_matches('/')));
-    let own = group.directory.file_name().unwrap_or_default();
-    unit.map_or_else(
-        || SafeText::from_path(own.as_ref()),
-        |unit| unit.name.clone(),
-    )
-}
-
 /// The group that reaches its limit of memory most often.
-pub(super) fn at_memory_limit<'a>(analysis: &'a Analysis<'_>) -> Option<GroupAtLimit<'a>> {
+pub(super) fn at_memory_limit<'a>(analysis: &Analysis<'a>) -> Option<GroupAtLimit<'a>> {
     let reached = groups(analysis).into_iter();
     let reached = reached.filter(|it| it.group.memory_bytes.is_some() && it.hits >= MIN_HITS);
     reached.max_by(|a, b| a.hits.total_cmp(&b.hits))
 }
 
 /// The groups that their quota of processor time stops.
-pub(super) fn at_quota<'a>(analysis: &'a Analysis<'_>) -> Vec<GroupAtLimit<'a>> {
+pub(super) fn at_quota<'a>(analysis: &Analysis<'a>) -> Vec<GroupAtLimit<'a>> {
     let mut stopped = groups(analysis);
     stopped.retain(|it| it.group.processors.is_some() && it.throttled >= MIN_THROTTLED);
     stopped
 }
 
 impl GroupAtLimit<'_> {
-    /// Adds its limit of memory to the proof.
-    pub(super) fn prove_memory(&self, cause: &mut Cause) {
-        let bytes = self.group.memory_bytes.map(|bytes| bytes as f64);
-        let (limit, hits) = if self.group.is_first_version {
-            (MEMORY_LIMIT_V1, LIMIT_HITS_V1)
-        } else {
-            (MEMORY_LIMIT, LIMIT_HITS)
-        };
-        cause.prove(&self.name, limit, bytes);
-        cause.prove(&self.name, hits, self.hits);
-    }
-
-    /// A limit of memory of twice its size.
-    pub(super) fn raise_memory(&self) -> Remedy {
+    /// Its limit of memory as the cause: the proof, and a limit of twice its size.
+    pub(super) fn tell_memory(&self, cause: &mut Cause) {
         let (name, bytes) = (&self.name, self.group.memory_bytes.unwrap_or(0));
-        let twice = units::format_capacity(bytes as f64 * 2.0);
-        let file = if self.group.is_first_version {
-            "memory.limit_in_bytes"
+        let (limit, hits, file) = if self.group.is_first_version {
+            let file = "memory.limit_in_bytes";
+            let hits = LIMIT_HITS.read_from("memory.failcnt");
+            (MEMORY_LIMIT.read_from(file), hits, file)
         } else {
-            "memory.max"
+            (MEMORY_LIMIT, LIMIT_HITS, "memory.max")
         };
+        cause.prove(name, limit, bytes as f64);
+        cause.prove(name, hits, self.hits);
+        let twice = units::format_capacity(bytes as f64 * 2.0);
         let file = SafeText::from_path(&self.group.directory.join(file));
         let path = exact_path(&file).and_then(shell::quote_word);
-        Remedy::command_or(
+        cause.remedies.extend(Remedy::of(
             path.map(|path| format!("echo {} > {path}", bytes.saturating_mul(2))),
             format!("raises the memory limit of {name} to {twice}, until it is made anew"),
-            format!("raise the memory limit of {name}"),
-        )
+        ));
     }
 }
 

@@ -17,73 +17,69 @@ const WHOLE_WINDOW: f64 = 0.85;
 const MAX_STACK: usize = 6;
 /// Functions in which a task waits that writes to a frozen file system.
 const FROZEN: &str = "percpu_rwsem_wait __sb_start_write";
-/// What a task waits for that hangs in I/O. Requests to servers of file systems are another cause.
-const IN_IO: [WaitKind; 6] = [
-    WaitKind::Read,
-    WaitKind::Write,
-    WaitKind::Commit,
-    WaitKind::Request,
-    WaitKind::Lock,
-    WaitKind::Unknown,
-];
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let whole = Duration::from_secs_f64(analysis.seconds * WHOLE_WINDOW);
     let limit = if whole < LEAST { HUNG } else { HUNG.min(whole) };
-    // What is waited for makes no progress. Kernel threads wait for others.
+    // What is waited for makes no progress. Requests to servers of file systems are another cause.
+    let elsewhere = [WaitKind::Lock, WaitKind::Unknown];
     let is_hung = |waiter: &&Waiter| {
         waiter.asleep >= limit
-            && waiter.waits_for(&IN_IO) > 0.0
+            && waiter.waits_for(&AT_DEVICE) + waiter.waits_for(&elsewhere) > 0.0
             && !analysis.waits_for_server(waiter)
             && !analysis.makes_progress(waiter)
     };
     let hung: Vec<&Waiter> = analysis.blocked(0.0).filter(is_hung).collect();
-    let stuck = stuck_device(analysis);
+    // A device with requests in flight of which none completes in the whole window.
+    let is_stuck = |device: &&DeviceSummary| {
+        device.min_in_flight > 0 && device.iops == 0.0 && device.intervals.len() > 1
+    };
+    let long_enough = analysis.seconds >= LEAST.as_secs_f64();
+    let mut devices = analysis.whole_devices().filter(|_| long_enough);
+    let stuck = devices.find(is_stuck);
     if !hung.is_empty() || stuck.is_some() {
-        return Examination::Found(vec![cause(analysis, &hung, stuck)]);
+        return Ok(vec![cause(analysis, &hung, stuck)]);
     }
     if !analysis.window.has_blocked_tasks() {
-        return Examination::NotExamined(NotExamined::NotRecorded);
+        return Err(NotExamined::NotRecorded);
     }
     if whole < LEAST {
-        return Examination::NotExamined(NotExamined::WindowTooShort);
+        return Err(NotExamined::WindowTooShort);
     }
-    let longest = analysis.waiters.iter().map(Waiter::longest_ns);
-    let longest = longest.fold(0.0, f64::max);
-    Examination::RuledOut(vec![Evidence::of_machine(BLOCKED_FOR, longest)])
+    Ok(Vec::new())
 }
 
-/// A device with requests in flight of which none completes in the whole window.
-fn stuck_device<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
-    let long_enough = analysis.seconds >= LEAST.as_secs_f64();
-    analysis.whole_devices().find(|device| {
-        let is_stuck = device.min_in_flight > 0 && device.iops == 0.0;
-        long_enough && is_stuck && device.intervals.len() > 1
-    })
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    let longest = analysis.waiters.iter().map(Waiter::longest_ns);
+    let longest = longest.fold(0.0, f64::max);
+    vec![Evidence::of_machine(BLOCKED_FOR, longest)]
 }
 
 fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary>) -> Cause {
-    let first = hung.first();
-    let mut cause = analysis.cause(Severity::Critical);
-    let own = first.and_then(|waiter| waiter.devices.first().cloned());
-    cause.device = stuck.map(|device| device.name.clone()).or(own);
+    let cause = analysis.cause(Severity::Critical);
+    let mut cause = cause.confirmed_if(stuck.is_some());
     cause.victims = parties(hung);
-    if let Some(waiter) = first {
+    if let Some(device) = stuck {
+        let count = device.min_in_flight;
+        cause = cause.on(&device.name);
+        cause.prove(&device.name, STUCK_REQUESTS, count as f64);
+        cause.sentence = format!("{count} requests on {} do not complete.", device.name);
+    }
+    if let Some(waiter) = hung.first() {
         analysis.prove_sleep(&mut cause, waiter);
-        cause.prove_of_machine(WAITING_TASKS, hung.len() as f64);
+        let count = hung.len() as f64;
+        cause
+            .evidence
+            .push(Evidence::of_machine(WAITING_TASKS, count));
         let stack = analysis.details(waiter).and_then(|it| it.stack.as_ref());
         let functions = stack.into_iter().flatten().take(MAX_STACK);
         cause.stack = functions.map(SafeText::from).collect();
-    }
-    let mut cause = cause.confirmed_if(stuck.is_some());
-    if let Some(device) = stuck {
-        cause.prove(&device.name, STUCK_REQUESTS, device.min_in_flight as f64);
-    }
-    let is_told = first.is_some_and(|waiter| {
-        tell_frozen(analysis, &mut cause, waiter) || tell_served(analysis, &mut cause, waiter)
-    });
-    if !is_told {
-        tell(&mut cause, hung, stuck);
+        let first_device = waiter.devices.first().cloned();
+        cause.device = cause.device.or(first_device);
+        let told = until_thawed(analysis, &mut cause, waiter)
+            .or_else(|| on_served_device(analysis, &mut cause, waiter));
+        let what = told.unwrap_or_else(|| in_kernel(&cause, waiter));
+        cause.sentence = format!("{} {what}.", names(&cause.victims, hung.len(), ""));
     }
     cause.remedies.push(kernel_log());
     let device = cause.device.as_ref();
@@ -93,79 +89,61 @@ fn cause(analysis: &Analysis<'_>, hung: &[&Waiter], stuck: Option<&DeviceSummary
 }
 
 /// Tells of a task that wants to write to a frozen file system, if it is one.
-fn tell_frozen(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> bool {
-    let details = analysis.details(waiter);
-    let (Some(details), Some(facts)) = (details, analysis.facts()) else {
-        return false;
-    };
+fn until_thawed(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> Option<String> {
+    let details = analysis.details(waiter)?;
+    let facts = analysis.facts()?;
+    if !analysis.is_in(waiter, FROZEN) {
+        return None;
+    }
     let has_device = |mount: &&MountEntry| {
         let mut systems = analysis.last.file_systems.iter();
         systems.any(|it| it.device_id == mount.device_id)
     };
-    let of_id = |id: u64| facts.mounts.iter().find(|mount| mount.id == id);
+    let mut mounts = facts.mounts.iter();
+    let used = mounts.find(|mount| Some(mount.id) == details.used_mount_id);
     // A file that it is about to create is open nowhere: its arguments name it.
     let named = details.named_paths.iter().chain(&details.working_directory);
     let mut named = named.filter_map(|path| facts.mount_of(path));
-    let used = details.used_mount_id.and_then(of_id);
-    let mount = used.or_else(|| named.find(has_device));
-    let Some(mount) = mount.filter(|_| analysis.is_in(waiter, FROZEN)) else {
-        return false;
-    };
+    let mount = used.or_else(|| named.find(has_device))?;
     let place = SafeText::from_path(&mount.path);
-    let who = names(&cause.victims, 0).unwrap_or_default();
+    let thaw = |path| shell::command_line(["fsfreeze", "--unfreeze", path]);
+    let command = exact_path(&place).and_then(thaw);
+    let text = "thaws it, after a look at what has frozen it";
+    cause.remedies.extend(Remedy::of(command, text));
     let slept = units::format_latency(waiter.longest_ns());
-    cause.sentence = format!(
-        "{who} waits for {slept} until the file system at {place} is thawed; fsfreeze, a snapshot or a backup has frozen it."
-    );
-    let command =
-        exact_path(&place).and_then(|path| shell::command_line(["fsfreeze", "--unfreeze", path]));
-    let thaw = "thaws it, after a look at what has frozen it";
-    let mut remedy = Remedy::command_or(command, thaw, format!("thaw {place} with fsfreeze"));
-    remedy.reach = RemedyReach::Mount;
-    cause.remedies.push(remedy);
-    true
+    Some(format!(
+        "waits for {slept} until the file system at {place} is thawed; fsfreeze, a snapshot or a backup has frozen it"
+    ))
 }
 
 /// Tells of a task that waits for a loop device whose file lies on a file system with a server, if it is one.
-fn tell_served(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> bool {
-    let served = |name: &SafeText| {
-        let mut drives = analysis.last.drives.iter();
-        let drive = drives.find(|drive| {
-            analysis.lies_on(name, &(&drive.name).into()) && drive.backing_file.is_some()
-        })?;
-        let facts = analysis.facts()?;
+fn on_served_device(analysis: &Analysis<'_>, cause: &mut Cause, waiter: &Waiter) -> Option<String> {
+    let facts = analysis.facts()?;
+    let mut drives = analysis.last.drives.iter();
+    let (name, mount) = drives.find_map(|drive| {
         let mount = facts.mount_of(Path::new(drive.backing_file.as_deref()?))?;
         client_of_file_system(&mount.file_system)?;
-        Some((
-            SafeText::from(&drive.name),
-            AwaitedServer::of(analysis, facts, mount, None),
-        ))
-    };
-    let Some((name, server)) = waiter.devices.iter().find_map(served) else {
-        return false;
-    };
-    let who = names(&cause.victims, 0).unwrap_or_default();
+        let name = SafeText::from(&drive.name);
+        let mut used = waiter.devices.iter();
+        used.any(|it| analysis.lies_on(it, &name))
+            .then_some((name, mount))
+    })?;
+    let server = AwaitedServer::of(analysis, &[mount], true);
     let slept = units::format_latency(waiter.longest_ns());
-    cause.sentence = format!(
-        "{who} hangs on {name} for {slept}; its file lies on a file system whose server does not answer: {}.",
+    let what = format!(
+        "hangs on {name} for {slept}; its file lies on a file system whose server does not answer: {}",
         server.text
     );
     cause.device = Some(name);
     cause.remedies.extend(server.remedies);
-    true
+    Some(what)
 }
 
-fn tell(cause: &mut Cause, hung: &[&Waiter], stuck: Option<&DeviceSummary>) {
-    let device = cause.device.as_deref();
+fn in_kernel(cause: &Cause, waiter: &Waiter) -> String {
+    let device = cause.device.as_ref();
     let on_device = device.map_or_else(String::new, |device| format!(" on {device}"));
-    let (Some(waiter), Some(who)) = (hung.first(), names(&cause.victims, hung.len())) else {
-        let count = stuck.map_or(0, |device| device.min_in_flight);
-        cause.sentence = format!("{count} requests{on_device} do not complete.");
-        return;
-    };
     let channel = waiter.wait_channel.as_ref();
     let place = channel.map_or_else(String::new, |channel| format!(" in {channel}"));
     let slept = units::format_latency(waiter.longest_ns());
-    cause.sentence =
-        format!("{who} hangs{on_device}; blocked{place} without interruption for {slept}.");
+    format!("hangs{on_device}; blocked{place} without interruption for {slept}")
 }

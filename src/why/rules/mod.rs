@@ -12,87 +12,65 @@ mod file_system_full;
 mod fuse_or_network_stalled;
 mod group_limits;
 mod hung_io;
-mod link_degraded;
 mod maintenance;
 mod not_io;
 mod prelude;
-mod queue_starved;
 mod raid_resync;
 mod setup_unfit;
 mod swap_thrashing;
 mod sync_storm;
 
-use super::rule::Rule;
+use super::analysis::Analysis;
+use super::cause::{Cause, NotExamined};
+use super::evidence::Evidence;
 
-pub use self::awaited_server::unmount_command;
 #[cfg(test)]
 pub(super) use self::{
     file_system_full::usage_command, not_io::processor_users_command, raid_resync::slow_resync,
 };
 
-/// The rules, by the order in which a cause is named first when several are equally severe: code of their
-/// causes, what examines a window for one, and the codes of the causes that it explains.
-pub(super) const RULES: [Rule; 18] = [
-    Rule::new(
-        "hung-io",
-        hung_io::examine,
-        "device-slow dirty-throttled sync-storm",
-    ),
-    Rule::new(
-        "fuse-or-network-stalled",
-        fuse_or_network_stalled::examine,
-        "",
-    ),
-    Rule::new(
-        "drive-errors",
-        drive_errors::examine,
-        "hung-io device-slow device-saturated dirty-throttled",
-    ),
-    Rule::new("file-system-full", file_system_full::examine, ""),
-    Rule::new(
-        "cgroup-throttled",
-        cgroup_throttled::examine,
-        "dirty-throttled sync-storm device-slow device-saturated queue-starved hung-io",
-    ),
-    Rule::new(
-        "raid-resync",
-        raid_resync::examine,
-        "device-saturated device-slow sync-storm dirty-throttled",
-    ),
-    Rule::new(
-        "maintenance",
-        maintenance::examine,
-        "device-saturated dirty-throttled sync-storm",
-    ),
-    Rule::new(
-        "swap-thrashing",
-        swap_thrashing::examine,
-        "cache-thrashing device-saturated not-io",
-    ),
-    Rule::new(
-        "cache-thrashing",
-        cache_thrashing::examine,
-        "device-saturated not-io",
-    ),
-    Rule::new(
-        "sync-storm",
-        sync_storm::examine,
-        "device-saturated device-slow queue-starved",
-    ),
-    Rule::new("dirty-throttled", dirty_throttled::examine, ""),
-    Rule::new(
-        "device-saturated",
-        device_saturated::examine,
-        "dirty-throttled",
-    ),
-    Rule::new(
-        "device-slow",
-        device_slow::examine,
-        "dirty-throttled device-saturated queue-starved",
-    ),
-    Rule::new("link-degraded", link_degraded::examine, ""),
-    Rule::new("queue-starved", queue_starved::examine, ""),
-    Rule::new("at-limit", at_limit::examine, ""),
-    Rule::new("setup-unfit", setup_unfit::examine, ""),
-    Rule::new("not-io", not_io::examine, ""),
-];
+/// Examines a window for one cause.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    /// Code of its causes.
+    pub code: &'static str,
+    /// The causes, several where it is there on several devices or in several groups; they get the code.
+    pub examine: fn(&Analysis<'_>) -> Result<Vec<Cause>, NotExamined>,
+    /// The values that rule it out where there is none.
+    pub evidence: fn(&Analysis<'_>) -> Vec<Evidence>,
+    /// The codes of the causes that it explains, on the same device or for the same process.
+    pub explains: &'static str,
+}
+
+/// Defines the rules: file, code, and the codes of the causes that they explain.
+macro_rules! rules {
+    ($($file:ident $code:literal explains $explains:literal;)*) => {
+        /// The rules, by the order in which a cause is named first when several are equally severe.
+        pub(super) const RULES: &[Rule] = &[$(Rule {
+            code: $code,
+            examine: $file::examine,
+            evidence: $file::evidence,
+            explains: $explains,
+        }),*];
+    };
+}
+
+rules! {
+    hung_io "hung-io" explains "device-slow dirty-throttled sync-storm";
+    fuse_or_network_stalled "fuse-or-network-stalled" explains "";
+    drive_errors "drive-errors" explains "hung-io device-slow device-saturated dirty-throttled";
+    file_system_full "file-system-full" explains "";
+    cgroup_throttled "cgroup-throttled"
+        explains "dirty-throttled sync-storm device-slow device-saturated hung-io";
+    raid_resync "raid-resync" explains "device-saturated device-slow sync-storm dirty-throttled";
+    maintenance "maintenance" explains "device-saturated dirty-throttled sync-storm";
+    swap_thrashing "swap-thrashing" explains "cache-thrashing device-saturated not-io";
+    cache_thrashing "cache-thrashing" explains "device-saturated not-io";
+    sync_storm "sync-storm" explains "device-saturated device-slow";
+    dirty_throttled "dirty-throttled" explains "";
+    device_saturated "device-saturated" explains "dirty-throttled";
+    device_slow "device-slow" explains "dirty-throttled device-saturated";
+    at_limit "at-limit" explains "";
+    setup_unfit "setup-unfit" explains "";
+    not_io "not-io" explains "";
+}

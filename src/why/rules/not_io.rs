@@ -1,4 +1,4 @@
-//! The processors or the memory are the limit, not I/O.
+//! The processors are the limit, not I/O.
 
 use super::prelude::*;
 
@@ -8,50 +8,45 @@ const BUSY: f64 = 0.9;
 const WAITING: f64 = 0.4;
 /// Fraction of the time in which somebody waits for I/O, up to which I/O is not the limit.
 const LITTLE_IO: f64 = 0.2;
-/// Fraction of the time in which somebody waits for memory, from which memory is the limit.
-const MEMORY: f64 = 0.3;
 /// Share of the processor time from which a process is named.
 const MIN_SHARE: f64 = 0.1;
 /// Processes that are named at most.
 const MAX_PARTIES: usize = 3;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    known_values([
+        (CPU_BUSY, analysis.mean(|host| host.cpu_busy)),
+        (CPU_PRESSURE, analysis.mean(|host| host.cpu_pressure_some)),
+        (IO_PRESSURE, analysis.io_pressure),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
+    ])
+}
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(busy) = analysis.mean(|host| host.cpu_busy) else {
-        let reason = NotExamined::NotReported("the kernel does not report it");
-        return Examination::NotExamined(reason);
+        let reason = "the kernel does not report it";
+        return Err(NotExamined::NotReported(reason));
     };
-    let processors = analysis.mean(|host| host.cpu_pressure_some);
-    let memory = analysis.mean(|host| host.memory_pressure_some);
-    let io = analysis.mean(|host| host.pressure_some);
-    let mut cause = analysis.cause(Severity::Warning).confirmed();
-    cause.prove_of_machine(CPU_BUSY, busy);
-    cause.prove_of_machine(CPU_PRESSURE, processors);
-    cause.prove_of_machine(IO_PRESSURE, io);
-    cause.prove_of_machine(MEMORY_PRESSURE, memory);
-    let little_io = io.is_none_or(|io| io < LITTLE_IO);
-    let by_processors = busy >= BUSY && processors.is_none_or(|share| share >= WAITING);
-    let by_memory = memory.filter(|share| *share >= MEMORY);
-    let percent = units::format_percent;
-    if little_io && by_processors {
-        cause.culprits = processor_users(analysis);
-        let most = cause.culprits.first().map_or_else(String::new, |party| {
-            let share = percent(party.share.unwrap_or(0.0));
-            format!("; {} uses {share} of what is used", name(party))
-        });
-        // Who uses the processors makes nobody wait for I/O.
-        cause.severity = Severity::Note;
-        let busy = percent(busy);
-        cause.sentence = format!("The processors are the limit, not I/O: {busy} busy{most}.");
-        cause.remedies.push(processor_users_command());
-    } else if let Some(memory) = by_memory.filter(|_| little_io) {
-        let time = percent(memory);
-        cause.sentence =
-            format!("The memory is the limit, not I/O: tasks wait for it {time} of the time.");
-        cause.remedies.push(memory_users());
-    } else {
-        return Examination::RuledOut(cause.evidence);
+    let waiting = analysis.mean(|host| host.cpu_pressure_some);
+    let is_limit = busy >= BUSY && waiting.is_none_or(|share| share >= WAITING);
+    if !is_limit || analysis.io_pressure >= Some(LITTLE_IO) {
+        return Ok(Vec::new());
     }
-    Examination::Found(vec![cause])
+    // Who uses the processors makes nobody wait for I/O.
+    let mut cause = analysis.proven(Severity::Note);
+    cause.evidence = evidence(analysis);
+    cause.culprits = processor_users(analysis);
+    let most = cause.culprits.first().map(|party| {
+        let share = units::format_percent(party.share.unwrap_or(0.0));
+        format!("; {} uses {share} of what is used", party.name())
+    });
+    cause.sentence = format!(
+        "The processors are the limit, not I/O: {} busy{}.",
+        units::format_percent(busy),
+        most.unwrap_or_default()
+    );
+    cause.remedies.push(processor_users_command());
+    Ok(vec![cause])
 }
 
 /// Who uses the processors. ps(1) divides by the time since the start of a process, and so does the
@@ -72,24 +67,14 @@ fn processor_users(analysis: &Analysis<'_>) -> Vec<Party> {
         let before = first.processes.get(pid);
         let before = before.filter(|it| it.start_ticks == process.start_ticks);
         let before = before.map_or(0, |it| it.cpu_ticks);
-        (
-            pid,
-            process,
-            process.cpu_ticks.saturating_sub(before) as f64,
-        )
+        (*pid, process.cpu_ticks.saturating_sub(before) as f64)
     });
-    let total: f64 = ticks.clone().map(|(.., ticks)| ticks).sum();
-    let mut users: Vec<Party> = ticks
-        .filter(|(.., ticks)| *ticks > 0.0 && *ticks >= total * MIN_SHARE)
-        .map(|(pid, process, ticks)| {
-            let summary = analysis.process(*pid);
-            let command = summary.map(|summary| summary.command.clone());
-            Party {
-                pid: *pid,
-                command: command.unwrap_or_else(|| SafeText::from_bytes(&process.name)),
-                unit: summary.and_then(|summary| summary.unit.clone()),
-                share: Some(ticks / total),
-            }
+    let total: f64 = ticks.clone().map(|(_, ticks)| ticks).sum();
+    let users = ticks.filter(|(_, ticks)| *ticks > 0.0 && *ticks >= total * MIN_SHARE);
+    let mut users: Vec<Party> = users
+        .map(|(pid, ticks)| Party {
+            share: Some(ticks / total),
+            ..analysis.party(pid)
         })
         .collect();
     users.sort_list_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)));

@@ -6,6 +6,8 @@ use crate::probe::operations::OperationKind;
 use crate::roots;
 use crate::snapshot::view::TransferKind;
 
+pub(super) use super::prelude::no_evidence as evidence;
+
 /// What an array does besides I/O, which is listed as a transfer.
 const ACTIONS: [(OperationKind, &str); 5] = [
     (OperationKind::Resync, "is resynchronized"),
@@ -15,7 +17,7 @@ const ACTIONS: [(OperationKind, &str); 5] = [
     (OperationKind::Reshape, "is reshaped"),
 ];
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let arrays = analysis.devices.iter();
     let arrays = arrays.filter(|it| it.kind == Some(DriveKind::Raid));
     let causes = arrays.filter_map(|array| {
@@ -26,40 +28,31 @@ pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
             actions.find(|(kind, _)| transfer.kind == TransferKind::Operation(*kind))?;
         Some(cause(analysis, array, action))
     });
-    Examination::of(causes.collect(), Vec::new)
+    Ok(causes.collect())
 }
 
 fn cause(analysis: &Analysis<'_>, array: &DeviceSummary, action: &str) -> Cause {
     let name = &array.name;
     let waiting = analysis.blocked_on(array, SUFFERING);
     let severity = Severity::warning_if(!waiting.is_empty());
-    let mut cause = analysis.cause(severity).confirmed().on(name);
-    let members = array.underlying.iter();
-    for member in members.filter_map(|it| analysis.device(it)).take(2) {
-        cause.prove(&member.name, THROUGHPUT, member.throughput);
-        cause.prove(&member.name, UTILIZATION, member.busy);
-    }
+    let mut cause = analysis.proven(severity).on(name);
+    cause.prove(name, IOPS, array.iops);
+    cause.prove(name, THROUGHPUT, array.throughput);
     suffer(&mut cause, &waiting);
-    cause.remedies.push(slow_resync(name));
+    cause.remedies.extend(slow_resync(name));
     cause.sentence = if waiting.is_empty() {
         format!("{name} {action}; nobody waits for it.")
     } else {
-        format!("{} waits on {name}, which {action}.", victim(&cause, ""))
+        format!("{} waits on {name}, which {action}.", cause.victim(""))
     };
     cause
 }
 
 /// Limits the speed of a resynchronization, in KiB/s. The kernel ignores the maximum up to the minimum
 /// (drivers/md/md.c, `md_do_sync`), which may be high: the minimum becomes the default of the kernel.
-pub(in crate::why) fn slow_resync(device: &SafeText) -> Remedy {
-    let set = |setting: &str, speed: u32| {
-        let file = roots::device_directory(device)? + "/md/" + setting;
-        Some(format!("echo {speed} > {}", shell::quote_word(file)?))
-    };
-    let limits = set("sync_speed_min", 1000).zip(set("sync_speed_max", 10_000));
-    Remedy::command_or(
-        limits.map(|(min, max)| format!("{min} && {max}")),
-        "at most 10 MB/s, until the word system is written into both files",
-        format!("lower md/sync_speed_min and md/sync_speed_max of {device} in /sys/block"),
-    )
+pub(in crate::why) fn slow_resync(device: &SafeText) -> Option<Remedy> {
+    let files = shell::quote_word(roots::device_directory(device)? + "/md/sync_speed")?;
+    let command = format!("echo 1000 > {files}_min && echo 10000 > {files}_max");
+    let text = "at most 10 MB/s, until the word system is written into both files";
+    Some(Remedy::command(command, text))
 }

@@ -19,59 +19,59 @@ const ROUND_TRIP: f64 = 5e6;
 const ROUND_TRIP_PRESSURE: f64 = 0.015;
 /// Fraction of the time that a process waits for swap-in, or for memory, from which it suffers.
 const SWAP_WAIT: f64 = 0.05;
-/// Beginnings of the names of functions in which a task waits for memory.
-const IN_MEMORY: &str = "do_swap_page swapin_ swap_read __swap_ read_swap_cache shrink_ \
-                         reclaim_throttle try_to_free try_charge mem_cgroup_";
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
-    let swap_in = |host: &HostView| host.swap_in_bytes_per_s;
+fn swap_in(host: &HostView) -> Option<f64> {
+    host.swap_in_bytes_per_s
+}
+
+pub(super) fn evidence(analysis: &Analysis<'_>) -> Vec<Evidence> {
+    known_values([
+        (SWAP_IN, analysis.mean(swap_in)),
+        (SWAP_OUT, analysis.mean(|host| host.swap_out_bytes_per_s)),
+        (MEMORY_PRESSURE, analysis.memory_pressure),
+    ])
+}
+
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let Some(read) = analysis.mean(swap_in) else {
-        let reason = NotExamined::NotReported("/proc/vmstat is not readable");
-        return Examination::NotExamined(reason);
+        return Err(NotExamined::NotReported("/proc/vmstat is not readable"));
     };
     let written = analysis.mean(|host| host.swap_out_bytes_per_s);
     let written = written.unwrap_or(0.0);
     let often = analysis.fraction_at_least(swap_in, MIN_SWAP_IN) >= MIN_FRACTION;
-    let pressure = analysis.mean(|host| host.memory_pressure_some);
     let goes_round = read >= ROUND_TRIP && written >= ROUND_TRIP;
-    let waits = match pressure {
+    let waits = match analysis.memory_pressure {
         Some(pressure) => pressure >= MIN_PRESSURE || goes_round && pressure >= ROUND_TRIP_PRESSURE,
         None => written >= MIN_SWAP_OUT,
     };
-    let mut cause = analysis.cause(Severity::Critical);
-    cause.prove_of_machine(SWAP_IN, read);
-    cause.prove_of_machine(SWAP_OUT, written);
-    cause.prove_of_machine(MEMORY_PRESSURE, pressure);
     if !often || !waits {
-        return Examination::RuledOut(cause.evidence);
+        return Ok(Vec::new());
     }
     let group = at_memory_limit(analysis);
     let members = group.as_ref().map(|it| &it.group.pids);
     // Only who is known to wait for memory: a task that waits for a disk is blocked as well.
     let waits_for_memory = |waiter: &&Waiter| {
         let swap_wait = analysis.process(waiter.pid).map_or(0.0, |it| it.swap_wait);
-        let in_memory = waiter.waits_for(&[WaitKind::Memory]).max(swap_wait) >= SWAP_WAIT;
-        in_memory
-            || analysis.is_in(waiter, IN_MEMORY)
+        waiter.waits_for(&[WaitKind::Memory]).max(swap_wait) >= SWAP_WAIT
+            || analysis.is_in_memory(waiter)
             || members.is_some_and(|pids| pids.contains(&waiter.pid))
     };
-    let suffering: Vec<&Waiter> = analysis
-        .blocked(SWAP_WAIT)
-        .filter(waits_for_memory)
-        .collect();
+    let blocked = analysis.blocked(SWAP_WAIT);
+    let suffering: Vec<&Waiter> = blocked.filter(waits_for_memory).collect();
+    let cause = analysis.cause(Severity::Critical);
+    let mut cause = cause.confirmed_if(group.is_some() || !suffering.is_empty());
+    cause.evidence = evidence(analysis);
     cause.victims = parties(&suffering);
     if let Some(group) = &group {
-        group.prove_memory(&mut cause);
-        cause.remedies.push(group.raise_memory());
+        group.tell_memory(&mut cause);
     }
-    let mut cause = cause.confirmed_if(group.is_some() || !suffering.is_empty());
     cause.remedies.push(memory_users());
     cause.sentence = format!(
         "{} waits for memory; {} are read from swap and {} written to it, because {} is too small for what runs.",
-        victim(&cause, "The machine"),
+        cause.victim("The machine"),
         units::format_throughput(read),
         units::format_throughput(written),
         memory_text(group.as_ref())
     );
-    Examination::Found(vec![cause])
+    Ok(vec![cause])
 }

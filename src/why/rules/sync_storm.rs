@@ -2,6 +2,8 @@
 
 use super::prelude::*;
 
+pub(super) use super::prelude::busiest_evidence as evidence;
+
 /// Flushes per second from which they are many, if each of them takes time.
 const MANY_FLUSHES: f64 = 20.0;
 /// Fraction of the time for which flushes have to be in flight, counted one after the other.
@@ -18,16 +20,10 @@ const SLOW_FLUSH: f64 = 20e6;
 /// the cause.
 const PROVEN_COMMIT: f64 = 0.2;
 
-pub(super) fn examine(analysis: &Analysis<'_>) -> Examination {
+pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let devices = analysis.whole_devices();
     let causes = devices.filter_map(|device| cause(analysis, device));
-    Examination::of_devices(analysis, causes.collect(), || {
-        let counted = analysis.devices.iter();
-        let counted = counted.filter_map(|it| Some((&it.name, it.flushes?)));
-        let most = counted.max_by(|a, b| a.1.total_cmp(&b.1));
-        let flushes = most.map(|(name, flushes)| Evidence::of(name, FLUSHES, flushes));
-        flushes.into_iter().collect()
-    })
+    Ok(lowest(analysis, causes.collect()))
 }
 
 fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
@@ -62,23 +58,24 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     cause.remedies.push(Remedy::advice(
         "combine transactions: group commit of the database, fewer fsync calls; a drive with a protected write cache completes flushes at once",
     ));
-    let each = device.flush_await.map(units::format_latency);
-    let each = each.map_or_else(String::new, |each| format!(", {each} each"));
-    let rate = units::format_count(flushes.round());
-    let who = names(&cause.victims, suffering.len()).unwrap_or_default();
+    let mut locked = suffering.iter();
+    let lock = if locked.any(|it| it.waits_for(&[WaitKind::Lock]) >= SUFFERING) {
+        ", some of them for a lock that another holds meanwhile"
+    } else {
+        ""
+    };
     let what = if suffering.len() == 1 {
         format!("waits for the flushes of {name}, each of which takes long")
     } else {
-        let locked = suffering.iter();
-        let mut locked = locked.map(|it| it.waits_for(&[WaitKind::Lock]));
-        let lock = if locked.any(|time| time >= SUFFERING) {
-            ", some of them for a lock that another holds meanwhile"
-        } else {
-            ""
-        };
         format!("wait for each other's flushes on {name}{lock}")
     };
-    let bursts = burst_text(analysis, device);
-    cause.sentence = format!("{who} {what}: {rate} flushes per second{each}{bursts}.");
+    let each = device.flush_await.map(units::format_latency);
+    cause.sentence = format!(
+        "{} {what}: {} flushes per second{}{}.",
+        names(&cause.victims, suffering.len(), ""),
+        units::format_count(flushes.round()),
+        each.map_or_else(String::new, |each| format!(", {each} each")),
+        burst_text(analysis, device)
+    );
     Some(cause)
 }

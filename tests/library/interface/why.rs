@@ -69,7 +69,8 @@ fn saturated() -> Cause {
             &"nightly-backup.service".into(),
             &"sda".into(),
             [Some(41_000_000), None],
-        ),
+        )
+        .unwrap(),
         pause(process),
     ];
     cause
@@ -112,7 +113,6 @@ fn diagnosis(causes: Vec<Cause>) -> Diagnosis {
         machine: vec![Evidence::of_machine(IO_PRESSURE, 0.02)],
         traced_requests: Some(1942),
         busiest: None,
-        had_queue: true,
     }
 }
 

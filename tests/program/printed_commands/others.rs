@@ -6,13 +6,9 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 
-use diskscope::drive::mounts::MountEntry;
-use diskscope::probe::process::blocked_task::ThreadSleep;
 use diskscope::why::remedies::{ProcessInstance, idle_class};
-use diskscope::why::unmount_command;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::file_system::make_file_system;
@@ -20,7 +16,7 @@ use crate::fio::has_fio;
 use crate::loop_device::LoopDevice;
 use crate::printed_commands::medium::run_pasted_command;
 use crate::process::wait_until;
-use crate::requirement::{Requirement, skip};
+use crate::requirement::Requirement;
 
 /// What the program says of the deleted files.
 fn deleted_files() -> Vec<Value> {
@@ -186,171 +182,6 @@ fn idle_class_command_sets_all_threads() {
     }
     process.kill().unwrap();
     process.wait().unwrap();
-}
-
-/// A mount namespace, which a sleeping process keeps.
-struct MountNamespace {
-    keeper: Child,
-}
-
-impl MountNamespace {
-    /// `None` where there are no such namespaces.
-    fn new() -> Option<Self> {
-        let may = Command::new("unshare").args(["--mount", "true"]).output();
-        if !may.is_ok_and(|output| output.status.success()) {
-            skip(Requirement::Namespaces, "unshare --mount fails");
-            return None;
-        }
-        let keeper = Command::new("unshare")
-            .args(["--mount", "--propagation", "private", "sleep", "600"])
-            .spawn()
-            .unwrap();
-        let namespace = Self { keeper };
-        wait_until("it sleeps", || {
-            namespace.read("comm") == "sleep\n" && namespace.read("stat").contains(") S ")
-        });
-        Some(namespace)
-    }
-
-    /// A file of the process that keeps it.
-    fn read(&self, file: &str) -> String {
-        fs::read_to_string(format!("/proc/{}/{file}", self.keeper.id())).unwrap()
-    }
-
-    /// Whether a command of a shell succeeds in it.
-    fn run(&self, shell: &[&str], command: &str) -> bool {
-        let output = Command::new("nsenter")
-            .args(["--mount", "--target", &self.keeper.id().to_string(), "--"])
-            .args(shell)
-            .args(["-c", command])
-            .output()
-            .unwrap();
-        output.status.success()
-    }
-
-    /// Mounts a file system in memory.
-    fn mount(&self, place: &Path) {
-        let command = format!("mount -t tmpfs tmpfs {}", quoted(place));
-        assert!(self.run(&["sh"], &command), "{command}");
-    }
-
-    /// The first three fields of the mounts at a place: mount ID, parent and device number.
-    fn mounts_at(&self, place: &Path) -> Vec<String> {
-        let escaped = place.to_str().unwrap().replace(' ', "\\040");
-        let table = self.read("mountinfo");
-        let rows = table
-            .lines()
-            .map(|line| line.split(' ').collect::<Vec<_>>());
-        let own = rows.filter(|row| row[4] == escaped);
-        own.map(|row| row[..3].join(" ")).collect()
-    }
-
-    /// The unmount of the last mount at a place, for whose server the process that keeps the namespace waits,
-    /// as it were.
-    fn unmount_command(&self, place: &Path) -> String {
-        let row = self.mounts_at(place).pop().unwrap();
-        let numbers: Vec<u32> = row
-            .split([' ', ':'])
-            .map(|it| it.parse().unwrap())
-            .collect();
-        let times = self.read("schedstat");
-        let times: Vec<u64> = times
-            .split_whitespace()
-            .map(|it| it.parse().unwrap())
-            .collect();
-        let pid = self.keeper.id();
-        let waiter = ThreadSleep {
-            pid,
-            tid: pid,
-            run_times: times.try_into().unwrap(),
-        };
-        let mount = MountEntry {
-            id: numbers[0].into(),
-            parent: numbers[1].into(),
-            device_id: (numbers[2], numbers[3]),
-            root: "/".to_owned(),
-            mount_point: place.to_str().unwrap().to_owned(),
-            path: place.into(),
-            file_system: "fuse".to_owned(),
-            source: String::new(),
-            source_number: None,
-            options: Vec::new(),
-        };
-        unmount_command(&mount, &waiter).unwrap()
-    }
-}
-
-impl Drop for MountNamespace {
-    fn drop(&mut self) {
-        let _ = self.keeper.kill();
-        let _ = self.keeper.wait();
-    }
-}
-
-fn quoted(path: &Path) -> String {
-    shlex::try_quote(path.to_str().unwrap())
-        .unwrap()
-        .into_owned()
-}
-
-#[test]
-fn unmount_command_ends_no_other_mount_than_the_one_that_is_waited_for() {
-    let shells: [&[&str]; 5] = [&["sh"], &["bash"], &["zsh"], &["busybox", "sh"], &["mksh"]];
-    let is_installed = |shell: &&&[&str]| Command::new(shell[0]).arg("--help").output().is_ok();
-    for shell in shells.iter().filter(is_installed) {
-        let Some(namespace) = MountNamespace::new() else {
-            return;
-        };
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let place = directory.path().join("it's a .mount [*] $x^");
-        fs::create_dir(&place).unwrap();
-        // An automounter has a mount of its own below.
-        namespace.mount(&place);
-        namespace.mount(&place);
-        let mounts = || namespace.mounts_at(&place).len();
-        let command = namespace.unmount_command(&place);
-        let paste = || namespace.run(shell, &command);
-
-        let below = place.join("below");
-        assert!(namespace.run(&["sh"], &format!("mkdir {}", quoted(&below))));
-        namespace.mount(&below);
-        assert!(!paste() && mounts() == 2, "one is mounted below: {command}");
-        assert!(namespace.run(&["sh"], &format!("umount {}", quoted(&below))));
-        namespace.mount(&place);
-        assert!(!paste() && mounts() == 3, "one is mounted over it");
-        assert!(namespace.run(&["sh"], &format!("umount {}", quoted(&place))));
-        namespace.mount(directory.path());
-        assert!(namespace.run(&["sh"], &format!("mkdir {}", quoted(&place))));
-        namespace.mount(&place);
-        assert!(!paste() && mounts() == 3, "another one has its path");
-        assert!(namespace.run(
-            &["sh"],
-            &format!(
-                "umount {0} && umount {1}",
-                quoted(&place),
-                quoted(directory.path())
-            )
-        ));
-
-        assert!(paste() && mounts() == 1, "it is still the same");
-        assert!(!paste() && mounts() == 1, "pasted twice");
-        // The next mount has the numbers of the one that is gone, and nobody waits any more.
-        namespace.mount(&place);
-        let again = namespace.unmount_command(&place);
-        let keeper = Pid::from_child(&namespace.keeper);
-        for signal in [Signal::STOP, Signal::CONT] {
-            kill_process(keeper, signal).unwrap();
-            let state = if signal == Signal::STOP {
-                ") T "
-            } else {
-                ") S "
-            };
-            wait_until("the signal arrives", || {
-                namespace.read("stat").contains(state)
-            });
-        }
-        assert!(!namespace.run(shell, &again) && mounts() == 2, "{again}");
-    }
 }
 
 /// The lines of fio that repeat a run that writes on a target.

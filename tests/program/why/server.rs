@@ -1,7 +1,5 @@
-//! The mount of a server that does not answer, and the command for it.
+//! The mount of a server that does not answer.
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -25,25 +23,13 @@ fn server_that_does_not_answer_is_the_one_whose_file_is_read() {
     let causes = document["causes"].as_array().unwrap();
     let is_stalled = |cause: &&Value| cause["code"] == "fuse-or-network-stalled";
     let stalled = causes.iter().find(is_stalled).unwrap();
-    let mut remedies = stalled["remedies"].as_array().unwrap().iter();
-    let command =
-        remedies.find_map(|it| it["command"].as_str()?.split_once(" && umount -f -l -- "));
-    let is_met = || {
-        let (condition, _) = command.unwrap();
-        let shell = Command::new("sh").args(["-c", condition]).status();
-        shell.unwrap().success()
-    };
-    let unmounts = |disk: &SlowDisk| {
-        let directory = disk.directory();
-        command.is_some_and(|(_, place)| Path::new(place) == directory)
-    };
+    let sentence = stalled["sentence"].as_str().unwrap();
+    let names = |disk: &SlowDisk| sentence.contains(disk.directory().to_str().unwrap());
     // The servers of other tests may be slow at the same time.
     let victims = stalled["victims"].as_array().unwrap();
     let is_alone = victims.iter().all(|victim| victim["pid"] == pid);
-    let while_waiting = is_alone && unmounts(&slow) && is_met();
     slow.be_quick();
     drop(load);
-    assert!(!unmounts(&healthy), "{document:#}");
-    assert_eq!(while_waiting, is_alone, "{document:#}");
-    assert!(!is_alone || !is_met(), "{document:#}");
+    assert!(!names(&healthy), "{document:#}");
+    assert!(!is_alone || names(&slow), "{document:#}");
 }

@@ -4,8 +4,9 @@
 
 use super::analysis::{Analysis, DeviceSummary, IntervalLoad};
 use super::blame::SUFFERING;
-use super::cause::{Cause, Severity};
+use super::cause::Cause;
 use super::evidence::{Evidence, IOPS, LIGHT_LATENCY, QUEUE, READ_AWAIT, UTILIZATION, WRITE_AWAIT};
+use crate::files::safe_text::SafeText;
 use crate::units;
 
 /// Fraction of the time for which a device has to be saturated to be saturated all the time.
@@ -60,7 +61,7 @@ fn is_saturated_in(device: &DeviceSummary, load: &IntervalLoad) -> bool {
 }
 
 /// Whether a latency in nanoseconds is far above that under light load.
-pub fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
+fn is_risen(device: &DeviceSummary, latency: f64) -> bool {
     latency >= (device.expected_latency * RISEN_LATENCY).max(UNNOTICED_LATENCY)
 }
 
@@ -77,15 +78,6 @@ pub fn prove_load(cause: &mut Cause, device: &DeviceSummary) {
     let busy = Some(device.busy).filter(|_| device.serial);
     cause.prove(name, UTILIZATION, busy);
     cause.prove(name, IOPS, device.iops);
-}
-
-/// How serious it is to wait for a device: critical from this latency in nanoseconds.
-pub fn severity(device: &DeviceSummary, critical: f64) -> Severity {
-    if device.latency() >= critical {
-        Severity::Critical
-    } else {
-        Severity::Warning
-    }
 }
 
 /// ` 41 ms per write`: of the requests that take most of its time.
@@ -134,6 +126,17 @@ fn burst_period(queues: &[f64]) -> Option<f64> {
 pub fn busiest<'a>(analysis: &'a Analysis<'_>) -> Option<&'a DeviceSummary> {
     let devices = analysis.whole_devices().filter(|it| it.iops > 0.0);
     devices.max_by(|a, b| a.queue.total_cmp(&b.queue))
+}
+
+/// Of causes at devices that lie on each other those at the lowest.
+pub fn lowest(analysis: &Analysis<'_>, mut causes: Vec<Cause>) -> Vec<Cause> {
+    let devices: Vec<_> = causes.iter().filter_map(|it| it.device.clone()).collect();
+    let is_above = |upper: &SafeText| {
+        let mut others = devices.iter().filter(|it| *it != upper);
+        others.any(|lower| analysis.lies_on(upper, lower))
+    };
+    causes.retain(|cause| !cause.device.as_ref().is_some_and(is_above));
+    causes
 }
 
 /// Its queue, which rules out that one is loaded.
