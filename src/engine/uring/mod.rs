@@ -1,8 +1,8 @@
 //! The engine on io_uring: one ring and one thread for each worker.
 
-mod batch_timer;
 mod completion_batch;
 mod queue;
+mod repeating_timer;
 mod ring;
 
 use std::io;
