@@ -96,13 +96,7 @@ impl CompletionRecorder {
 
     /// Records a request that started and ended at these times (nanoseconds since the origin).
     #[inline(always)]
-    fn record(
-        &mut self,
-        request: &ScheduledRequest,
-        start_ns: u64,
-        end_ns: u64,
-        transferred: u32,
-    ) {
+    fn record(&mut self, request: &ScheduledRequest, start_ns: u64, end_ns: u64, transferred: u32) {
         let job = request.request;
         if !request.counted {
             self.unpublished

@@ -49,7 +49,8 @@ const TRIAL: u32 = 16;
 const REST_NS: u64 = 1_000_000_000;
 
 /// For how long a worker spins before it sleeps: 1.5 times the median of its last waits, and not at all
-/// for a second where fewer than half of its spins ended with a completion.
+/// for a second where fewer than half of its spins ended with a completion. A shorter limit than the longest
+/// is given up first: the drive, or the processor on which the kernel completes the requests, became slower.
 #[derive(Debug)]
 pub struct SpinPolicy {
     waits_ns: Vec<u32>,
@@ -106,10 +107,13 @@ impl SpinPolicy {
     #[cold]
     fn end_interval(&mut self, now_ns: u64) {
         if 2 * self.succeeded < self.tried {
-            self.rests_until_ns = now_ns.saturating_add(REST_NS);
-            self.interval = TRIAL;
-            // What was slow a second ago says little: the next spins take as long as the first ones.
+            let was_longest = self.limit_ns == MAX_SPIN_NS;
+            if was_longest {
+                self.rests_until_ns = now_ns.saturating_add(REST_NS);
+            }
+            self.interval = if was_longest { TRIAL } else { INTERVAL };
             self.limit_ns = MAX_SPIN_NS;
+            // Earlier waits say little now.
             self.waits_ns.clear();
             self.next = 0;
         } else {
@@ -153,10 +157,21 @@ mod tests {
         (awake, now_ns)
     }
 
+    /// 64 requests of 10 us, 64 that miss the limit of 15 us, and 64 more.
+    const SLOWER: [u64; 192] = {
+        let mut all = [40_000; 192];
+        let mut index = 0;
+        while index < 64 {
+            all[index] = 10_000;
+            index += 1;
+        }
+        all
+    };
+
     #[test]
     fn spin_policy_on_sequences_of_latencies() {
         // (latencies, times repeated, waits that end awake)
-        let cases: [(&[u64], usize, usize); 5] = [
+        let cases: [(&[u64], usize, usize); 6] = [
             // Always the same, fast and at the limit.
             (&[10_000], 1000, 1000),
             (&[50_000], 1000, 1000),
@@ -167,6 +182,8 @@ mod tests {
             // Twice as slow as the median is too long to spin for: 1.5 times the median is the limit,
             // once there is a median.
             (&[20_000, 20_000, 40_000], 64, 2 * 64 + 21),
+            // The drive becomes slower: the limit follows after an interval of failures.
+            (&SLOWER, 1, 64 + 64),
         ];
         for (latencies, times, expected) in cases {
             let all = latencies.iter().copied().cycle();

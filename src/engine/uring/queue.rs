@@ -111,13 +111,18 @@ impl UringWorker {
     ) -> Result<Self, EngineError> {
         let mut buffers = RequestBuffers::new(plan, plan.depth as usize)?;
         let may_spin = may_spin(plan.workers) && plan.arrival_rate.is_none();
-        let wait_mode = if may_spin { plan.wait_mode } else { WaitMode::Sleep };
-        let ring = setup
-            .build_ring(plan.depth, wait_mode)
-            .map_err(|source| EngineError::EngineStart {
-                tried: format!("set up io_uring for {} requests", plan.depth),
-                source,
-            })?;
+        let wait_mode = if may_spin {
+            plan.wait_mode
+        } else {
+            WaitMode::Sleep
+        };
+        let ring =
+            setup
+                .build_ring(plan.depth, wait_mode)
+                .map_err(|source| EngineError::EngineStart {
+                    tried: format!("set up io_uring for {} requests", plan.depth),
+                    source,
+                })?;
         // The ring keeps a registered file open, and the kernel destroys a ring asynchronously. A
         // plan that times the closing must hold the only reference.
         let is_file_registered =
