@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::budget::PhaseBudget;
 use super::cpu_usage::CpuUsage;
+use super::phases::Phases;
 use super::progress::{ProgressReporter, ProgressSpan};
 use super::run_event::RunSink;
 use crate::bench::{BenchError, ParameterSet};
@@ -215,6 +217,43 @@ impl RunContext<'_> {
         report(&mut self.findings, &outcome.stats, outcome.elapsed);
         self.phase_finished();
         Ok(outcome)
+    }
+
+    /// Executes phases that are not repeated, each within its part of the common limits, with
+    /// intermediate reports. `report` receives the index of the phase among all of them.
+    ///
+    /// # Errors
+    /// When a phase could not be started.
+    pub fn run_phases(
+        &mut self,
+        phases: &Phases,
+        report: &mut dyn FnMut(&mut Findings, usize, &IoStats, Duration),
+    ) -> Result<(), BenchError> {
+        let count: usize = phases.groups.iter().map(|group| group.phases.len()).sum();
+        let mut number = 0;
+        for group in &phases.groups {
+            let mut budget = PhaseBudget::new(group.limits);
+            for (index, phase) in group.phases.iter().enumerate() {
+                let left = group.sharing.phases_left(index, group.phases.len());
+                let block = u64::from(phase.plan.block_size.max_bytes());
+                let limits = budget.next_phase_limits(left, block, phase.plan.limits);
+                let Some(limits) = limits.filter(|_| !self.is_stopped()) else {
+                    break;
+                };
+                let plan = Plan {
+                    limits,
+                    ..phase.plan.clone()
+                };
+                let share = 1.0 / count as f64;
+                let mut report = |findings: &mut Findings, stats: &IoStats, elapsed: Duration| {
+                    report(findings, number + index, stats, elapsed);
+                };
+                let outcome = self.measure(&phase.label, share, &plan, &mut report)?;
+                budget.consume_outcome(&outcome);
+            }
+            number += group.phases.len();
+        }
+        Ok(())
     }
 
     /// Executes one phase.
