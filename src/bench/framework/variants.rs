@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::budget::PhaseBudget;
 use super::forecast::PlannedPhases;
 use super::intervals;
 use super::metric_families::MetricFamily;
@@ -58,80 +57,6 @@ impl Variant {
             plan,
         }
     }
-}
-
-/// Measures the variants of a benchmark and collects their results.
-pub struct VariantResults<'a, 'b> {
-    context: &'a mut RunContext<'b>,
-    budget: PhaseBudget,
-    variants_left: u64,
-    fraction: f64,
-}
-
-impl<'a, 'b> VariantResults<'a, 'b> {
-    /// `count` variants that represent the fraction `share` (0 to 1) of the benchmark and use these
-    /// limits together.
-    pub fn new(
-        bench: &'a mut RunContext<'b>,
-        limits: PlanLimits,
-        count: usize,
-        share: f64,
-    ) -> Self {
-        Self {
-            context: bench,
-            budget: PhaseBudget::new(limits),
-            variants_left: count as u64,
-            fraction: share / count.max(1) as f64,
-        }
-    }
-
-    /// Measures the next variant and sets its metrics; `None` when a limit is used up or the
-    /// benchmark is stopped.
-    ///
-    /// # Errors
-    /// When the variant could not be started.
-    pub fn measure_next(
-        &mut self,
-        variant: &Variant,
-    ) -> Result<Option<ExecutionOutcome>, BenchError> {
-        if self.context.is_stopped() {
-            return Ok(None);
-        }
-        let block = u64::from(variant.plan.block_size.max_bytes());
-        let Some(limits) =
-            self.budget
-                .next_phase_limits(self.variants_left, block, variant.plan.limits)
-        else {
-            return Ok(None);
-        };
-        self.variants_left = self.variants_left.saturating_sub(1);
-        let plan = Plan {
-            limits,
-            ..variant.plan.clone()
-        };
-        let outcome = self.context.execute(&variant.label, self.fraction, &plan)?;
-        self.budget.consume_outcome(&outcome);
-        set_variant_metrics(&mut self.context.findings, &variant.key, &outcome);
-        self.context.phase_finished();
-        Ok(Some(outcome))
-    }
-}
-
-/// Measures variants until the limits are used up.
-///
-/// # Errors
-/// When a variant could not be started.
-pub fn measure_all(
-    bench: &mut RunContext<'_>,
-    limits: PlanLimits,
-    share: f64,
-    variants: &[Variant],
-) -> Result<(), BenchError> {
-    let mut running = VariantResults::new(bench, limits, variants.len(), share);
-    for variant in variants {
-        running.measure_next(variant)?;
-    }
-    Ok(())
 }
 
 /// Hook around the variants of a sweep.

@@ -5,20 +5,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::bench::framework;
+use crate::bench::framework::context::MeasuredPhase;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
+use crate::bench::framework::operation::Operation;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
+    ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
+use crate::engine::{AccessPattern, BlockSize, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, MetricTable, Percentile, VariantKey, Verdict,
+};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -39,6 +41,7 @@ const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
 const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
 const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
 const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
 /// Time of all workloads together.
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
@@ -72,7 +75,12 @@ static DESCRIPTION: Description = Description {
             VariantFamily::One(RND4K_Q1_READ),
             VariantFamily::One(RND4K_Q1_WRITE),
         ],
-        metrics: VARIANT_METRICS,
+        metrics: &[MetricFamily::Own(&[
+            MetricKind::Iops,
+            MetricKind::Throughput,
+            MetricKind::Latency,
+            LATENCY_P99,
+        ])],
     }],
     parameters: &[
         &WITH_WRITES,
@@ -94,9 +102,8 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Maximum bytes written per workload.
-const MAX_WRITTEN_PER_LINE: u64 = 1 << 30;
-
+/// Time of each workload by default.
+const LINE_TIME: Duration = Duration::from_secs(5);
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
 /// One of the four workloads.
@@ -111,7 +118,30 @@ struct WorkloadLine {
     reads_elsewhere: bool,
 }
 
-const LINES: [WorkloadLine; 4] = [
+impl WorkloadLine {
+    fn label(&self, operation: Operation) -> String {
+        match operation {
+            Operation::Read => format!("{} read", self.name),
+            Operation::Write => format!("{} write", self.name),
+        }
+    }
+
+    fn key(&self, operation: Operation) -> VariantKey {
+        match operation {
+            Operation::Read => self.read.clone(),
+            Operation::Write => self.write.clone(),
+        }
+    }
+}
+
+/// The workloads with these parameters in their order, reads first.
+fn lines(parameters: &ParameterSet) -> impl Iterator<Item = (&'static WorkloadLine, Operation)> {
+    let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
+    let operations = [Operation::Read].into_iter().chain(writes);
+    operations.flat_map(|operation| LINES.iter().map(move |line| (line, operation)))
+}
+
+static LINES: [WorkloadLine; 4] = [
     WorkloadLine {
         name: "SEQ1M Q8",
         read: SEQ1M_Q8_READ,
@@ -150,53 +180,6 @@ const LINES: [WorkloadLine; 4] = [
     },
 ];
 
-fn quartet_variants(
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Vec<Variant>, BenchError> {
-    let window = framework::plan_window(target, parameters);
-    let room = window.end.saturating_sub(window.start);
-    let duration = Some(parameters.get(DURATION));
-    let mut variants = Vec::new();
-    for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
-        if operation.writes() && !parameters.get(WITH_WRITES) {
-            continue;
-        }
-        for line in LINES {
-            let pattern = line.pattern.clone();
-            let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
-            // A target smaller than a block of 1 MiB uses the largest size that fits.
-            let most = u32::try_from(room / 4096 * 4096)
-                .unwrap_or(u32::MAX)
-                .max(4096);
-            let block = line.block_bytes.max(target.logical_block_bytes).min(most);
-            plan.block_size = BlockSize::Fixed(block);
-            plan.alignment = u64::from(block);
-            if line.reads_elsewhere && !operation.writes() {
-                // Another offset: the first workload's data may still be in the drive's cache.
-                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
-                plan.window.start += aside;
-            }
-            plan.depth = line.depth;
-            plan.limits = PlanLimits {
-                duration,
-                bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
-                requests: None,
-            };
-            variants.push(Variant::new(
-                format!("{} {word}", line.name),
-                if operation.writes() {
-                    line.write
-                } else {
-                    line.read
-                },
-                plan,
-            ));
-        }
-    }
-    Ok(variants)
-}
-
 impl Benchmark for QuartetSuite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -206,44 +189,58 @@ impl Benchmark for QuartetSuite {
         parameters.get(WITH_WRITES)
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let variants = quartet_variants(target, parameters)?;
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let window = framework::plan_window(target, parameters);
+        let room = window.end.saturating_sub(window.start);
+        // A target smaller than a block of 1 MiB uses the largest size that fits.
+        let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
+        let mut phases = Vec::new();
+        for (line, operation) in lines(parameters) {
+            let pattern = line.pattern.clone();
+            let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+            let block = line.block_bytes.max(target.logical_block_bytes);
+            let block = block.min(most.max(4096));
+            plan.block_size = BlockSize::Fixed(block);
+            plan.alignment = u64::from(block);
+            if line.reads_elsewhere && !operation.writes() {
+                // Another offset: the first workload's data may still be in the drive's cache.
+                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
+                plan.window.start += aside;
+            }
+            plan.depth = line.depth;
+            plan.limits = PlanLimits {
+                bytes: operation
+                    .writes()
+                    .then(|| framework::timed_write_limit(target, LINE_TIME)),
+                ..PlanLimits::default()
+            };
+            phases.push(Phase::new(line.label(operation), plan));
+        }
+        let sentence = format!(
+            "runs {} short measurements on {}",
+            phases.len(),
+            describe_target(target)
+        );
         let limits = framework::plan_limits(parameters);
-        let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
-        let written = parameters
-            .get(WITH_WRITES)
-            .then(|| limits.bytes.unwrap_or(most).min(most));
-        let amount = written.map_or_else(String::new, |bytes| {
-            format!(
-                ", writes at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
-        Ok(Forecast {
-            sentence: format!(
-                "runs {} short measurements on {}{amount}",
-                variants.len(),
-                describe_target(target)
-            ),
-            run_time: PlannedPhases::with_even_shares(limits)
-                .add_phases(variants.into_iter().map(|variant| variant.plan))
-                .run_time(target),
-            max_read_bytes: limits.bytes,
-            max_written_bytes: written,
-        })
+        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let variants = quartet_variants(bench.target, bench.parameters)?;
+        let phases = self.phases(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let rows = variants::table_rows(&variants);
-        bench
-            .findings
-            .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
+        let lines: Vec<_> = lines(bench.parameters)
+            .map(|(line, operation)| (line.label(operation), line.key(operation)))
+            .collect();
+        let rows: Vec<(&str, VariantKey)> = lines
+            .iter()
+            .map(|(label, key)| (label.as_str(), key.clone()))
+            .collect();
+        let table = MetricTable::cross_product("Quartet", &columns, &rows);
+        bench.findings.set_table(table);
         if !bench.parameters.get(WITH_WRITES) {
             bench.set_check(NOTHING_WRITTEN.found(
                 "the write half is skipped",
@@ -252,12 +249,10 @@ impl Benchmark for QuartetSuite {
                 Value::Null,
             ));
         }
-        variants::measure_all(
-            bench,
-            framework::plan_limits(bench.parameters),
-            1.0,
-            &variants,
-        )?;
+        bench.run_phases(&phases, &mut |findings, phase| {
+            let (_, key) = &lines[phase.index];
+            set_line_metrics(findings, key, phase);
+        })?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
         {
@@ -265,6 +260,26 @@ impl Benchmark for QuartetSuite {
         }
         Ok(())
     }
+}
+
+/// Sets the metrics of a line, with intervals from its rates over time.
+fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
+    let latency = phase.stats.latency();
+    let seconds = phase.elapsed.as_secs_f64();
+    let (Some(mean), Some(p99)) = (latency.mean(), latency.percentile(99.0)) else {
+        return;
+    };
+    for (kind, value) in [
+        (MetricKind::Iops, latency.count() as f64 / seconds),
+        (MetricKind::Throughput, phase.stats.bytes() as f64 / seconds),
+        (MetricKind::Latency, mean),
+        (LATENCY_P99, p99 as f64),
+    ] {
+        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
+        findings.set_metric(metric.with_observations(latency.count()));
+    }
+    let timeline = phase.stats.counts_over_time();
+    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
 }
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at
@@ -297,7 +312,6 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{metric_value, run_on_simulated};
-    use crate::session::document::Metric;
 
     #[test]
     fn quartet_on_simulated_drive_measures_all_eight_lines() {
@@ -353,6 +367,19 @@ mod tests {
     }
 
     #[test]
+    fn each_line_of_a_fast_drive_takes_five_seconds() {
+        let name = "sim:constant,latency=10us,throughput=8GB,parallel=8,size=64MiB,clock=virtual";
+        let finished = run_on_simulated(find_benchmark("quartet").unwrap(), name, &[]);
+        for line in [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE, SEQ1M_Q1_WRITE] {
+            let id = MetricId::of_variant(line, MetricKind::Throughput);
+            let metric = finished.findings.metric(&id).unwrap();
+            let bytes = metric.observations.unwrap() as f64 * 1_048_576.0;
+            let seconds = bytes / metric.value;
+            assert!((4.9..5.1).contains(&seconds), "{id}: {seconds}");
+        }
+    }
+
+    #[test]
     fn quartet_without_write_option_only_reads() {
         let test = find_benchmark("quartet").unwrap();
         let target = Target::example_drive();
@@ -370,7 +397,7 @@ mod tests {
             test.forecast(&target, &parameters)
                 .unwrap()
                 .max_written_bytes,
-            Some(4 << 30)
+            Some(4 * 80 << 30)
         );
     }
 }
