@@ -11,9 +11,16 @@ pub enum WaitMode {
     Sleep,
     /// On the completion queue, without sleeping, where [`SpinPolicy`] allows it.
     Spin,
-    /// In turn, for this long each, asleep first: what waking up costs is the difference.
-    Alternate(Duration),
+    /// In turns of [`TURN`], asleep first: what waking up costs is the difference.
+    Alternate,
 }
+
+/// Length of the turns of [`WaitMode::Alternate`].
+pub const TURN: Duration = Duration::from_millis(20);
+
+/// How long a worker spins in turns that alternate with sleep: they are short, and tell nothing where the
+/// worker falls asleep.
+pub const LONGEST_SPIN_IN_TURN_NS: u64 = 2_000_000;
 
 impl WaitMode {
     /// Whether a request that starts at this time (nanoseconds since the origin) is waited for awake.
@@ -23,7 +30,7 @@ impl WaitMode {
         match self {
             Self::Sleep => false,
             Self::Spin => true,
-            Self::Alternate(turn) => now_ns / (turn.as_nanos() as u64).max(1) % 2 == 1,
+            Self::Alternate => now_ns / TURN.as_nanos() as u64 % 2 == 1,
         }
     }
 }
@@ -213,8 +220,8 @@ mod tests {
 
     #[test]
     fn turns_alternate_and_begin_asleep() {
-        let mode = WaitMode::Alternate(Duration::from_millis(20));
-        let awake = [0, 19_999_999, 20_000_000, 39_999_999, 40_000_000].map(|at| mode.spins_at(at));
+        let awake = [0, 19_999_999, 20_000_000, 39_999_999, 40_000_000];
+        let awake = awake.map(|at| WaitMode::Alternate.spins_at(at));
         assert_eq!(awake, [false, false, true, true, false]);
         assert!(WaitMode::Spin.spins_at(0) && !WaitMode::Sleep.spins_at(0));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::framework;
-use crate::bench::framework::context::MeasuredPhase;
+use crate::bench::framework::context::{IO_ERRORS, MeasuredPhase};
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
@@ -80,15 +80,19 @@ impl Benchmark for RandomBenchmark {
             framework::describe_block_size(plan.block_size),
             describe_target(target),
         );
-        Ok(Phases::of_plan(sentence, label, plan))
+        let default_bytes = (framework::WRITTEN_BYTES.default)(target);
+        let bytes = parameters.find_set(framework::BYTES);
+        let is_default = bytes.is_none() || bytes == default_bytes;
+        Ok(Phases::of_plan(sentence, label, plan).with_wakeup_phase(is_default))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let phases = self.phases(bench.target, bench.parameters)?;
         let slower = bench.parameters.get(framework::SLOWER_THAN);
-        bench.run_phases(&phases, &mut |findings, phase| {
+        bench.run_phases(&phases.expected(), &mut |findings, phase| {
             set_metrics(findings, phase, slower);
-        })
+        })?;
+        bench.measure_wakeup(&phases)
     }
 }
 
@@ -116,6 +120,7 @@ const OVERALL_METRICS: MetricFamily = MetricFamily::Own(&[
     MetricKind::Throughput,
     MetricKind::DepthReached,
     MetricKind::ShareSlower,
+    MetricKind::WakeupCost,
 ]);
 
 /// The parameters of all three benchmarks in their order: `$first` ones, those of every workload with
@@ -141,6 +146,8 @@ macro_rules! random_parameters {
             &framework::SEED,
             &framework::SLOWER_THAN,
             &framework::CACHE,
+            &framework::WAIT,
+            &framework::CONTINUE_ON_ERROR,
         ]
     };
 }
@@ -165,6 +172,7 @@ const SHARED: Description = Description {
         MetricId::LATENCY_MEAN,
         MetricId::LATENCY_P50,
         MetricId::LATENCY_P99,
+        MetricId::WAKEUP_COST,
         MetricId::SHARE_SLOWER,
     ],
 };
@@ -231,7 +239,7 @@ const RATE_NOT_REACHED: Check = Check::warning(
 );
 
 /// Checks of the benchmarks with random requests.
-const CHECKS: &[Check] = &[RATE_NOT_REACHED, QUEUE_DEPTH_NOT_REACHED];
+const CHECKS: &[Check] = &[RATE_NOT_REACHED, QUEUE_DEPTH_NOT_REACHED, IO_ERRORS];
 
 /// Requests in flight of all workers.
 fn requested_in_flight(plan: &Plan) -> u64 {

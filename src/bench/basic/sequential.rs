@@ -108,6 +108,8 @@ static READ: Description = Description {
         &framework::WINDOW_BEGIN,
         &framework::WINDOW_END,
         &framework::CACHE,
+        &framework::WAIT,
+        &framework::CONTINUE_ON_ERROR,
     ],
     ..SHARED
 };
@@ -132,6 +134,8 @@ static WRITE: Description = Description {
         &framework::SYNC,
         &framework::DATA,
         &framework::CACHE,
+        &framework::WAIT,
+        &framework::CONTINUE_ON_ERROR,
     ],
     ..SHARED
 };

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::budget::PhaseBudget;
+use serde_json::json;
+
 use super::cpu_usage::CpuUsage;
 use super::phases::{Phase, PhaseGroup, Phases};
 use super::progress::{ProgressReporter, ProgressSpan};
@@ -11,8 +13,9 @@ use crate::bench::{BenchError, ParameterSet};
 use crate::drive::{SettingsManager, Target};
 use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
-    IoCounts, IoStats, Plan,
+    IoCounts, IoStats, Plan, RequestErrors,
 };
+use crate::session::document::check::Check;
 use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
 
 /// Report interval of a long phase: a kill loses at most one second of data, given that reports are
@@ -92,12 +95,44 @@ pub struct RunContext<'a> {
     pub(super) totals: RunTotals,
 }
 
+/// Requests failed that did not end the run.
+pub(crate) const IO_ERRORS: Check = Check::invalid(
+    "io-errors",
+    "The medium answered requests with errors; no other result includes them.",
+);
+
+/// The verdict on failed requests; `None` where there are none.
+fn io_errors(errors: &RequestErrors) -> Option<Verdict> {
+    let first = errors.first.first()?;
+    let error = std::io::Error::from_raw_os_error(first.errno);
+    let listed = errors.first.iter().map(|failed| {
+        json!({ "offset": failed.address, "bytes": failed.bytes, "write": failed.is_write,
+            "errno": failed.errno })
+    });
+    let requests = if errors.count == 1 {
+        "request"
+    } else {
+        "requests"
+    };
+    Some(IO_ERRORS.found(
+        format!(
+            "{} {requests} failed, the first at byte {}: {error}",
+            errors.count, first.address
+        ),
+        "read the kernel's log (dmesg) and the drive's own state (smartctl -a): the drive or its link is \
+         faulty",
+        json!({ "count": errors.count, "first": listed.collect::<Vec<_>>() }),
+    ))
+}
+
 /// Sums over all phases of a benchmark.
 #[derive(Debug, Default)]
 pub(super) struct RunTotals {
     pub(super) cpu_usage: CpuUsage,
     /// The first failure of a request.
     failure: Option<EngineError>,
+    /// Requests that failed without ending the run.
+    errors: RequestErrors,
     /// Whether a phase reached its limit before its ramp time ended.
     only_ramp: bool,
     /// Whether any phase has counted a request.
@@ -115,6 +150,7 @@ impl RunTotals {
         if limited && only_ramp && matches!(outcome.end_reason, EndReason::Completed) {
             self.only_ramp = true;
         }
+        self.errors.merge(&outcome.errors);
         if let EndReason::Failed(error) =
             std::mem::replace(&mut outcome.end_reason, EndReason::Completed)
         {
@@ -127,6 +163,7 @@ impl RunTotals {
         self.cpu_usage += nested.cpu_usage;
         self.only_ramp |= nested.only_ramp;
         self.has_counted |= nested.has_counted;
+        self.errors.merge(&nested.errors);
         self.failure = self.failure.take().or(nested.failure);
     }
 
@@ -325,6 +362,9 @@ impl RunContext<'_> {
     /// usage.
     pub(super) fn add_outcome(&mut self, plan: &Plan, outcome: &mut ExecutionOutcome) {
         self.totals.add_outcome(self.engine, plan, outcome);
+        if let Some(verdict) = io_errors(&self.totals.errors) {
+            self.set_check(verdict);
+        }
     }
 
     /// Skips the work that this fraction represents, such as the phases after an early end:

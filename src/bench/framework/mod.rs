@@ -28,6 +28,7 @@ pub mod spec;
 mod speed;
 pub(crate) mod sweep;
 pub(crate) mod variants;
+mod wakeup;
 
 pub use self::describe::*;
 pub use self::metrics::*;

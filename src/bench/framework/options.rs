@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::parameter::keyword::keywords;
 use super::parameter::{DATA_WORDS, Keyword, Parameter, ParameterKind, SizeRange, WindowPosition};
-use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode};
+use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode, WaitMode};
 use crate::session::document::ParameterName;
 
 /// Request size.
@@ -182,6 +182,22 @@ pub const RATE: Parameter<Option<f64>> = Parameter {
     kind: ParameterKind::Rate,
     help: "open-loop arrival rate (fio rate_iops); unset: closed loop with a constant queue depth",
     default: |_| None,
+};
+
+/// How completions are waited for.
+pub const WAIT: Parameter<WaitMode> = Parameter {
+    name: "wait",
+    kind: ParameterKind::Choice(WaitMode::WORDS),
+    help: "wait for completions asleep, as applications do (sleep), or awake where a processor is free (spin)",
+    default: |_| WaitMode::Sleep,
+};
+
+/// Whether errors of the medium are counted instead of ending the run (fio continue_on_error=io).
+pub const CONTINUE_ON_ERROR: Parameter<bool> = Parameter {
+    name: "continue-on-error",
+    kind: ParameterKind::Choice(bool::WORDS),
+    help: "count requests that the medium answers with an error, instead of ending the run at the first one",
+    default: |_| false,
 };
 
 /// Data pattern of writes.

@@ -155,6 +155,16 @@ impl Phases {
         }
     }
 
+    /// Without the groups whose phases are all optional.
+    #[must_use]
+    pub fn expected(&self) -> Self {
+        let is_expected = |group: &&PhaseGroup| group.phases.iter().any(|it| it.is_expected);
+        Self {
+            groups: self.groups.iter().filter(is_expected).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether any phase writes.
     #[must_use]
     pub fn writes(&self) -> bool {
@@ -193,7 +203,7 @@ impl Phases {
         if let Some(gap) = self.fio_gap {
             return Err(gap);
         }
-        let [group] = &self.groups[..] else {
+        let [group] = &self.expected().groups[..] else {
             return Err(FioGap::SeveralPoints);
         };
         let [phase] = &group.phases[..] else {

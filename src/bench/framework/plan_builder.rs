@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::error::BenchError;
 use super::options::{
-    ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, MAX_REQUEST_BYTES, OffsetDistribution,
-    PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
+    ALIGN, BLOCK_SIZES, BYTES, CACHE, CONTINUE_ON_ERROR, DATA, DEPTH, DURATION, MAX_REQUEST_BYTES,
+    OffsetDistribution, PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WAIT, WINDOW_BEGIN, WINDOW_END,
+    WORKERS, ZIPF,
 };
 use super::parameter::{ParameterSet, WindowPosition};
 use super::parameter_conflict::ParameterConflict;
@@ -95,6 +96,8 @@ pub fn build_plan(
     plan.cache_mode = cache_mode(parameters);
     plan.sync_mode = parameters.find(SYNC).unwrap_or_default();
     plan.data_kind = parameters.find(DATA).unwrap_or_default();
+    plan.wait_mode = parameters.find(WAIT).unwrap_or_default();
+    plan.continue_on_error = parameters.find(CONTINUE_ON_ERROR).unwrap_or_default();
     check_window(&plan)?;
     Ok(plan)
 }

@@ -147,6 +147,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
             stats: IoStats::default(),
             request_log: Vec::new(),
             cpu_time: CpuTime::default(),
+            errors: crate::engine::RequestErrors::default(),
             run_delay: None,
             finish_times: plan.end_fsync.map(|_| FinishTimes {
                 sync_time: Duration::from_millis(20),

@@ -15,7 +15,7 @@ use crate::engine::buffers::RequestBuffers;
 use crate::engine::io_target::{IoTarget, PlanFile};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
-use crate::engine::wait::{SpinPolicy, WaitMode, may_spin};
+use crate::engine::wait::{LONGEST_SPIN_IN_TURN_NS, SpinPolicy, WaitMode, may_spin};
 use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
@@ -356,12 +356,15 @@ impl UringWorker {
     /// Submits the queued entries and waits for completions, asleep or awake.
     #[inline]
     fn wait_in_mode(&mut self, worker: &WorkerContext, now_ns: u64) -> Result<(), EngineError> {
-        if self.wait_mode.spins_at(now_ns)
-            && let Some(limit_ns) = self.spin_policy.limit_ns(now_ns)
-        {
-            return self.spin(worker, now_ns, limit_ns);
+        let limit_ns = match self.wait_mode {
+            WaitMode::Sleep => None,
+            WaitMode::Spin => self.spin_policy.limit_ns(now_ns),
+            WaitMode::Alternate => Some(LONGEST_SPIN_IN_TURN_NS),
+        };
+        match limit_ns.filter(|_| self.wait_mode.spins_at(now_ns)) {
+            Some(limit_ns) => self.spin(worker, now_ns, limit_ns),
+            None => self.wait_for_batch(),
         }
-        self.wait_for_batch()
     }
 
     /// Submits the queued entries and waits for a completion: awake for `limit_ns`, then asleep.

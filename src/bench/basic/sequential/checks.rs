@@ -8,6 +8,7 @@ use serde_json::json;
 use super::MeasuredPasses;
 use super::zones::{self, MeasuredZone};
 use crate::bench::framework;
+use crate::bench::framework::context::IO_ERRORS;
 use crate::drive::{DriveKind, Target};
 use crate::engine::Plan;
 use crate::session::document::check::Check;
@@ -23,6 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     MEAN_INCLUDES_SEEKS,
     ZONES_NOT_MEASURED,
     ZONES_UNCERTAIN,
+    IO_ERRORS,
 ];
 
 /// Minimum requests, per request in flight, for a zone's own rate to be meaningful.

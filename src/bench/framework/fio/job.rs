@@ -114,6 +114,9 @@ impl FioJob {
         if plan.operation.writes() {
             words.extend(data_words(plan.data_kind));
         }
+        if plan.continue_on_error {
+            words.push("--continue_on_error=io".to_owned());
+        }
         words.push("--lat_percentiles=1".to_owned());
         Self { words }
     }

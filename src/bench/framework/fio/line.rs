@@ -66,7 +66,7 @@ const OPEN_EXCLUSIVELY: &str =
 const OPTIONS: &str = "rw bs bsrange iodepth numjobs thread group_reporting offset size rwmixread zonemode \
     zonesize zonerange zoneskip blockalign random_distribution randseed norandommap time_based runtime \
     ramp_time io_size number_ios direct invalidate sync fdatasync refill_buffers zero_buffers \
-    dedupe_percentage buffer_compress_percentage buffer_compress_chunk lat_percentiles";
+    dedupe_percentage buffer_compress_percentage buffer_compress_chunk continue_on_error lat_percentiles";
 /// The first words of each job.
 const FIRST_WORDS: [&str; 2] = ["fio", "--name=diskscope"];
 /// The engine of each job.
