@@ -11,7 +11,8 @@ use crate::bench::{BenchError, Phases, RunContext};
 use crate::engine::wait::TURN;
 use crate::engine::{BlockSize, CacheMode, LoggedRequest, Plan, PlanLimits, WaitMode};
 use crate::session::document::{Metric, MetricId};
-use crate::stats::general::confidence::batch_means_estimate;
+use crate::stats::general::robust::median;
+use crate::stats::general::student::NORMAL_975;
 
 /// More requests in flight hide the wake-up: while one is waited for, others complete.
 const MAX_IN_FLIGHT: u32 = 4;
@@ -96,8 +97,10 @@ impl RunContext<'_> {
     }
 }
 
-/// The cost of a wake-up: the mean of the differences between the median latencies of turns asleep and
-/// those of the turns awake that follow them, with its 95 % interval (batch means).
+/// The cost of a wake-up: the median of the differences between the median latencies of turns asleep and
+/// those of the turns awake that follow them, with its 95 % interval (sign test: David and Nagaraja, Order
+/// Statistics, 3rd edition, section 7.1). `None` where there are too few, or where other work of the machine
+/// hides it: waking up never shortens a latency.
 fn wakeup_cost(log: &[LoggedRequest]) -> Option<Metric> {
     let turn_ns = TURN.as_nanos() as u64;
     let turns = log.iter().map(|it| it.start_ns / turn_ns).max()? + 1;
@@ -106,22 +109,29 @@ fn wakeup_cost(log: &[LoggedRequest]) -> Option<Metric> {
         let turn = (request.start_ns / turn_ns) as usize;
         latencies[turn].push(request.end_ns.saturating_sub(request.start_ns));
     }
-    let median = |latencies: &mut Vec<u64>| {
+    let median_of_turn = |latencies: &mut Vec<u64>| {
         let middle = latencies.len() / 2;
         (latencies.len() >= MIN_REQUESTS_PER_TURN)
             .then(|| *latencies.select_nth_unstable(middle).1 as f64)
     };
-    let mut medians = latencies.iter_mut().map(median);
+    let mut medians = latencies.iter_mut().map(median_of_turn);
     let mut differences = Vec::new();
     while let (Some(asleep), Some(awake)) = (medians.next(), medians.next()) {
         differences.extend(asleep.zip(awake).map(|(asleep, awake)| asleep - awake));
     }
-    let estimate = batch_means_estimate(&differences)?;
-    let metric = Metric::new(MetricId::WAKEUP_COST, estimate.mean.max(0.0))
-        .with_observations(differences.len() as u64);
-    Some(match estimate.confidence_interval() {
-        Some([low, high]) => metric.with_interval(low.max(0.0), high.max(0.0)),
-        None => metric,
+    differences.sort_by(f64::total_cmp);
+    let count = differences.len();
+    // Normal approximation of the binomial distribution of how many are below the median.
+    let rank = (count as f64 / 2.0 - NORMAL_975 * (count as f64).sqrt() / 2.0).floor();
+    if rank < 1.0 {
+        return None;
+    }
+    let [low, high] = [rank as usize - 1, count - rank as usize].map(|index| differences[index]);
+    let value = median(differences.iter().copied())?;
+    (value >= 0.0).then(|| {
+        Metric::new(MetricId::WAKEUP_COST, value)
+            .with_observations(count as u64)
+            .with_interval(low, high)
     })
 }
 
