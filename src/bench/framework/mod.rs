@@ -24,7 +24,6 @@ pub mod run;
 pub mod run_event;
 pub mod spec;
 pub(crate) mod sweep;
-pub(crate) mod variants;
 
 pub use self::describe::*;
 pub use self::metrics::*;

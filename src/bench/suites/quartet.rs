@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
+use crate::bench::framework::sweep;
+use crate::bench::framework::sweep::{Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
     ParameterKind, ParameterSet, RunContext,
@@ -18,7 +17,7 @@ use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey, Verdict};
+use crate::session::document::{Findings, MetricId, MetricKind, VariantKey, Verdict};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -150,14 +149,11 @@ const LINES: [WorkloadLine; 4] = [
     },
 ];
 
-fn quartet_variants(
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Vec<Variant>, BenchError> {
+fn quartet_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
     let window = framework::plan_window(target, parameters);
     let room = window.end.saturating_sub(window.start);
     let duration = Some(parameters.get(DURATION));
-    let mut variants = Vec::new();
+    let mut points = Vec::new();
     for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
         if operation.writes() && !parameters.get(WITH_WRITES) {
             continue;
@@ -183,7 +179,7 @@ fn quartet_variants(
                 bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
                 requests: None,
             };
-            variants.push(Variant::new(
+            points.push(Point::variant(
                 format!("{} {word}", line.name),
                 if operation.writes() {
                     line.write
@@ -194,7 +190,7 @@ fn quartet_variants(
             ));
         }
     }
-    Ok(variants)
+    Sweep::once(target, parameters, points)
 }
 
 impl Benchmark for QuartetSuite {
@@ -207,7 +203,7 @@ impl Benchmark for QuartetSuite {
     }
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let variants = quartet_variants(target, parameters)?;
+        let sweep = quartet_sweep(target, parameters)?;
         let limits = framework::plan_limits(parameters);
         let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
         let written = parameters
@@ -219,31 +215,23 @@ impl Benchmark for QuartetSuite {
                 framework::describe_written_bytes(bytes, target)
             )
         });
-        Ok(Forecast {
-            sentence: format!(
-                "runs {} short measurements on {}{amount}",
-                variants.len(),
-                describe_target(target)
-            ),
-            run_time: PlannedPhases::with_even_shares(limits)
-                .add_phases(variants.into_iter().map(|variant| variant.plan))
-                .run_time(target),
-            max_read_bytes: limits.bytes,
-            max_written_bytes: written,
-        })
+        let sentence = format!(
+            "runs {} short measurements on {}{amount}",
+            sweep.points.len(),
+            describe_target(target)
+        );
+        Ok(sweep.forecast(target, sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let variants = quartet_variants(bench.target, bench.parameters)?;
+        let mut sweep = quartet_sweep(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let rows = variants::table_rows(&variants);
-        bench
-            .findings
-            .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
+        let table = sweep::table("Quartet", &columns, &sweep.points);
+        bench.findings.set_table(table);
         if !bench.parameters.get(WITH_WRITES) {
             bench.set_check(NOTHING_WRITTEN.found(
                 "the write half is skipped",
@@ -252,12 +240,7 @@ impl Benchmark for QuartetSuite {
                 Value::Null,
             ));
         }
-        variants::measure_all(
-            bench,
-            framework::plan_limits(bench.parameters),
-            1.0,
-            &variants,
-        )?;
+        sweep.run(bench)?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
         {
