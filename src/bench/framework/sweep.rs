@@ -517,3 +517,96 @@ pub fn set_metrics_of_outcome(
     let timeline = outcome.stats.counts_over_time();
     intervals::set_variant_intervals(findings, key, &total.latency, &timeline, outcome.elapsed);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::bench::find_benchmark;
+    use crate::bench::framework::rounds::DEFAULT_ROUNDS;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::FakeDrive;
+    use crate::engine::Plan;
+
+    /// Plans of a sweep over three block sizes.
+    fn executed_plans(limit: (&str, &str), seed: u64) -> Vec<Plan> {
+        let fake = FakeDrive::new(|_| Some(1_000_000));
+        let seed = seed.to_string();
+        let set = [
+            limit,
+            ("seed", &*seed),
+            ("min-block", "4KiB"),
+            ("max-block", "16KiB"),
+        ];
+        let test = find_benchmark("block-size-read").unwrap();
+        fake::run_on_fake(test, &fake::simulated_target(1 << 30), &set, &fake);
+        fake.executed_plans.into_inner().unwrap()
+    }
+
+    fn sizes(plans: &[Plan]) -> Vec<u32> {
+        plans
+            .iter()
+            .map(|plan| plan.block_size.max_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn sweep_measures_every_point_per_round_within_limits() {
+        let plans = executed_plans(("duration", "12s"), 1);
+        assert_eq!(plans.len(), 3 * DEFAULT_ROUNDS);
+        for round in plans.chunks(3) {
+            let mut sizes = sizes(round);
+            sizes.sort_unstable();
+            assert_eq!(sizes, [4096, 8192, 16384]);
+        }
+        let time: Duration = plans.iter().filter_map(|plan| plan.limits.duration).sum();
+        assert!(time <= Duration::from_millis(12_001), "{time:?}");
+        let mut seeds: Vec<u64> = plans.iter().map(|plan| plan.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), plans.len());
+    }
+
+    #[test]
+    fn sweep_order_depends_on_seed_and_requests_are_limited_together() {
+        let order = |seed| {
+            let plans = executed_plans(("requests", "100"), seed);
+            let all: u64 = plans.iter().filter_map(|plan| plan.limits.requests).sum();
+            assert_eq!(all, 100);
+            sizes(&plans)
+        };
+        assert_eq!(order(1), order(1));
+        assert!((2..10).any(|seed| order(seed) != order(1)));
+    }
+
+    #[test]
+    fn blocks_that_do_not_fit_are_refused_before_the_first_phase() {
+        for (name, options) in [
+            ("write-sync-close", [("block-size", "5000B")]),
+            ("write-cache", [("block-size", "5000B")]),
+            ("block-size-write", [("min-block", "1000B")]),
+        ] {
+            let (test, target) = (
+                find_benchmark(name).unwrap(),
+                fake::simulated_target(1 << 30),
+            );
+            let parameters = fake::parameters(test, &target, &options);
+            let error = test.forecast(&target, &parameters).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("multiple of the logical block size"),
+                "{error}"
+            );
+            let has_cache_option = name == "block-size-write";
+            assert_eq!(
+                error.advice().contains("--cache"),
+                has_cache_option,
+                "{name}"
+            );
+            let fake = FakeDrive::new(|_| Some(1000));
+            fake::run_on_fake(test, &target, &options, &fake);
+            assert!(fake.executed_plans.lock().unwrap().is_empty(), "{name}");
+        }
+    }
+}
