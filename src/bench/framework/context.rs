@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::budget::PhaseBudget;
 use super::cpu_usage::CpuUsage;
+use super::phases::{Phase, PhaseGroup, Phases};
 use super::progress::{ProgressReporter, ProgressSpan};
 use super::run_event::RunSink;
 use crate::bench::{BenchError, ParameterSet};
@@ -19,6 +21,19 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(700);
 
 /// Converts an outcome, complete or intermediate, into findings.
 pub type OutcomeReporter<'a> = dyn FnMut(&mut Findings, &IoStats, Duration) + 'a;
+
+/// What was measured of a phase so far.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasuredPhase<'a> {
+    /// Index of the phase among those of all groups.
+    pub index: usize,
+    /// The plan, with the limits that it had.
+    pub plan: &'a Plan,
+    /// Its requests.
+    pub stats: &'a IoStats,
+    /// Time since the end of the ramp time.
+    pub elapsed: Duration,
+}
 
 /// What a phase calls while it is executed.
 #[derive(Default)]
@@ -215,6 +230,54 @@ impl RunContext<'_> {
         report(&mut self.findings, &outcome.stats, outcome.elapsed);
         self.phase_finished();
         Ok(outcome)
+    }
+
+    /// Executes phases that are not repeated, each within its part of the common limits. `report`
+    /// converts what was measured into findings, about once per second and at the end of a phase.
+    ///
+    /// # Errors
+    /// When a phase could not be started.
+    pub fn run_phases(
+        &mut self,
+        phases: &Phases,
+        report: &mut dyn FnMut(&mut Findings, &MeasuredPhase<'_>),
+    ) -> Result<(), BenchError> {
+        let count: usize = phases.groups.iter().map(|group| group.phases.len()).sum();
+        let mut first = 0;
+        for PhaseGroup {
+            limits,
+            sharing,
+            phases,
+            ..
+        } in &phases.groups
+        {
+            let mut budget = PhaseBudget::new(*limits);
+            for (index, Phase { label, plan, .. }) in phases.iter().enumerate() {
+                let left = sharing.phases_left(index, phases.len());
+                let block = u64::from(plan.block_size.max_bytes());
+                let limits = budget.next_phase_limits(left, block, plan.limits);
+                let Some(limits) = limits.filter(|_| !self.is_stopped()) else {
+                    break;
+                };
+                let plan = &Plan {
+                    limits,
+                    ..plan.clone()
+                };
+                let mut report = |findings: &mut Findings, stats: &IoStats, elapsed| {
+                    let measured = MeasuredPhase {
+                        index: first + index,
+                        plan,
+                        stats,
+                        elapsed,
+                    };
+                    report(findings, &measured);
+                };
+                let outcome = self.measure(label, 1.0 / count as f64, plan, &mut report)?;
+                budget.consume_outcome(&outcome);
+            }
+            first += phases.len();
+        }
+        Ok(())
     }
 
     /// Executes one phase.

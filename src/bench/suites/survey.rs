@@ -10,7 +10,7 @@ use self::advice::{
     ADVICE_BLOCK_SIZE, ADVICE_FULL_COPY, ADVICE_QUEUE_DEPTH, BLOCK_SIZE_READ, CONCURRENCY_READ,
     SEQUENTIAL_READ, THROUGHPUT_ABOVE_MEDIUM, metric_value,
 };
-use crate::bench::basic::random::{RandomBenchmark, RandomWorkload};
+use crate::bench::basic::random::RandomBenchmark;
 use crate::bench::basic::sequential::SequentialBenchmark;
 use crate::bench::contention::interference::InterferenceBenchmark;
 use crate::bench::contention::reorder::ReorderBenchmark;
@@ -99,13 +99,7 @@ const SURVEY_PARTS: &[SurveyPart] = &[
         20,
         Applicability::AnyTarget,
     ),
-    survey_part(
-        &RandomBenchmark {
-            workload: RandomWorkload::Read,
-        },
-        10,
-        Applicability::AnyTarget,
-    ),
+    survey_part(&RandomBenchmark::Read, 10, Applicability::AnyTarget),
     SurveyPart {
         seconds_on_disk: 60,
         ..survey_part(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::drive::Target;
 use crate::engine::{
-    AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, PlanLimits, SyncMode,
+    AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, PlanLimits, SyncMode, ZoneMap,
 };
 use crate::session::document::FioGap;
 
@@ -16,6 +16,28 @@ pub struct FioJob {
 }
 
 impl FioJob {
+    /// The job of a plan.
+    ///
+    /// # Errors
+    /// Why fio cannot run an equivalent job.
+    pub fn of_plan(plan: &Plan, target: &Target) -> Result<Self, FioGap> {
+        let AccessPattern::Zones { zones, requests } = plan.pattern else {
+            return Self::random_job(plan, target);
+        };
+        if plan.limits.duration.is_some() {
+            return Err(FioGap::TimeLimitedZones);
+        }
+        let block = u64::from(plan.block_size.max_bytes());
+        let map = ZoneMap::new(plan, zones, requests);
+        let range = |zone: u64| {
+            let requests = map.requests_before(zone + 1) - map.requests_before(zone);
+            let start = map.zone_begin(zone);
+            start..start + requests * block
+        };
+        let ranges: Vec<Range<u64>> = (0..map.zones()).map(range).collect();
+        Self::sequential_job(plan, &ranges)
+    }
+
     /// The job of a plan with random addresses.
     ///
     /// # Errors
