@@ -11,8 +11,8 @@ use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{POINT_METRICS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
+    ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, DataKind, IoOperation, Plan};
@@ -162,14 +162,12 @@ impl Benchmark for CompressionBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let bytes = framework::plan_limits(parameters).bytes;
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sentence = format!(
-            "writes random, zero and repeated data in {DEFAULT_ROUNDS} rounds to {}{}",
-            describe_target(target),
-            framework::describe_written_limit(bytes, target)
+            "writes random, zero and repeated data in {DEFAULT_ROUNDS} rounds to {}",
+            describe_target(target)
         );
-        Ok(data_sweep(target, parameters)?.forecast(target, sentence))
+        Ok(data_sweep(target, parameters)?.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -11,8 +11,8 @@ use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{Point, Sweep, Turn};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Parameter,
+    ParameterKind, ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
@@ -162,14 +162,15 @@ fn settings_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, B
     Sweep::new(target, parameters, points.to_vec())
 }
 
-/// A single point: the setting as it is.
-fn current_setting(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
-    let plan = step_plan(target, parameters)?;
-    Sweep::once(
-        target,
-        parameters,
-        vec![Point::at(0.0, "current setting", plan)],
-    )
+/// A single phase: the setting as it is.
+fn current_setting(target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+    let sentence = format!(
+        "reads {} sequentially with its current read-ahead",
+        describe_target(target)
+    );
+    let phase = Phase::new("current setting", step_plan(target, parameters)?);
+    let limits = framework::plan_limits(parameters);
+    Ok(Phases::new(sentence, limits, Sharing::Even, vec![phase]))
 }
 
 impl Benchmark for ReadAheadSweep {
@@ -177,27 +178,17 @@ impl Benchmark for ReadAheadSweep {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let (sweep, settings) = match device_with_setting(target) {
-            Some(_) => {
-                let settings = format!(
-                    "{} read-ahead settings, and restores the previous one",
-                    READ_AHEAD_KIB.len()
-                );
-                (settings_sweep(target, parameters)?, settings)
-            }
-            None => (
-                current_setting(target, parameters)?,
-                "the current read-ahead".to_owned(),
-            ),
-        };
-        let mut forecast = sweep.forecast(target, String::new());
-        forecast.sentence = format!(
-            "reads {} of {} sequentially with {settings}",
-            units::format_size(forecast.max_read_bytes.unwrap_or(0)),
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        if device_with_setting(target).is_none() {
+            return current_setting(target, parameters);
+        }
+        let sentence = format!(
+            "reads {} sequentially with {} read-ahead settings, and restores the previous one",
             describe_target(target),
+            READ_AHEAD_KIB.len()
         );
-        Ok(forecast)
+        let phases = settings_sweep(target, parameters)?.phases(sentence);
+        Ok(phases.without_fio(FioGap::SettingChange))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
@@ -211,10 +202,6 @@ impl Benchmark for ReadAheadSweep {
             None => measure_current_setting(bench, None),
         }
     }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SettingChange)
-    }
 }
 
 /// Measures current setting if it cannot be changed.
@@ -223,12 +210,14 @@ fn measure_current_setting(
     error: Option<&SettingError>,
 ) -> Result<(), BenchError> {
     bench.set_check(setting_not_changed(false, error));
-    let mut sweep = current_setting(bench.target, bench.parameters)?;
-    sweep.run(bench)?;
-    if let Some(rate) = sweep.throughputs.mean(0) {
-        bench.set_metric(Metric::new(MetricId::PRESENT_READ_AHEAD_THROUGHPUT, rate));
-    }
-    Ok(())
+    let phases = current_setting(bench.target, bench.parameters)?;
+    bench.run_phases(&phases, &mut |findings, measured| {
+        let (bytes, seconds) = (measured.stats.bytes(), measured.elapsed.as_secs_f64());
+        if bytes > 0 && seconds > 0.0 {
+            let id = MetricId::PRESENT_READ_AHEAD_THROUGHPUT;
+            findings.set_metric(Metric::new(id, bytes as f64 / seconds));
+        }
+    })
 }
 
 fn sweep_settings(bench: &mut RunContext<'_>, mut guard: SettingLock) -> Result<(), BenchError> {

@@ -11,8 +11,8 @@ use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, ParameterSet,
+    Phases, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, CacheMode, FlushMethod, IoOperation};
@@ -174,16 +174,14 @@ impl Benchmark for ReadModifyWriteCost {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sweep = record_sweep(target, parameters)?;
-        let mut forecast = sweep.forecast(target, String::new());
-        forecast.sentence = format!(
-            "writes full and partial blocks at random offsets of {} in {} variants{}",
+        let sentence = format!(
+            "writes full and partial blocks at random offsets of {} in {} variants",
             describe_target(target),
             sweep.points.len(),
-            framework::describe_written_limit(forecast.max_written_bytes, target)
         );
-        Ok(forecast)
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -9,7 +9,7 @@ use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, SyncMode};
@@ -83,14 +83,12 @@ impl Benchmark for WriteCacheBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let bytes = framework::plan_limits(parameters).bytes;
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sentence = format!(
-            "writes at random offsets of {}, plain, with O_DSYNC and with a flush after each write{}",
-            describe_target(target),
-            framework::describe_written_limit(bytes, target)
+            "writes at random offsets of {}, plain, with O_DSYNC and with a flush after each write",
+            describe_target(target)
         );
-        Ok(durability_sweep(target, parameters)?.forecast(target, sentence))
+        Ok(durability_sweep(target, parameters)?.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

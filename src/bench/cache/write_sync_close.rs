@@ -14,8 +14,8 @@ use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, Turn, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{
@@ -190,17 +190,15 @@ impl Benchmark for WriteSyncCloseBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let Files { sweep, records } = files(target, parameters)?;
-        let mut forecast = sweep.forecast(target, String::new());
-        forecast.sentence = format!(
+        let sentence = format!(
             "writes, syncs and closes {} with {records} record sizes and {} sync methods in \
-             {DEFAULT_ROUNDS} rounds, {} in total",
+             {DEFAULT_ROUNDS} rounds",
             describe_target(target),
             sweep.points.len() - records,
-            framework::describe_written_bytes(forecast.max_written_bytes.unwrap_or(0), target)
         );
-        Ok(forecast)
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -12,8 +12,8 @@ use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
 use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
@@ -157,14 +157,15 @@ impl Benchmark for ReorderBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sentence = format!(
             "issues {} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
             parameters.get(READS_PER_SIZE),
             describe_target(target),
             BATCH_SIZES.len()
         );
-        Ok(buffer_sweep(target, parameters)?.forecast(target, sentence))
+        let phases = buffer_sweep(target, parameters)?.phases(sentence);
+        Ok(phases.without_fio(FioGap::ListedAddresses))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
@@ -187,10 +188,6 @@ impl Benchmark for ReorderBenchmark {
         set_results(bench, &sweep, &unsorted);
         bench.phase_finished();
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::ListedAddresses)
     }
 }
 

@@ -8,8 +8,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::session::document::check::Check;
@@ -30,12 +28,6 @@ pub const NO_SIGNIFICANT_PENALTY: Check = Check::note(
     "The two variants, whole and partial blocks or plain and synchronous writes, do not differ \
      significantly.",
 );
-
-/// Ramp time of a point in one round: the ramp time of the point is divided among its rounds.
-#[must_use]
-pub fn ramp_time_of_round(ramp_time: Duration) -> Duration {
-    ramp_time / DEFAULT_ROUNDS as u32
-}
 
 /// Measured values, one per point and round; `None` where a round yielded none.
 #[derive(Debug, Clone)]

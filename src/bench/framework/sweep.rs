@@ -11,15 +11,15 @@ use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use super::budget::PhaseBudget;
-use super::forecast::{Forecast, PlannedPhases};
 use super::intervals;
 use super::metric_families::MetricFamily;
 use super::options::{CACHE, SEED};
+use super::phases::{Phase, Phases, Repetition};
 use super::plan_builder::plan_limits;
 use super::rounds::{DEFAULT_ROUNDS, SoughtOptimum, SweepRounds};
 use crate::bench::{BenchError, ParameterSet, RunContext};
 use crate::drive::Target;
-use crate::engine::{EngineError, ExecutionOutcome, IoOperation, Plan, PlanError, PlanLimits};
+use crate::engine::{EngineError, ExecutionOutcome, Plan, PlanError, PlanLimits};
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, MetricTable, Percentile, SeriesKind, VariantKey,
 };
@@ -233,37 +233,14 @@ impl Sweep {
         }
     }
 
-    /// The forecast of the whole sweep, which does what the sentence says.
+    /// The whole sweep, which does what the sentence says.
     #[must_use]
-    pub fn forecast(&self, target: &Target, sentence: String) -> Forecast {
-        let plans = self.points.iter().map(|point| point.plan.clone());
-        let phases = PlannedPhases::with_even_shares(self.limits);
-        let phases = match self.rounds {
-            1 => phases.add_phases(plans),
-            _ => phases.add_rounds(plans),
-        };
-        let bytes_of = |is_counted: &dyn Fn(&Plan) -> bool| {
-            let plans = self.points.iter().map(|point| &point.plan);
-            let counted: Vec<&Plan> = plans.filter(|plan| is_counted(plan)).collect();
-            let own: Option<u64> = counted.iter().map(|plan| plan.max_bytes()).sum();
-            let own = own.map(|bytes| bytes.saturating_mul(self.rounds as u64));
-            let block = counted
-                .iter()
-                .map(|plan| plan.block_size.max_bytes())
-                .max()?;
-            let requests = self.limits.requests;
-            let requested = requests.map(|requests| requests.saturating_mul(u64::from(block)));
-            [own, requested, self.limits.bytes]
-                .into_iter()
-                .flatten()
-                .min()
-        };
-        Forecast {
-            sentence,
-            run_time: phases.run_time(target),
-            max_read_bytes: bytes_of(&|plan| plan.operation != IoOperation::Write),
-            max_written_bytes: bytes_of(&|plan| plan.operation.writes()),
-        }
+    pub fn phases(&self, sentence: String) -> Phases {
+        let points = self.points.iter();
+        let phases = points.map(|point| Phase::new(point.label.clone(), point.plan.clone()));
+        let mut phases = Phases::of_points(sentence, self.limits, phases.collect());
+        phases.groups[0].repetition = Repetition::Rounds(self.rounds);
+        phases
     }
 
     /// The next phase; `None` at the end, when a limit is used up, or when the benchmark is stopped.

@@ -10,8 +10,8 @@ use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::sweep;
 use crate::bench::framework::sweep::{Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
+    ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
@@ -202,25 +202,14 @@ impl Benchmark for QuartetSuite {
         parameters.get(WITH_WRITES)
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sweep = quartet_sweep(target, parameters)?;
-        let limits = framework::plan_limits(parameters);
-        let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
-        let written = parameters
-            .get(WITH_WRITES)
-            .then(|| limits.bytes.unwrap_or(most).min(most));
-        let amount = written.map_or_else(String::new, |bytes| {
-            format!(
-                ", writes at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
         let sentence = format!(
-            "runs {} short measurements on {}{amount}",
+            "runs {} short measurements on {}",
             sweep.points.len(),
             describe_target(target)
         );
-        Ok(sweep.forecast(target, sentence))
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -15,8 +15,8 @@ use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, interval_from_repetitions};
 use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize};
@@ -219,22 +219,19 @@ impl Benchmark for BlockSizeBenchmark {
         }
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sweep = sweep(self.operation, target, parameters)?;
-        let written = framework::plan_limits(parameters).bytes;
-        let written = written.filter(|_| self.operation.writes());
         let label =
             |point: Option<&Point>| point.map_or(String::new(), |point| point.label.clone());
         let sentence = format!(
-            "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds{}",
+            "{} {} to {} at random offsets of {}, at depth 1, in {} steps and {DEFAULT_ROUNDS} rounds",
             self.operation.verb(),
             label(sweep.points.first()),
             label(sweep.points.last()),
             describe_target(target),
             sweep.points.len(),
-            framework::describe_written_limit(written, target),
         );
-        Ok(sweep.forecast(target, sentence))
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -15,7 +15,7 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::operation::Operation;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
 use crate::bench::framework::sweep::{Point, Sweep, Turn};
-use crate::bench::{BenchError, Benchmark, Description, Forecast, ParameterSet, RunContext};
+use crate::bench::{BenchError, Benchmark, Description, ParameterSet, Phases, RunContext};
 use crate::drive::Target;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::document::{Metric, MetricId, SeriesKind};
@@ -40,22 +40,19 @@ impl Benchmark for ConcurrencyBenchmark {
         }
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         let sweep = sweep(self.operation, target, parameters)?;
         let first = &sweep.points[0].plan;
-        let written = framework::plan_limits(parameters).bytes;
-        let written = written.filter(|_| self.operation.writes());
         let sentence = format!(
             "{} {} at random offsets of {}, at queue depths 1 to {} in {} steps and {DEFAULT_ROUNDS} \
-             rounds{}",
+             rounds",
             self.operation.verb(),
             framework::describe_block_size(first.block_size),
             describe_target(target),
             parameters.get(MAX_DEPTH),
             sweep.points.len(),
-            framework::describe_written_limit(written, target),
         );
-        Ok(sweep.forecast(target, sentence))
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
