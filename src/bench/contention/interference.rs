@@ -9,12 +9,11 @@ use procfs::sys::kernel::Version;
 use crate::bench::framework;
 use crate::bench::framework::background_load::{BackgroundLoad, NotStarted};
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Keyword,
+    Parameter, ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, scheduler};
 use crate::engine::{
@@ -167,19 +166,16 @@ impl Benchmark for InterferenceBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sentence = format!(
+            "issues random reads of {}, in the middle third with a sequential background job in the \
+             I/O class {}",
+            describe_target(target),
+            parameters.get(BACKGROUND_CLASS).word()
+        );
         let plan = foreground_plan(target, parameters)?;
-        Ok(Forecast {
-            sentence: format!(
-                "issues random reads of {}, in the middle third with a sequential background job in the \
-                 I/O class {}",
-                describe_target(target),
-                parameters.get(BACKGROUND_CLASS).word()
-            ),
-            run_time: PlannedPhases::single(plan).run_time(target),
-            max_read_bytes: None,
-            max_written_bytes: None,
-        })
+        let phases = Phases::of_plan(sentence, "foreground load and background job", plan);
+        Ok(phases.without_fio(FioGap::ConcurrentLoads))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
@@ -213,10 +209,6 @@ impl Benchmark for InterferenceBenchmark {
             bench.set_check(verdict);
         }
         Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::ConcurrentLoads)
     }
 }
 

@@ -27,7 +27,6 @@ pub mod run_time;
 pub mod spec;
 mod speed;
 pub(crate) mod sweep;
-pub(crate) mod variants;
 
 pub use self::describe::*;
 pub use self::metrics::*;

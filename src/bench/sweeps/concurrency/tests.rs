@@ -1,4 +1,4 @@
-use super::analysis::{OPTIMAL_DEPTH, TOO_FEW_SAMPLES_AT_DEPTH};
+use super::description::{OPTIMAL_DEPTH, TOO_FEW_SAMPLES_AT_DEPTH};
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{

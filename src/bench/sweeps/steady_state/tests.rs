@@ -1,4 +1,4 @@
-use super::rounds::NOT_STEADY;
+use super::NOT_STEADY;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
