@@ -85,13 +85,9 @@ impl Benchmark for RandomBenchmark {
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let phases = self.phases(bench.target, bench.parameters)?;
         let slower = bench.parameters.get(framework::SLOWER_THAN);
-        for phase in phases.groups.iter().flat_map(|group| &group.phases) {
-            let plan = &phase.plan;
-            bench.measure(&phase.label, 1.0, plan, &mut |findings, stats, elapsed| {
-                set_metrics(findings, plan, stats, elapsed, slower);
-            })?;
-        }
-        Ok(())
+        bench.run_phases(&phases, &mut |findings, phase| {
+            set_metrics(findings, phase.plan, phase.stats, phase.elapsed, slower);
+        })
     }
 }
 
@@ -128,7 +124,7 @@ macro_rules! random_parameters {
         &[
             $(&framework::$first,)*
             &framework::BLOCK_SIZES,
-            &framework::DEPTH,
+            &framework::DEPTH_OF_MEDIUM,
             &framework::WORKERS,
             &framework::PATTERN,
             &framework::ZIPF,

@@ -16,7 +16,6 @@ pub(crate) mod nested;
 pub mod operation;
 mod options;
 pub mod parameter;
-pub mod parameter_conflict;
 pub mod phases;
 mod plan_builder;
 pub mod progress;

@@ -6,7 +6,7 @@ use super::budget::PhaseBudget;
 use super::describe::describe_written_limit;
 use super::fio::FioJob;
 use super::rounds::DEFAULT_ROUNDS;
-use super::run_time::{Forecast, RunTime, saturating_duration};
+use super::run_time::{Forecast, RunTime};
 use super::speed::MediumSpeed;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
@@ -274,7 +274,9 @@ impl PhaseGroup {
 
     /// Run time on a target.
     fn run_time(&self, target: &Target) -> RunTime {
-        let expected = self.total_seconds(MediumSpeed::typical(target), |phase| phase.is_expected);
+        let time = RunTime::on_media(target, |speed| {
+            self.total_seconds(speed, |phase| phase.is_expected)
+        });
         let slowest = MediumSpeed::slowest(target);
         // A late phase shortens the next one; the last phase has no successor to shorten.
         let drains = self
@@ -287,8 +289,8 @@ impl PhaseGroup {
         };
         let at_most = late + self.total_seconds(slowest, |_| true);
         RunTime {
-            expected: saturating_duration(expected),
-            maximum: saturating_duration(at_most.max(expected)),
+            maximum: saturating_duration(at_most).max(time.expected),
+            ..time
         }
     }
 
@@ -347,22 +349,10 @@ impl PhaseGroup {
 pub type PlannedPhases = Phases;
 
 impl Phases {
-    /// An empty list. Each phase gets an even fraction of the remainder of `limits`.
-    #[must_use]
-    pub fn with_even_shares(limits: PlanLimits) -> Self {
-        Self::new("", limits, Sharing::Even, Vec::new())
-    }
-
     /// An empty list. Each phase takes what it requests from the remainder of `limits`.
     #[must_use]
     pub fn first_come(limits: PlanLimits) -> Self {
         Self::new("", limits, Sharing::FirstCome, Vec::new())
-    }
-
-    /// A single phase, limited by its own plan only.
-    #[must_use]
-    pub fn single(plan: Plan) -> Self {
-        Self::of_plan("", "", plan)
     }
 
     /// Adds a phase; the limits of the plan are those of the phase.
@@ -377,16 +367,6 @@ impl Phases {
         plans.into_iter().fold(self, Self::add_phase)
     }
 
-    /// Adds the points of a sweep, each measured once per round.
-    #[must_use]
-    pub fn add_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
-        let mut phases = self.add_phases(plans);
-        for group in &mut phases.groups {
-            group.repetition = Repetition::Rounds(DEFAULT_ROUNDS);
-        }
-        phases
-    }
-
     /// Adds a phase that runs only if an earlier one was not sufficient.
     #[must_use]
     pub fn add_optional_phase(self, plan: Plan) -> Self {
@@ -399,4 +379,9 @@ impl Phases {
         }
         self
     }
+}
+
+/// Converts seconds to a duration, saturating at the maximum.
+fn saturating_duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

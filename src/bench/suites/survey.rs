@@ -18,7 +18,6 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::hdd::full_stroke::FullStrokeSeek;
 use crate::bench::hdd::rotation::RotationSpeed;
 use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
@@ -257,7 +256,9 @@ impl Benchmark for SurveySuite {
 
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         if framework::plan_window(target, parameters).is_empty() {
-            return Err(ParameterConflict::WindowEmpty.into());
+            return Err(BenchError::InvalidParameters(
+                "--window-begin must be less than --window-end".to_owned(),
+            ));
         }
         let parts = applicable_parts(target, parameters);
         // A benchmark that does not fit the target is skipped.
