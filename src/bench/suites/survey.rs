@@ -19,10 +19,7 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::framework::parameter_conflict::ParameterConflict;
-use crate::bench::hdd::full_stroke::FullStrokeSeek;
-use crate::bench::hdd::rotation::RotationSpeed;
-use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
-use crate::bench::hdd::track_to_track::TrackToTrack;
+use crate::bench::hdd;
 use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
@@ -124,11 +121,11 @@ const SURVEY_PARTS: &[SurveyPart] = &[
         Applicability::AnyTarget,
     ),
     survey_part(&InterferenceBenchmark, 15, Applicability::AnyTarget),
-    survey_part(&RotationSpeed, 10, Applicability::PossiblyRotational),
+    survey_part(&hdd::ROTATION, 10, Applicability::PossiblyRotational),
     survey_part(&ReorderBenchmark, 40, Applicability::Rotational),
-    survey_part(&FullStrokeSeek, 15, Applicability::Rotational),
-    survey_part(&TrackToTrack, 15, Applicability::Rotational),
-    survey_part(&SeekCurveBenchmark, 30, Applicability::Rotational),
+    survey_part(&hdd::FULL_STROKE, 15, Applicability::Rotational),
+    survey_part(&hdd::TRACK_TO_TRACK, 15, Applicability::Rotational),
+    survey_part(&hdd::SEEK_CURVE, 30, Applicability::Rotational),
 ];
 
 const fn survey_part(

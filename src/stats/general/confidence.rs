@@ -54,8 +54,7 @@ impl MeanEstimate {
 ///
 /// `None` when there are too few values, or when they drift or fluctuate so slowly that no part of
 /// the series represents the rest.
-#[must_use]
-pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
+fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
     if !values.iter().all(|value| value.is_finite()) || changes_too_slowly(values) {
         return None;
     }
@@ -87,12 +86,6 @@ pub fn run_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
     batch_means_estimate(values).or_else(|| range_estimate(values))
 }
 
-/// [`ratio_estimate`] with the interval of [`run_mean_estimate`].
-#[must_use]
-pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
-    ratio_estimate_by(pairs, run_mean_estimate)
-}
-
 fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
     if values.len() < MIN_RANGE_VALUES || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -117,17 +110,10 @@ fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
 
 /// Estimates the ratio of two sums over a series of equidistant pairs `[part, whole]`, such as
 /// waiting time and requests of each tenth of a second (ratio estimator: Cochran, Sampling
-/// Techniques, 3rd edition, section 6.4). `None` as for [`batch_means_estimate`], and when the
-/// wholes are 0.
+/// Techniques, 3rd edition, section 6.4), with the interval of [`run_mean_estimate`]. `None` as
+/// there, and when the wholes are 0.
 #[must_use]
-pub fn ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
-    ratio_estimate_by(pairs, batch_means_estimate)
-}
-
-fn ratio_estimate_by(
-    pairs: &[[f64; 2]],
-    mean: impl Fn(&[f64]) -> Option<MeanEstimate>,
-) -> Option<MeanEstimate> {
+pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
     let wholes: f64 = pairs.iter().map(|pair| pair[1]).sum();
     let quotient = pairs.iter().map(|pair| pair[0]).sum::<f64>() / wholes;
     let mean_whole = wholes / pairs.len() as f64;
@@ -140,7 +126,7 @@ fn ratio_estimate_by(
         .collect();
     Some(MeanEstimate {
         mean: quotient,
-        ..mean(&residuals)?
+        ..run_mean_estimate(&residuals)?
     })
 }
 

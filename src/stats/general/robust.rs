@@ -68,21 +68,6 @@ pub fn slope_standard_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
     (squares > 0.0).then(|| MEDIAN_ERROR_FACTOR * MAD_TO_SIGMA * miss / squares.sqrt())
 }
 
-/// The values within `deviations` median absolute deviations of the median, in their order. For a
-/// uniform distribution the median absolute deviation is a quarter of its width, so that 2 of them
-/// reach exactly its edges.
-#[must_use]
-pub fn without_outliers(values: &[f64], deviations: f64) -> Vec<f64> {
-    let (Some(middle), Some(spread)) = (
-        median(values.iter().copied()),
-        median_absolute_deviation(values),
-    ) else {
-        return Vec::new();
-    };
-    let near = |value: &f64| (value - middle).abs() <= deviations * spread;
-    values.iter().copied().filter(near).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +97,6 @@ mod tests {
         let values = [1.0, 2.0, 3.0, 4.0, 1e9];
         assert_eq!(median(values), Some(3.0));
         assert_eq!(median_absolute_deviation(&values), Some(1.0));
-        assert_eq!(without_outliers(&values, 2.0), [1.0, 2.0, 3.0, 4.0]);
     }
 
     proptest! {

@@ -11,22 +11,10 @@ pub struct DepthStep {
     pub p90_ns: f64,
 }
 
-/// The score of each step, 0 to 1: `1 / (alpha/T + (1 - alpha)/L)` with T the throughput and L the
-/// reciprocal of p90, each as a fraction of the sweep's best. It is their weighted harmonic mean,
-/// with the weight `alpha` (0 to 1) for throughput and the rest for latency.
-#[must_use]
-pub fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
-    let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
-    let least = steps
-        .iter()
-        .map(|step| step.p90_ns)
-        .fold(f64::INFINITY, f64::min);
-    let score = |step: &DepthStep| depth_score(step, (most, least), alpha);
-    steps.iter().map(score).collect()
-}
-
-/// The score of one step relative to the highest IOPS and the lowest p90 (in nanoseconds) of a
-/// sweep.
+/// The score of a step, 0 to 1: `1 / (alpha/T + (1 - alpha)/L)` with T the throughput and L the
+/// reciprocal of p90, each as a fraction of the best of the sweep: its highest IOPS and its lowest
+/// p90 in nanoseconds. It is their weighted harmonic mean, with the weight `alpha` (0 to 1) for
+/// throughput and the rest for latency.
 #[must_use]
 pub fn depth_score(step: &DepthStep, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
     let (throughput, promptness) = (step.iops / most, least_ns / step.p90_ns);
@@ -97,6 +85,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
+        let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
+        let least = steps.iter().map(|step| step.p90_ns);
+        let best = (most, least.fold(f64::INFINITY, f64::min));
+        let score = |step| depth_score(step, best, alpha);
+        steps.iter().map(score).collect()
+    }
 
     /// A drive that serves `parallel` requests at once, each in `service_ns`.
     fn simulated_sweep(parallel: f64, service_ns: f64) -> Vec<DepthStep> {

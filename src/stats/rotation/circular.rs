@@ -38,12 +38,6 @@ impl ResultantVector {
         self.count += 1;
     }
 
-    /// Number of added angles.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     /// Length of the sum: from 0 (uniform) to the count (all equal).
     #[must_use]
     pub fn resultant_length(&self) -> f64 {

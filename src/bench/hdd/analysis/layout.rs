@@ -4,10 +4,11 @@
 //! it jumps by the skew, which hides the time for the switch to the next head or cylinder (Ruemmler
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
-mod sector_angle;
 mod track_lines;
 
-pub use self::sector_angle::SectorAngle;
+pub use self::track_lines::SectorAngle;
+use self::track_lines::{layout_score, refit_track_length, track_offsets, track_skews};
+use crate::stats::rotation::circular::{ResultantVector, signed_turns};
 
 /// Tracks of equal length, fitted to a set of samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -191,8 +192,3 @@ fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) ->
 
 #[cfg(test)]
 mod tests;
-
-use crate::bench::hdd::analysis::layout::track_lines::{
-    layout_score, refit_track_length, track_offsets, track_skews,
-};
-use crate::stats::rotation::circular::{ResultantVector, signed_turns};

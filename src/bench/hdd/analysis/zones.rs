@@ -1,6 +1,6 @@
 //! Zones: address ranges with tracks of equal length.
 
-use crate::bench::hdd::analysis::layout::TrackLayout;
+use super::sector_scan::ScannedTracks;
 
 /// Maximum relative difference of track lengths within a zone.
 const MAX_ZONE_VARIATION: f64 = 0.006;
@@ -18,17 +18,17 @@ pub struct TrackLengthSample {
     pub standard_error: f64,
 }
 
-impl TrackLengthSample {
-    /// A sample from the tracks below an address.
-    #[must_use]
-    pub fn from_layout(top: u64, layout: &TrackLayout) -> Self {
+impl From<&ScannedTracks> for TrackLengthSample {
+    fn from(found: &ScannedTracks) -> Self {
         Self {
-            address: top as f64,
-            sectors_per_track: layout.sectors_per_track,
-            standard_error: layout.standard_error,
+            address: found.highest_address as f64,
+            sectors_per_track: found.layout.sectors_per_track,
+            standard_error: found.layout.standard_error,
         }
     }
+}
 
+impl TrackLengthSample {
     /// Whether the track length at another offset is significantly different.
     #[must_use]
     pub fn is_in_other_zone(&self, other: &Self) -> bool {

@@ -3,9 +3,17 @@
 
 use std::f64::consts::TAU;
 
-use crate::bench::hdd::analysis::layout::sector_angle::SectorAngle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
+
+/// Angle of one sector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SectorAngle {
+    /// Sector of 512 bytes, counted from the beginning of the medium.
+    pub sector: f64,
+    /// Angle at which the sector ends, 0 to 1; all samples of a set share the same origin.
+    pub angle: f64,
+}
 
 /// Distance assigned to a sample on another track, in revolutions.
 const OTHER_TRACK_DISTANCE: f64 = 0.05;
