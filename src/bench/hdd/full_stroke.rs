@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
-    TOO_FEW_PROBES, too_few_observations,
-};
+use super::analysis::checks::{SEEK_CHECKS, too_few_observations};
 use super::analysis::drive_timing::{DriveTiming, RotatingDrive};
 use super::analysis::prober::Prober;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
@@ -15,7 +12,7 @@ use crate::bench::{
     BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, RunContext,
     framework,
 };
-use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::checks::Workload;
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 
 const READS_PER_BATCH: usize = 100;
@@ -33,14 +30,7 @@ static DESCRIPTION: Description = Description {
     summary: "full-stroke seek time of a hard disk",
     explanation: include_str!("full-stroke.md").trim_ascii_end(),
     may_write: false,
-    checks: &[
-        TOO_FEW_PROBES,
-        DOES_NOT_ROTATE,
-        ROTATION_UNDETERMINED,
-        ROTATION_DOUBTFUL,
-        COMMAND_OVERHEAD_UNKNOWN,
-        SEEK_DOUBTFUL,
-    ],
+    checks: &SEEK_CHECKS,
     workload: Workload::CONSTANT,
     metrics: &[
         MetricFamily::Own(&[MetricKind::FullStrokeSeek]),

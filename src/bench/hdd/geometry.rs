@@ -11,9 +11,7 @@ use super::analysis::checks::{
 };
 use super::analysis::drive_timing::RotatingDrive;
 use super::analysis::prober::SECTOR_BYTES;
-use super::analysis::sector_scan::{
-    CylinderTracks, READS_PER_TRACK, ScanResult, ScannedTracks, SectorScan,
-};
+use super::analysis::sector_scan::{CylinderTracks, READS_PER_TRACK, ScanResult, ScannedTracks};
 use super::analysis::zones;
 use super::analysis::zones::TrackLengthSample;
 use super::mechanics::{MechanicsBenchmark, ROTATION_METRICS, probing_parameters};
@@ -189,7 +187,7 @@ impl GeometrySurvey<'_, '_> {
                 let margin = 1.96 * found.layout.standard_error;
                 let metric =
                     Metric::new(id, length).with_interval(length - margin, length + margin);
-                self.add_sample(&found);
+                self.add_sample(top, &found);
                 self.drive.prober.context.set_metric(metric);
                 return Ok(Some(length));
             }
@@ -306,41 +304,38 @@ impl GeometrySurvey<'_, '_> {
                 near
             }
         });
-        let mut scan = SectorScan {
-            highest_address: top,
-            expected_track_sectors: near.sectors_per_track,
-            track_count: 5.0,
-            reads_per_track: READS_PER_TRACK,
-        };
+        let length = near.sectors_per_track;
         // Beyond the data that the drive's cache still holds from the first attempt.
-        let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
+        let aside = (64.0 * length * SECTOR_BYTES) as u64;
+        let second = top
+            .saturating_sub(aside)
+            .max(self.drive.prober.window().start);
         let mut known = neighbours.clone();
         // Measures twice if the result differs from both adjacent samples: a few late completions can
         // mislead.
-        for _ in 0..2 {
-            if let Some(found) = self.drive.scan_tracks(phase, scan)? {
-                let sample = TrackLengthSample::from(&found);
+        for top in [top, second] {
+            if let Some(found) = self.drive.scan_tracks(phase, top, length, 5.0)? {
+                let sample = TrackLengthSample::from_layout(top, &found.layout);
                 if known.iter().any(|other| !other.is_in_other_zone(&sample)) {
-                    self.add_sample(&found);
+                    self.add_sample(top, &found);
                     break;
                 }
                 known.push(sample);
             }
-            let start = self.drive.prober.window().start;
-            scan.highest_address = top.saturating_sub(aside).max(start);
         }
         Ok(())
     }
 
     /// Adds the result at an address.
-    fn add_sample(&mut self, found: &ScannedTracks) {
+    fn add_sample(&mut self, top: u64, found: &ScannedTracks) {
         let prober = &self.drive.prober;
-        let above = found.highest_address - prober.window().start;
+        let above = top - prober.window().start;
         // The innermost track has about half the radius of the outermost.
         let radius = 1.0 - 0.5 * (above as f64 / prober.window_bytes() as f64);
         let angles = found.samples.iter().map(|sample| [sample.angle, radius]);
         self.plotted_angles.extend(angles);
-        self.track_lengths.push(TrackLengthSample::from(found));
+        let sample = TrackLengthSample::from_layout(top, &found.layout);
+        self.track_lengths.push(sample);
         self.track_lengths
             .sort_by(|left, right| left.address.total_cmp(&right.address));
     }

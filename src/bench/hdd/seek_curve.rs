@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 
-use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
-    TOO_FEW_PROBES, too_few_observations,
-};
+use super::analysis::checks::{SEEK_CHECKS, SEEK_DOUBTFUL, too_few_observations};
 use super::analysis::drive_timing::{DriveTiming, RotatingDrive};
 use super::analysis::prober::Prober;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
@@ -19,7 +16,7 @@ use crate::bench::{
     BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, RunContext,
     framework,
 };
-use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::checks::Workload;
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::general::fits::{SeekCurve, fit_seek_curve};
 use crate::stats::general::student::NORMAL_975;
@@ -49,14 +46,7 @@ static DESCRIPTION: Description = Description {
     summary: "seek time against distance, and average seek time of a hard disk",
     explanation: include_str!("seek-curve.md").trim_ascii_end(),
     may_write: false,
-    checks: &[
-        TOO_FEW_PROBES,
-        DOES_NOT_ROTATE,
-        ROTATION_UNDETERMINED,
-        ROTATION_DOUBTFUL,
-        COMMAND_OVERHEAD_UNKNOWN,
-        SEEK_DOUBTFUL,
-    ],
+    checks: &SEEK_CHECKS,
     workload: Workload::CONSTANT,
     metrics: &[
         MetricFamily::Own(&[MetricKind::AverageSeek]),

@@ -47,7 +47,6 @@ pub struct DiskGeometry {
 
 impl DiskGeometry {
     /// Builds the geometry: zones from the outside in, with evenly falling sectors per track.
-    #[must_use]
     pub fn new(disk: &HardDiskSettings) -> Self {
         let tracks = f64::from(disk.cylinders) * f64::from(disk.heads);
         let mean = (disk.capacity / SECTOR_BYTES) as f64 / tracks;
@@ -84,19 +83,16 @@ impl DiskGeometry {
     }
 
     /// Number of sectors of the medium.
-    #[must_use]
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
     /// Zones, the outermost first.
-    #[must_use]
     pub fn zones(&self) -> &[RecordingZone] {
         &self.zones
     }
 
     /// Physical location of a sector.
-    #[must_use]
     pub fn locate(&self, sector: u64) -> SectorLocation {
         let index = self
             .zones

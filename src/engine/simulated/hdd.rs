@@ -59,7 +59,6 @@ pub struct HardDisk {
 
 impl HardDisk {
     /// A drive with its heads on the outermost cylinder and an empty cache.
-    #[must_use]
     pub fn new(settings: HardDiskSettings) -> Self {
         Self {
             geometry: DiskGeometry::new(&settings),
@@ -76,19 +75,16 @@ impl HardDisk {
     }
 
     /// Parameters of the drive: the true values that a benchmark has to find.
-    #[must_use]
     pub fn settings(&self) -> &HardDiskSettings {
         &self.settings
     }
 
     /// Physical geometry.
-    #[must_use]
     pub fn geometry(&self) -> &DiskGeometry {
         &self.geometry
     }
 
     /// Size in bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.geometry.sectors() * SECTOR_BYTES
     }
@@ -116,7 +112,6 @@ impl HardDisk {
     /// shortest access time among as many as the queue holds. Requests that are cached or about to
     /// be prefetched come first, in the order of addresses. Requests that continue another waiting
     /// request come after it. `None` when none waits.
-    #[must_use]
     pub fn choose_next(&self, waiting: &[(SimRequest, f64)]) -> Option<usize> {
         let known = &waiting[..waiting.len().min(self.settings.ncq_depth.max(1))];
         let reach = |(access, at): &(SimRequest, f64)| {

@@ -129,7 +129,6 @@ impl HardDiskSettings {
     }
 
     /// Duration of one revolution.
-    #[must_use]
     pub fn revolution_time(&self) -> f64 {
         60e9 / self.rpm
     }
@@ -137,7 +136,6 @@ impl HardDiskSettings {
     /// Duration of a seek over that many cylinders. It grows with the square root of the distance
     /// while the actuator accelerates, and becomes nearly linear (Ruemmler and Wilkes, "An
     /// Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
-    #[must_use]
     pub fn seek_time(&self, cylinders: u32) -> f64 {
         if cylinders == 0 {
             return 0.0;
@@ -151,7 +149,6 @@ impl HardDiskSettings {
     /// The skew, in revolutions, that hides a switch of this duration: the next sector is then just
     /// ahead of the head. It is slightly longer than the switch; otherwise a sequential read would
     /// lose a revolution on every track.
-    #[must_use]
     pub fn skew(&self, switch: f64) -> f64 {
         switch / self.revolution_time() + 0.004
     }

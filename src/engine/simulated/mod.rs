@@ -47,7 +47,6 @@ impl fmt::Debug for SimulatedEngine {
 
 impl SimulatedEngine {
     /// Powers on a drive.
-    #[must_use]
     pub fn new(simulation: SimulatedDrive) -> Self {
         Self {
             target: simulation.target,

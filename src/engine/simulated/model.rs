@@ -16,7 +16,6 @@ pub struct SimRequest {
 
 impl SimRequest {
     /// First byte after the request.
-    #[must_use]
     pub fn end(&self) -> u64 {
         self.address + u64::from(self.bytes)
     }

@@ -19,7 +19,6 @@ pub struct SeekCurve {
 
 impl SeekCurve {
     /// Seek time for a distance.
-    #[must_use]
     pub fn time_at(&self, distance: f64) -> f64 {
         if distance < self.cutoff {
             self.sqrt_intercept + self.sqrt_factor * distance.max(0.0).sqrt()
@@ -31,7 +30,6 @@ impl SeekCurve {
 
 /// The least-squares curve through `(distance, time)` in ascending order of distance; `None` for
 /// fewer than 5 points. The cutoff is the point's distance that fits best.
-#[must_use]
 pub fn fit_seek_curve(points: &[(f64, f64)]) -> Option<SeekCurve> {
     if points.len() < 5 {
         return None;

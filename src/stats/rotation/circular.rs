@@ -3,7 +3,6 @@
 use std::f64::consts::TAU;
 
 /// The fractional part, 0 to 1.
-#[must_use]
 pub fn wrap_turns(turns: f64) -> f64 {
     let fraction = turns - turns.floor();
     // A tiny negative number rounds up to a whole revolution.
@@ -11,7 +10,6 @@ pub fn wrap_turns(turns: f64) -> f64 {
 }
 
 /// The signed angle, -0.5 to 0.5.
-#[must_use]
 pub fn signed_turns(turns: f64) -> f64 {
     wrap_turns(turns + 0.5) - 0.5
 }
@@ -39,19 +37,16 @@ impl ResultantVector {
     }
 
     /// Length of the sum: from 0 (uniform) to the count (all equal).
-    #[must_use]
     pub fn resultant_length(&self) -> f64 {
         self.cos.hypot(self.sin)
     }
 
     /// Mean resultant length: 0 for uniform angles, 1 for equal ones; 0 without an angle.
-    #[must_use]
     pub fn mean_resultant_length(&self) -> f64 {
         self.resultant_length() / f64::from(self.count.max(1))
     }
 
     /// The mean direction, 0 to 1.
-    #[must_use]
     pub fn mean_direction(&self) -> f64 {
         wrap_turns(self.sin.atan2(self.cos) / TAU)
     }

@@ -32,7 +32,6 @@ pub struct EpochFolding {
 }
 
 /// Coherence C(f) of differences in seconds at a frequency in 1/s.
-#[must_use]
 pub fn coherence(differences: &[f64], frequency: f64) -> f64 {
     let turns = differences.iter().map(|difference| difference * frequency);
     turns.collect::<ResultantVector>().mean_resultant_length()
@@ -40,7 +39,6 @@ pub fn coherence(differences: &[f64], frequency: f64) -> f64 {
 
 /// The coherence that chance reaches in one of a million searches over this number of differences:
 /// for random angles P(C > c) = exp(-n c²), and a search tries about ten thousand frequencies.
-#[must_use]
 pub fn chance_coherence(differences: usize) -> f64 {
     let one_in = 1e6_f64 * 1e4;
     (one_in.ln() / differences.max(1) as f64).sqrt().min(1.0)
@@ -49,7 +47,6 @@ pub fn chance_coherence(differences: usize) -> f64 {
 /// C(f) over a range of frequencies in 1/s, at a resolution that misses no peak: `(f, C)`.
 ///
 /// A peak is about 1/(longest difference) wide; the step is a sixth of that.
-#[must_use]
 pub fn coherence_spectrum(differences: &[f64], range: Range<f64>) -> Vec<(f64, f64)> {
     let longest = differences.iter().copied().fold(0.0, f64::max);
     if longest <= 0.0 {
@@ -89,7 +86,6 @@ fn add_rotating_vectors(sums: &mut [(f64, f64)], first: f64, each: f64) {
 
 /// The frequency of the highest peak, or of the lowest one of which it may be a harmonic, on the
 /// spectrum's grid.
-#[must_use]
 pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
     const HARMONICS: u32 = 6;
     let by_height = |left: &&(f64, f64), right: &&(f64, f64)| left.1.total_cmp(&right.1);
@@ -109,7 +105,6 @@ pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// The period of differences in seconds from their spectrum. `None` for fewer than 8 differences.
-#[must_use]
 pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<EpochFolding> {
     if differences.len() < 8 {
         return None;
@@ -150,10 +145,11 @@ fn interval_half_width(near: &[PeriodResidual], frequency: f64) -> f64 {
     let in_turn: Vec<[f64; 2]> = near
         .chunks(near.len().div_ceil(GROUPS).max(1))
         .map(|group| {
-            [
-                weighted_sum(group, |it| it.difference * it.period_count),
-                weighted_sum(group, |it| it.difference * it.difference),
-            ]
+            let sum = |of: fn(&PeriodResidual) -> f64| {
+                let each = group.iter().map(|it| it.weight * it.difference * of(it));
+                each.sum::<f64>()
+            };
+            [sum(|it| it.period_count), sum(|it| it.difference)]
         })
         .collect();
     let margin =

@@ -53,7 +53,6 @@ struct GridPoint {
 
 /// Estimates the threshold from responses in ascending order that lie in a band of a known width.
 /// `None` for fewer than 8 observations.
-#[must_use]
 pub fn threshold_of_band(ascending: &[f64], width: f64) -> Option<ThresholdEstimate> {
     const GRID_ROUNDS: usize = 5;
     let about = uniform::uniform_of_known_width(ascending, width)?;

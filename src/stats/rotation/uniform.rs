@@ -29,7 +29,6 @@ pub struct UniformLaw {
 /// Estimation of the Location and Scale Parameters of a Continuous Population of any Given Form",
 /// Biometrika 30 (1939)); its bounds are the weight's quantiles. `None` for fewer than 8
 /// observations.
-#[must_use]
 pub fn uniform_of_known_width(ascending: &[f64], width: f64) -> Option<UniformLaw> {
     if ascending.len() < 8 || width <= 0.0 {
         return None;
@@ -111,7 +110,6 @@ fn weighted_quantile(
 
 impl UniformLaw {
     /// Positions of the observations inside, as fractions of the width, strictly between 0 and 1.
-    #[must_use]
     pub fn relative_positions(&self, ascending: &[f64]) -> Vec<f64> {
         ascending
             .iter()

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::session::checks::DOES_NOT_ROTATE;
 use crate::session::document::Verdict;
 use crate::session::document::check::Check;
 
@@ -36,9 +37,18 @@ pub const TRACKS_UNDETERMINED: Check = Check::invalid(
     "The angles of adjacent sectors show no tracks.",
 );
 
+/// The checks of a benchmark of seeks.
+pub const SEEK_CHECKS: [Check; 6] = [
+    TOO_FEW_PROBES,
+    DOES_NOT_ROTATE,
+    ROTATION_UNDETERMINED,
+    ROTATION_DOUBTFUL,
+    COMMAND_OVERHEAD_UNKNOWN,
+    SEEK_DOUBTFUL,
+];
+
 /// The check for a limit or a stop before the metric was certain: what the reads are needed for, as a
 /// key and in words.
-#[must_use]
 pub fn too_few_observations(
     (key, quantity): (&'static str, &'static str),
     found: usize,
@@ -52,7 +62,6 @@ pub fn too_few_observations(
 }
 
 /// The check for angles without detectable tracks: because of a limit, or for no known reason.
-#[must_use]
 pub fn tracks_undetermined(over: bool) -> Verdict {
     if over {
         return TOO_FEW_PROBES.found(

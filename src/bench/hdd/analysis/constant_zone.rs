@@ -2,7 +2,7 @@
 
 use super::drive_timing::RotatingDrive;
 use super::prober::SECTOR_BYTES;
-use super::sector_scan::{CylinderTracks, READS_PER_TRACK, ScanResult, SectorScan};
+use super::sector_scan::{CylinderTracks, ScanResult};
 use super::zones::TrackLengthSample;
 use crate::bench::BenchError;
 
@@ -54,7 +54,6 @@ impl ConstantZone {
     }
 
     /// Sectors per cylinder; per track if all skews are alike.
-    #[must_use]
     pub fn sectors_per_cylinder(&self) -> f64 {
         let tracks = self
             .cylinders
@@ -65,7 +64,6 @@ impl ConstantZone {
 
     /// The lowest address for jumps of this many sectors: near enough for a constant track length,
     /// far enough not to read a track twice within a short time.
-    #[must_use]
     pub fn lowest_jump_address(&self, jump: f64, window_start: u64) -> u64 {
         let reach = 400.0 * jump * SECTOR_BYTES;
         self.highest_address
@@ -75,16 +73,14 @@ impl ConstantZone {
 
     /// Whether the tracks at the bottom are as long as those at the top.
     fn has_constant_tracks(&self, drive: &mut RotatingDrive<'_, '_>) -> Result<bool, BenchError> {
-        let here = TrackLengthSample::from(&self.cylinders.first);
         let window_start = drive.prober.window().start;
-        let scan = SectorScan {
-            highest_address: self.lowest_jump_address(self.sectors_per_cylinder(), window_start),
-            expected_track_sectors: here.sectors_per_track,
-            track_count: MIN_TRACKS,
-            reads_per_track: READS_PER_TRACK,
-        };
-        let below = drive.scan_tracks("tracks", scan)?;
-        Ok(below.is_some_and(|found| !here.is_in_other_zone(&TrackLengthSample::from(&found))))
+        let bottom = self.lowest_jump_address(self.sectors_per_cylinder(), window_start);
+        let here = &self.cylinders.first.layout;
+        let below = drive.scan_tracks("tracks", bottom, here.sectors_per_track, MIN_TRACKS)?;
+        let here = TrackLengthSample::from_layout(self.highest_address, here);
+        Ok(below.is_some_and(|found| {
+            !here.is_in_other_zone(&TrackLengthSample::from_layout(bottom, &found.layout))
+        }))
     }
 }
 

@@ -17,7 +17,6 @@ pub struct CylinderSkew {
 
 /// Finds the tracks per cylinder from the one skew per period that differs from the others. `None`
 /// if all skews are alike: then only the skew itself is known.
-#[must_use]
 pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     const MAX_PERIOD: i64 = 64;
     const MIN_PERIODS: i64 = 5;
@@ -60,7 +59,6 @@ pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
 /// Whether the skews are so uniform that no cylinder structure is hidden in them: most lie close to
 /// their median; the others are few, not far off and not alike among themselves, as noise would
 /// have it.
-#[must_use]
 pub fn are_skews_uniform(skews: &[(i64, f64)]) -> bool {
     const MIN_SKEWS: usize = 30;
     const MAX_UNIFORM_SPREAD: f64 = 0.012;

@@ -14,60 +14,30 @@ use crate::stats::rotation::circular::wrap_turns;
 /// Time of a command that the drive's cache answers: without mechanical delays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CommandOverhead {
-    /// Median in seconds; 0 if the drive has answered nothing from a cache.
+    /// Median in seconds.
     pub median_seconds: f64,
     /// Spread (median absolute deviation) in seconds.
     pub spread: f64,
-    /// Whether it was measured.
-    pub is_known: bool,
-    /// Whether the cache answers reads of the most recently read block.
-    pub caches_last_read: bool,
 }
 
 impl CommandOverhead {
-    const UNKNOWN: Self = Self {
-        median_seconds: 0.0,
-        spread: 0.0,
-        is_known: false,
-        caches_last_read: false,
-    };
-
     /// Command overhead from latencies of repeated reads, all in seconds. The drive's cache answers
     /// the second read of a block immediately. Without a cache it takes a whole revolution, and the
-    /// overhead remains unknown.
-    #[must_use]
-    pub fn from_repeats(again: &[f64], revolution: f64) -> Self {
+    /// overhead is unknown.
+    pub fn from_repeats(again: &[f64], revolution: f64) -> Option<Self> {
         let mut fast = again.to_vec();
         fast.retain(|time| *time < 0.5 * revolution);
         let is_known = fast.len() >= 4 && 2 * fast.len() > again.len();
-        match robust::median(fast.iter().copied()) {
-            Some(median_seconds) if is_known => Self {
-                median_seconds,
-                spread: robust::median_absolute_deviation(&fast).unwrap_or(0.0),
-                is_known,
-                caches_last_read: true,
-            },
-            _ => Self::UNKNOWN,
-        }
-    }
-
-    /// Command overhead of a drive that does not cache the last read: from responses that are too
-    /// fast for any platter. They must agree with each other.
-    fn from_fast_reads(fast: &[f64]) -> Self {
-        const MAX_RELATIVE_SPREAD: f64 = 0.2;
-        let found = Self::from_repeats(fast, f64::INFINITY);
-        Self {
-            is_known: found.is_known && found.spread < MAX_RELATIVE_SPREAD * found.median_seconds,
-            caches_last_read: false,
-            ..found
-        }
+        let median = robust::median(fast.iter().copied()).filter(|_| is_known);
+        median.map(|median_seconds| Self {
+            median_seconds,
+            spread: robust::median_absolute_deviation(&fast).unwrap_or(0.0),
+        })
     }
 
     /// Whether a latency in seconds is that of a cache hit, without mechanical delay.
-    #[must_use]
-    pub fn is_cached(&self, response: f64) -> bool {
-        self.is_known
-            && response < 1.2 * self.median_seconds + 100e-6_f64.max(4.0 * self.spread).min(150e-6)
+    fn is_cached(&self, response: f64) -> bool {
+        response < 1.2 * self.median_seconds + 100e-6_f64.max(4.0 * self.spread).min(150e-6)
     }
 }
 
@@ -76,8 +46,8 @@ impl CommandOverhead {
 pub struct DriveTiming {
     /// Time of one revolution in seconds.
     pub revolution: f64,
-    /// Command overhead.
-    pub command_overhead: CommandOverhead,
+    /// Command overhead; `None` if the drive's cache does not answer a repeated read.
+    pub command_overhead: Option<CommandOverhead>,
     /// Increase of the wake-up latency per e-fold of waiting time, in seconds.
     pub wakeup_latency: f64,
     /// Standard error of `wakeup_latency`.
@@ -89,14 +59,12 @@ impl DriveTiming {
     /// error: the spread of command overheads, and the wake-up latency, which is as uncertain as it
     /// is long. The command overhead is measured on fast cache hits; after a long wait the host
     /// itself takes longer to wake up.
-    #[must_use]
     pub fn fixed_overhead(&self, response: f64) -> (f64, f64) {
-        let CommandOverhead {
-            median_seconds: time,
-            spread,
-            ..
-        } = self.command_overhead;
-        if time <= 0.0 || response <= time {
+        let Some(command) = self.command_overhead else {
+            return (0.0, 0.0);
+        };
+        let (time, spread) = (command.median_seconds, command.spread);
+        if response <= time {
             return (time, spread);
         }
         let waiting = (response / time).ln();
@@ -107,18 +75,21 @@ impl DriveTiming {
 
     /// The same timing with the command overhead of these repeated reads, made between the seeks;
     /// unchanged if the drive's cache does not answer them.
-    #[must_use]
     pub fn with_measured_overhead(&self, again: &[f64]) -> Self {
-        let mut timing = *self;
         let found = CommandOverhead::from_repeats(again, self.revolution);
-        if self.command_overhead.caches_last_read && found.is_known {
-            timing.command_overhead = found;
+        Self {
+            command_overhead: self.command_overhead.map(|known| found.unwrap_or(known)),
+            ..*self
         }
-        timing
+    }
+
+    /// Whether the medium itself answered a read.
+    fn is_from_medium(&self, read: &TimedRead) -> bool {
+        self.command_overhead
+            .is_none_or(|command| !command.is_cached(read.response()))
     }
 
     /// Passage time of a block under the head in seconds, for a track of this many sectors.
-    #[must_use]
     pub fn block_passage_time(&self, block: u64, sectors_per_track: f64) -> f64 {
         self.revolution * block as f64 / SECTOR_BYTES / sectors_per_track
     }
@@ -154,12 +125,8 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
             return Ok(None);
         };
         let revolution = found.revolution_seconds();
-        let repeated = measure_command_overhead(&mut prober, revolution)?;
-        let command_overhead = match repeated.is_known {
-            true => repeated,
-            false => CommandOverhead::from_fast_reads(&found.cached_responses),
-        };
-        if !command_overhead.is_known && !prober.is_over() {
+        let command_overhead = measure_command_overhead(&mut prober, revolution)?;
+        if command_overhead.is_none() && !prober.is_over() {
             prober.context.set_check(COMMAND_OVERHEAD_UNKNOWN.found(
                 "the second of two reads of the same block took a whole revolution: no cache served it, \
                  and the command overhead could not be measured",
@@ -178,7 +145,6 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
     }
 
     /// Number of batches of `reads` with seeks of about `seek` seconds within the time limit.
-    #[must_use]
     pub fn batch_count(&self, reads: usize, seek: f64, without_limit: usize) -> usize {
         let one = reads as f64 * (0.5 * self.timing.revolution + seek);
         let limits = self.prober.remaining_limits();
@@ -190,12 +156,8 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
     }
 
     /// The angles at which sectors end, of those reads that the medium itself answered.
-    #[must_use]
     pub fn sector_angles(&self, reads: &[TimedRead]) -> Vec<SectorAngle> {
-        let command = &self.timing.command_overhead;
-        let from_medium = reads
-            .iter()
-            .filter(|read| !command.is_cached(read.response()));
+        let from_medium = reads.iter().filter(|read| self.timing.is_from_medium(read));
         let angle = |read: &TimedRead| SectorAngle {
             sector: read.address as f64 / SECTOR_BYTES,
             angle: wrap_turns(read.end / self.timing.revolution),
@@ -211,7 +173,7 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
     /// When the reads could not be started.
     pub fn read_seeks(&mut self, phase: &str, addresses: &[u64]) -> Result<SeekBatch, BenchError> {
         const REPEAT_INTERVAL: usize = 8;
-        let repeats = self.timing.command_overhead.caches_last_read;
+        let repeats = self.timing.command_overhead.is_some();
         let times = |index: usize| 1 + usize::from(repeats && index % REPEAT_INTERVAL == 7);
         let each = addresses.iter().enumerate();
         let order: Vec<u64> = each
@@ -233,13 +195,12 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
         let command_responses = repeated_responses(&reads);
         // Of two consecutive reads of a block, the first one determines the actuator position.
         reads.dedup_by_key(|read| read.address);
-        let command = &self.timing.command_overhead;
-        let from_medium = |read: &TimedRead| !command.is_cached(read.response());
-        let seeks = reads.windows(2).map(|two| (two[0], two[1]));
+        let from_medium = |two: &&[TimedRead]| {
+            self.timing.is_from_medium(&two[0]) && self.timing.is_from_medium(&two[1])
+        };
+        let seeks = reads.windows(2).filter(from_medium);
         Ok(SeekBatch {
-            seeks: seeks
-                .filter(|(before, after)| from_medium(before) && from_medium(after))
-                .collect(),
+            seeks: seeks.map(|two| (two[0], two[1])).collect(),
             command_responses,
         })
     }
@@ -249,7 +210,7 @@ impl<'b, 'a> RotatingDrive<'b, 'a> {
 fn measure_command_overhead(
     prober: &mut Prober<'_, '_>,
     revolution: f64,
-) -> Result<CommandOverhead, BenchError> {
+) -> Result<Option<CommandOverhead>, BenchError> {
     const SAMPLED_ADDRESSES: usize = 24;
     let window = prober.window();
     let begin = prober.random_address(&window);
@@ -259,10 +220,8 @@ fn measure_command_overhead(
         .flat_map(|_| [prober.random_address(&near); 2])
         .collect();
     let reads = prober.read_addresses("command overhead", &addresses)?;
-    Ok(CommandOverhead::from_repeats(
-        &repeated_responses(&reads),
-        revolution,
-    ))
+    let again = repeated_responses(&reads);
+    Ok(CommandOverhead::from_repeats(&again, revolution))
 }
 
 /// Latencies of the second read of each repeated pair.
@@ -279,10 +238,10 @@ mod tests {
 
     #[test]
     fn command_overhead_is_found_from_cached_reads_only() {
-        let command = CommandOverhead::from_repeats(&[0.2e-3; 10], 8e-3);
-        assert!(command.is_known && (command.median_seconds - 0.2e-3).abs() < 1e-9);
+        let command = CommandOverhead::from_repeats(&[0.2e-3; 10], 8e-3).unwrap();
+        assert!((command.median_seconds - 0.2e-3).abs() < 1e-9);
         assert!(command.is_cached(0.25e-3) && !command.is_cached(0.5e-3));
-        assert!(!CommandOverhead::from_repeats(&[8e-3; 10], 8e-3).is_known);
-        assert!(!CommandOverhead::from_repeats(&[], 8e-3).is_known);
+        assert_eq!(CommandOverhead::from_repeats(&[8e-3; 10], 8e-3), None);
+        assert_eq!(CommandOverhead::from_repeats(&[], 8e-3), None);
     }
 }

@@ -28,7 +28,6 @@ pub struct TrackLayout {
 
 impl TrackLayout {
     /// Sectors per track as a whole number: exact if the estimate is within half a sector.
-    #[must_use]
     pub fn rounded_sectors_per_track(&self) -> f64 {
         match 1.96 * self.standard_error < 0.5 {
             true => self.sectors_per_track.round(),
@@ -39,7 +38,6 @@ impl TrackLayout {
 
 /// Initial estimate of the sectors per track between two bounds: close pairs of sectors mostly lie
 /// on one track, so that their difference in angle is their distance divided by the track length.
-#[must_use]
 pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>) -> Option<f64> {
     const MAX_PAIR_DISTANCE: f64 = 0.26;
     const MAX_PAIR_ANGLE: f64 = 0.06;
@@ -68,7 +66,6 @@ pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>)
 /// Fits tracks near an initial estimate with relative error `width`: length and boundary for which
 /// the samples of each track lie on one line, whatever the skews. `None` if there are too few
 /// samples or no layout fits.
-#[must_use]
 pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<TrackLayout> {
     if samples.len() < 8 {
         return None;

@@ -29,7 +29,6 @@ pub struct TimedRead {
 
 impl TimedRead {
     /// Latency in seconds.
-    #[must_use]
     pub fn response(&self) -> f64 {
         self.end - self.start
     }
@@ -84,46 +83,39 @@ impl<'b, 'a> Prober<'b, 'a> {
     }
 
     /// Bytes per read; every address is a multiple of it.
-    #[must_use]
     pub fn block_bytes(&self) -> u64 {
         u64::from(self.plan.block_size.max_bytes())
     }
 
     /// Address range of the reads.
-    #[must_use]
     pub fn window(&self) -> Range<u64> {
         self.plan.window.clone()
     }
 
     /// Size of the address range in bytes.
-    #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.plan.window.end - self.plan.window.start
     }
 
     /// Mean time per read for which this program waited for a CPU; `None` in virtual time, or where the
     /// kernel does not report it.
-    #[must_use]
     pub fn mean_run_delay(&self) -> Option<Duration> {
         let (delay, reads) = self.run_delay;
         (reads > 0).then(|| delay.div_f64(reads as f64))
     }
 
     /// Remaining limits; `None` when one is used up.
-    #[must_use]
     pub fn remaining_limits(&self) -> Option<PlanLimits> {
         self.budget
             .next_phase_limits(1, self.block_bytes(), PlanLimits::default())
     }
 
     /// Whether the benchmark must end: stopped, failed, or at a limit.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.context.is_stopped() || self.remaining_limits().is_none()
     }
 
     /// The block that contains a byte offset, clamped to the window.
-    #[must_use]
     pub fn align_down(&self, address: u64) -> u64 {
         let (block, window) = (self.block_bytes(), &self.plan.window);
         let first = window.start.next_multiple_of(block);

@@ -79,21 +79,17 @@ pub struct RevolutionEstimate {
     pub wakeup_latency: f64,
     /// Standard error of `wakeup_latency`.
     pub wakeup_latency_error: f64,
-    /// Latencies in seconds of reads that a cache answered.
-    pub cached_responses: Vec<f64>,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
 
 impl RevolutionEstimate {
     /// Time of one revolution in seconds.
-    #[must_use]
     pub fn revolution_seconds(&self) -> f64 {
         1.0 / self.epoch_folding.frequency
     }
 
     /// Speed, revolution and coherence as metrics.
-    #[must_use]
     pub fn metrics(&self) -> [Metric; 3] {
         let folding = &self.epoch_folding;
         let (low, high) = folding.frequency_interval;
@@ -198,8 +194,6 @@ pub struct ReadPairs {
     completions_by_round: Vec<Vec<f64>>,
     /// Latencies of the reads that are in pairs.
     responses: Vec<f64>,
-    /// Latencies of the reads that a cache answered.
-    cached_responses: Vec<f64>,
     /// Mean time per read for which this program waited for a CPU, if known.
     run_delay: Option<Duration>,
 }
@@ -229,9 +223,6 @@ impl ReadPairs {
         let fast = cache_threshold(probes);
         let mut first: HashMap<u64, &TimedRead> = HashMap::new();
         let mut ends = Vec::new();
-        let quick = probes.iter().map(TimedRead::response);
-        self.cached_responses
-            .extend(quick.filter(|response| *response <= fast));
         for probe in probes {
             match first.insert(probe.address, probe) {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
@@ -248,7 +239,6 @@ impl ReadPairs {
     }
 
     /// Whether a platter rotates, from all pairs.
-    #[must_use]
     pub fn assess_rotation(&self) -> Rotation {
         let best = self.best_period();
         let (rotates, is_found, verdict) = match &best {
@@ -284,7 +274,6 @@ impl ReadPairs {
             median_response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
             wakeup_latency,
             wakeup_latency_error,
-            cached_responses: self.cached_responses.clone(),
             spectrum,
         })
     }
@@ -363,7 +352,6 @@ impl ReadPairs {
 }
 
 /// Latency in seconds below which the drive's cache must have answered.
-#[must_use]
 pub fn cache_threshold(probes: &[TimedRead]) -> f64 {
     let responses = robust::sorted_finite(probes.iter().map(TimedRead::response));
     CACHE_THRESHOLD_FRACTION * robust::quantile(&responses, 0.6).unwrap_or(0.0)

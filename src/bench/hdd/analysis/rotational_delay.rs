@@ -48,7 +48,6 @@ pub enum WaitEdge {
 
 impl RotationalDelay {
     /// Finds the rotational delay in responses, in seconds. `None` for too few of them.
-    #[must_use]
     pub fn find(responses: &[f64], revolution: f64) -> Option<Self> {
         let ascending = robust::sorted_finite(responses.iter().copied());
         let edge = uniform::uniform_of_known_width(&ascending, revolution)?;
@@ -64,7 +63,6 @@ impl RotationalDelay {
 
     /// Like [`Self::find`], with an edge and a confidence interval that account for the variation of
     /// single seeks.
-    #[must_use]
     pub fn measure(responses: &[f64], revolution: f64, which: WaitEdge) -> Option<Self> {
         let mut part = Self::find(responses, revolution)?;
         let ascending = robust::sorted_finite(responses.iter().copied());
@@ -80,15 +78,12 @@ impl RotationalDelay {
     /// `passing` time of the block (in seconds). The spread of the command overhead widens the
     /// confidence interval, as does the wake-up latency, which is as uncertain as it is long. An
     /// unknown command overhead remains in the metric; the lower bound then excludes it.
-    #[must_use]
     pub fn seek_metric(&self, id: MetricId, timing: &DriveTiming, passing: f64) -> Metric {
         let edge = &self.lower_edge;
         let (electronics, spread) = timing.fixed_overhead(edge.lower);
         let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
-        let unknown = match timing.command_overhead.is_known {
-            true => 0.0,
-            false => MAX_COMMAND_SECONDS,
-        };
+        let known = timing.command_overhead;
+        let unknown = known.map_or(MAX_COMMAND_SECONDS, |_| 0.0);
         let wire = SECTOR_BYTES / MIN_INTERFACE_RATE;
         let (low, high) = edge.lower_interval;
         Metric::new(id, net(edge.lower))
@@ -98,7 +93,6 @@ impl RotationalDelay {
 
     /// Histogram of the rotational delay over the revolution, with a bar per twentieth. The bars of a
     /// platter are about equally high.
-    #[must_use]
     pub fn distribution(&self) -> Series {
         const BAR_COUNT: usize = 20;
         let mut counts = [0_u32; BAR_COUNT];
@@ -112,7 +106,6 @@ impl RotationalDelay {
     }
 
     /// Why the result is not reliable; `None` if no problem is detected.
-    #[must_use]
     pub fn check_plausibility(&self) -> Option<Verdict> {
         let is_uneven = self.anderson_darling > CRITICAL_1_PERCENT;
         if !is_uneven && self.fraction_inside >= MIN_FRACTION_INSIDE {

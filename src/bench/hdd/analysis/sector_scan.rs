@@ -15,24 +15,9 @@ use crate::stats::rotation::circular::ResultantVector;
 /// Reads per track of a scan.
 pub const READS_PER_TRACK: f64 = 8.0;
 
-/// Location and size of a scan.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SectorScan {
-    /// Highest address.
-    pub highest_address: u64,
-    /// Expected track length in sectors.
-    pub expected_track_sectors: f64,
-    /// Number of tracks to cover.
-    pub track_count: f64,
-    /// Reads per track.
-    pub reads_per_track: f64,
-}
-
 /// The tracks that a scan has found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScannedTracks {
-    /// Highest address of the scan.
-    pub highest_address: u64,
     /// The tracks.
     pub layout: TrackLayout,
     /// The angles of the sectors.
@@ -65,7 +50,6 @@ impl CylinderTracks {
     }
 
     /// Whether the tracks per cylinder are certain, or the skews certainly hide no cylinders.
-    #[must_use]
     pub fn is_conclusive(&self) -> bool {
         self.cylinder.is_some() || cylinder::are_skews_uniform(&self.skews)
     }
@@ -84,28 +68,35 @@ impl CylinderTracks {
 }
 
 impl RotatingDrive<'_, '_> {
-    /// Addresses of a scan, descending at uneven distances.
-    fn descending_addresses(&mut self, scan: &SectorScan) -> Vec<u64> {
-        let gap = scan.expected_track_sectors * SECTOR_BYTES / scan.reads_per_track;
-        let (mut position, mut addresses) = (scan.highest_address as f64, Vec::new());
-        for _ in 0..(scan.track_count * scan.reads_per_track) as usize {
+    /// Addresses below `top`, descending at uneven distances of about `gap` sectors.
+    fn descending_addresses(&mut self, top: u64, gap: f64, count: usize) -> Vec<u64> {
+        let (mut position, mut addresses) = (top as f64, Vec::new());
+        for _ in 0..count {
             let address = self.prober.align_down(position.max(0.0) as u64);
             if addresses.last() != Some(&address) {
                 addresses.push(address);
             }
-            position -= gap * (0.4 + 1.2 * self.prober.random.random::<f64>());
+            let uneven = 0.4 + 1.2 * self.prober.random.random::<f64>();
+            position -= gap * SECTOR_BYTES * uneven;
         }
         addresses
     }
 
-    /// Scans tracks whose length is known to a factor of two.
+    /// Scans so many tracks below `top` whose `length` in sectors is known to a factor of two.
     ///
     /// # Errors
     /// When the reads could not be started.
-    pub fn scan_tracks(&mut self, phase: &str, scan: SectorScan) -> ScanResult<ScannedTracks> {
-        let expected = scan.expected_track_sectors;
-        self.scan(phase, scan, |samples| {
-            let rough = layout::rough_track_length(samples, 0.45 * expected..2.2 * expected)?;
+    pub fn scan_tracks(
+        &mut self,
+        phase: &str,
+        top: u64,
+        length: f64,
+        tracks: f64,
+    ) -> ScanResult<ScannedTracks> {
+        let (gap, count) = (length / READS_PER_TRACK, tracks * READS_PER_TRACK);
+        let addresses = self.descending_addresses(top, gap, count as usize);
+        self.scan(phase, &addresses, |samples| {
+            let rough = layout::rough_track_length(samples, 0.45 * length..2.2 * length)?;
             layout::fit_layout(samples, rough, 0.25)
         })
     }
@@ -113,18 +104,13 @@ impl RotatingDrive<'_, '_> {
     fn scan(
         &mut self,
         phase: &str,
-        scan: SectorScan,
+        addresses: &[u64],
         fit: impl FnOnce(&[SectorAngle]) -> Option<TrackLayout>,
     ) -> ScanResult<ScannedTracks> {
-        let addresses = self.descending_addresses(&scan);
-        let reads = self.prober.read_addresses(phase, &addresses)?;
+        let reads = self.prober.read_addresses(phase, addresses)?;
         let samples = self.sector_angles(&reads);
         let layout = fit(&samples).filter(|layout| layout.coherence > 0.5);
-        Ok(layout.map(|layout| ScannedTracks {
-            highest_address: scan.highest_address,
-            layout,
-            samples,
-        }))
+        Ok(layout.map(|layout| ScannedTracks { layout, samples }))
     }
 
     /// Scans tracks of unknown length below an address: first determines the length, then scans up
@@ -139,16 +125,10 @@ impl RotatingDrive<'_, '_> {
         room: f64,
         most: f64,
     ) -> ScanResult<ScannedTracks> {
-        let Some(length) = self.first_track_length(top)? else {
-            return Ok(None);
-        };
-        let scan = SectorScan {
-            highest_address: top,
-            expected_track_sectors: length,
-            track_count: (room / length).min(most),
-            reads_per_track: READS_PER_TRACK,
-        };
-        self.scan_tracks(phase, scan)
+        match self.first_track_length(top)? {
+            Some(length) => self.scan_tracks(phase, top, length, (room / length).min(most)),
+            None => Ok(None),
+        }
     }
 
     /// Scans `tracks` tracks of known length, and up to four more regions above, until the number of
@@ -168,15 +148,11 @@ impl RotatingDrive<'_, '_> {
         // Five tracks between two scans: this has no common divisor with most cylinders, so that
         // positions unobserved in one scan differ from those in the next.
         let reach = ((tracks + 5.0) * length * SECTOR_BYTES) as u64;
+        let reads = (tracks * 4.0) as usize;
         for attempt in 0..MAX_SCANS {
-            let scan = SectorScan {
-                highest_address: top + attempt * reach,
-                expected_track_sectors: length,
-                track_count: tracks,
-                reads_per_track: 4.0,
-            };
+            let addresses = self.descending_addresses(top + attempt * reach, length / 4.0, reads);
             let fit = |samples: &[SectorAngle]| layout::fit_layout(samples, length, 0.02);
-            if let Some(found) = self.scan("track skew", scan, fit)? {
+            if let Some(found) = self.scan("track skew", &addresses, fit)? {
                 match &mut best {
                     Some(known) => known.add_scan(&found.layout),
                     None => best = Some(CylinderTracks::new(found)),
@@ -199,7 +175,7 @@ impl RotatingDrive<'_, '_> {
     /// When the reads could not be started.
     pub fn first_track_length(&mut self, top: u64) -> ScanResult<f64> {
         const PIECE_COUNT: usize = 4;
-        const READS_PER_PIECE: f64 = 10.0;
+        const READS_PER_PIECE: usize = 10;
         const MAX_TRACK_SECTORS: f64 = 160_000.0;
         let mut piece = 64_f64.max(12.0 * self.prober.block_bytes() as f64 / SECTOR_BYTES);
         let mut slopes = 0.0..1.0 / piece;
@@ -207,13 +183,8 @@ impl RotatingDrive<'_, '_> {
         while piece < MAX_TRACK_SECTORS && !self.prober.is_over() {
             let mut addresses = Vec::new();
             for _ in 0..PIECE_COUNT {
-                let scan = SectorScan {
-                    highest_address: next.max(0.0) as u64,
-                    expected_track_sectors: piece,
-                    track_count: 1.0,
-                    reads_per_track: READS_PER_PIECE,
-                };
-                addresses.extend(self.descending_addresses(&scan));
+                let (top, gap) = (next.max(0.0) as u64, piece / READS_PER_PIECE as f64);
+                addresses.extend(self.descending_addresses(top, gap, READS_PER_PIECE));
                 // Pieces have uneven distances, so that no track boundary recurs in all of them.
                 let uneven = 1.0 + self.prober.random.random::<f64>();
                 next -= uneven * (4.0 * piece + 2000.0) * SECTOR_BYTES;

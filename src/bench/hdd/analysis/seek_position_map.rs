@@ -2,7 +2,6 @@
 
 use super::drive_timing::RotatingDrive;
 use super::prober::SECTOR_BYTES;
-use super::sector_scan::{READS_PER_TRACK, SectorScan};
 use crate::bench::BenchError;
 
 /// Number of offsets at which the track length is sampled.
@@ -39,20 +38,13 @@ impl SeekPositionMap {
             let Some(length) = length else {
                 break;
             };
-            let scan = SectorScan {
-                highest_address: top,
-                expected_track_sectors: length,
-                track_count: 4.0,
-                reads_per_track: READS_PER_TRACK,
-            };
-            let found = drive.scan_tracks("track lengths", scan)?;
+            let found = drive.scan_tracks("track lengths", top, length, 4.0)?;
             lengths.extend(found.map(|found| (top as f64, found.layout.sectors_per_track)));
         }
         Ok(Self::new(&lengths, window.start as f64, window.end as f64))
     }
 
     /// Actuator positions from `(address, sectors per track)`, which may be empty.
-    #[must_use]
     pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
         let Some((_, first)) = lengths.first() else {
             return Self {
@@ -87,13 +79,11 @@ impl SeekPositionMap {
     }
 
     /// Actuator position at an address, 0 at the window's begin to 1 at its end.
-    #[must_use]
     pub fn position_of_address(&self, address: u64) -> f64 {
         interpolate(&self.address_positions, address as f64, |point| *point)
     }
 
     /// Address at an actuator position.
-    #[must_use]
     pub fn address_of_position(&self, position: f64) -> u64 {
         interpolate(&self.address_positions, position, |(address, position)| {
             (*position, *address)

@@ -97,7 +97,6 @@ pub struct SeekWalk {
 }
 
 /// The [`COMPARED_QUANTILE`] of the command responses in seconds.
-#[must_use]
 pub fn command_quantile(times: &[f64]) -> Option<f64> {
     let ascending = robust::sorted_finite(times.iter().copied());
     robust::quantile(&ascending, COMPARED_QUANTILE)
@@ -110,7 +109,6 @@ pub fn all_jumps(batches: &[JumpBatch]) -> impl Iterator<Item = &SeekJump> {
 
 impl SeekWalk {
     /// A walk without any jumps yet.
-    #[must_use]
     pub fn new(jumps: JumpPattern) -> Self {
         Self {
             jumps,
@@ -170,7 +168,8 @@ impl SeekWalk {
             0 | 1 => INITIAL_SPREAD,
             _ => INITIAL_SPREAD.min(MIN_SPREAD_SECONDS / revolution),
         };
-        let command = self.command_overhead(&drive.timing).median_seconds;
+        let command = self.command_overhead(&drive.timing);
+        let command = command.map_or(0.0, |command| command.median_seconds);
         let lengths = (0..count).map(|_| {
             let repeats = random_repeats(drive);
             let before = repeats as f64 * command + edge;
@@ -241,23 +240,18 @@ impl SeekWalk {
 
     /// Command overhead from the repeated reads of the whole walk; the earlier estimate if there
     /// are none.
-    #[must_use]
-    pub fn command_overhead(&self, timing: &DriveTiming) -> CommandOverhead {
-        let earlier = timing.command_overhead;
+    pub fn command_overhead(&self, timing: &DriveTiming) -> Option<CommandOverhead> {
+        let earlier = timing.command_overhead?;
         let responses = self.batches().flat_map(|batch| &batch.command_responses);
         let again: Vec<f64> = responses.copied().collect();
-        let found = CommandOverhead::from_repeats(&again, timing.revolution);
-        match command_quantile(&again) {
-            Some(median_seconds) if earlier.caches_last_read && found.is_known => CommandOverhead {
-                median_seconds,
-                ..found
-            },
-            _ => earlier,
+        let mut found = CommandOverhead::from_repeats(&again, timing.revolution);
+        if let Some(found) = &mut found {
+            found.median_seconds = command_quantile(&again).unwrap_or(found.median_seconds);
         }
+        found.or(Some(earlier))
     }
 
     /// Fraction of the uniform jumps of about a cylinder that end at the common angle.
-    #[must_use]
     pub fn fraction_on_line(&self, revolution: f64) -> f64 {
         let Some(line) = self.jump_line(revolution) else {
             return 0.0;
@@ -273,7 +267,6 @@ impl SeekWalk {
 
     /// Common angle after a seek of one cylinder, on which most jumps of about a cylinder agree;
     /// `None` if they do not.
-    #[must_use]
     pub fn jump_line(&self, revolution: f64) -> Option<JumpLine> {
         let even = all_jumps(&self.uniform_batches).filter(|jump| jump.is_about_one_cylinder());
         let aim: ResultantVector = even.map(|jump| jump.elapsed_turns).collect();
@@ -313,14 +306,12 @@ impl SeekJump {
     }
 
     /// Whether the block was at the angle that a seek of one cylinder predicts.
-    #[must_use]
     pub fn lies_on_line(&self, line: JumpLine, revolution: f64) -> bool {
         self.delay(line, revolution).abs() < line.max_delay
     }
 
     /// The latency corrected for host delays, which show in the angle. A response that is
     /// early for its angle needs no correction: there the previous completion was seen late.
-    #[must_use]
     pub fn punctual(&self, line: JumpLine, revolution: f64) -> f64 {
         let late = self.delay(line, revolution);
         match (0.0..line.max_delay).contains(&late) {
@@ -332,8 +323,8 @@ impl SeekJump {
 
 /// Number of repeated reads before a jump; none without a cache that answers them.
 fn random_repeats(drive: &mut RotatingDrive<'_, '_>) -> usize {
-    match drive.timing.command_overhead.caches_last_read {
-        true => 1 + scale_to_bound(drive.prober.random.next_u64(), MAX_REPEATS) as usize,
-        false => 0,
+    match drive.timing.command_overhead {
+        Some(_) => 1 + scale_to_bound(drive.prober.random.next_u64(), MAX_REPEATS) as usize,
+        None => 0,
     }
 }

@@ -76,7 +76,6 @@ fn margin_between_batches(
 
 impl TrackToTrackEstimate {
     /// The estimate from the walk so far; `None` for too few jumps.
-    #[must_use]
     pub fn from_walk(walk: &SeekWalk, timing: &DriveTiming) -> Option<Self> {
         let turn = timing.revolution;
         let uniform = seek_walk::all_jumps(&walk.uniform_batches);
@@ -99,7 +98,6 @@ impl TrackToTrackEstimate {
     }
 
     /// The seek time as a metric; the block passes under the head in `passing` seconds.
-    #[must_use]
     pub fn seek_metric(&self, passing: f64) -> Metric {
         let id = MetricId::TRACK_TO_TRACK_SEEK;
         let metric = self
@@ -117,23 +115,19 @@ impl TrackToTrackEstimate {
     /// number of repeated reads before a jump shifts the phase of the start. Between two of these
     /// phases nothing is observable: the fastest seeks may end anywhere within the interval.
     fn edge_resolution(&self, passing: f64) -> f64 {
-        let command = self.drive_timing.command_overhead;
-        let begins = match command.caches_last_read {
-            true => 1..=seek_walk::MAX_REPEATS,
-            false => 0..=0,
-        };
-        let shift = |repeats: u64| (repeats as f64 * command.median_seconds).rem_euclid(passing);
-        let positions = robust::sorted_finite(begins.map(shift));
-        let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
+        let Some(command) = self.drive_timing.command_overhead else {
             return passing;
         };
-        let inner = positions.windows(2).map(|two| two[1] - two[0]);
-        inner.fold(first + passing - last, f64::max)
+        let shift = |repeats| (repeats as f64 * command.median_seconds).rem_euclid(passing);
+        let shifts = robust::sorted_finite((1..=seek_walk::MAX_REPEATS).map(shift));
+        let after_last = shifts.first().map(|first| first + passing);
+        let next = shifts.iter().skip(1).copied().chain(after_last);
+        let gaps = shifts.iter().zip(next).map(|(shift, next)| next - shift);
+        gaps.fold(0.0, f64::max)
     }
 
     /// The check for an unreliable metric: the blocks are not at the predicted angles, or the
     /// confidence interval is too wide.
-    #[must_use]
     pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
         let fraction_inside = self.rotational_delay.fraction_inside;
         if self.fraction_on_line < MIN_FRACTION_ON_LINE || fraction_inside < MIN_FRACTION_ON_LINE {

@@ -1,6 +1,6 @@
 //! Zones: address ranges with tracks of equal length.
 
-use super::sector_scan::ScannedTracks;
+use super::layout::TrackLayout;
 
 /// Maximum relative difference of track lengths within a zone.
 const MAX_ZONE_VARIATION: f64 = 0.006;
@@ -18,19 +18,17 @@ pub struct TrackLengthSample {
     pub standard_error: f64,
 }
 
-impl From<&ScannedTracks> for TrackLengthSample {
-    fn from(found: &ScannedTracks) -> Self {
+impl TrackLengthSample {
+    /// A sample from the tracks below an address.
+    pub fn from_layout(top: u64, layout: &TrackLayout) -> Self {
         Self {
-            address: found.highest_address as f64,
-            sectors_per_track: found.layout.sectors_per_track,
-            standard_error: found.layout.standard_error,
+            address: top as f64,
+            sectors_per_track: layout.sectors_per_track,
+            standard_error: layout.standard_error,
         }
     }
-}
 
-impl TrackLengthSample {
     /// Whether the track length at another offset is significantly different.
-    #[must_use]
     pub fn is_in_other_zone(&self, other: &Self) -> bool {
         step_height(self, other) > 0.0
     }
@@ -50,7 +48,6 @@ fn step_height(left: &TrackLengthSample, right: &TrackLengthSample) -> f64 {
 
 /// Midpoint of the widest interval, above `finest` bytes, that contains a boundary; `None` when all
 /// boundaries are known to that resolution. Samples are in ascending order.
-#[must_use]
 pub fn widest_boundary_interval(samples: &[TrackLengthSample], finest: f64) -> Option<f64> {
     samples
         .windows(2)
@@ -65,7 +62,6 @@ pub fn widest_boundary_interval(samples: &[TrackLengthSample], finest: f64) -> O
 /// Merges adjacent samples with tracks of equal length: begin and mean length of each zone. A single
 /// sample with adjacent samples nearer than `finest` lies across a boundary and forms no zone; nor does
 /// one between two adjacent samples that are alike.
-#[must_use]
 pub fn group_zones(samples: &[TrackLengthSample], finest: f64) -> Vec<(f64, f64)> {
     let astray = |index: usize| {
         let adjacent = index.checked_sub(1).and_then(|before| {
