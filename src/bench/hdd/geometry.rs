@@ -271,7 +271,7 @@ impl GeometrySurvey<'_, '_> {
             failures += usize::from(self.track_lengths.len() == known);
             self.set_results();
         }
-        let zones = zones::group_zones(&self.track_lengths, 2.0 * finest).len();
+        let zones = zones::count_zones(&self.track_lengths, 2.0 * finest);
         let context = &mut self.drive.prober.context;
         if zones::widest_boundary_interval(&self.track_lengths, finest).is_none() {
             context.set_metric(Metric::new(MetricId::ZONES, zones as f64));

@@ -2,6 +2,8 @@
 
 use std::f64::consts::TAU;
 
+use crate::stats::general::robust;
+
 /// The fractional part, 0 to 1.
 pub fn wrap_turns(turns: f64) -> f64 {
     let fraction = turns - turns.floor();
@@ -50,6 +52,13 @@ impl ResultantVector {
     pub fn mean_direction(&self) -> f64 {
         wrap_turns(self.sin.atan2(self.cos) / TAU)
     }
+}
+
+/// The median of angles, about their mean direction; `None` without one.
+pub fn median_direction(angles: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let about = angles.clone().collect::<ResultantVector>().mean_direction();
+    let way = robust::median(angles.map(|angle| signed_turns(angle - about)))?;
+    Some(wrap_turns(about + way))
 }
 
 impl FromIterator<f64> for ResultantVector {

@@ -29,9 +29,11 @@ pub struct TrackLayout {
 impl TrackLayout {
     /// Sectors per track as a whole number: exact if the estimate is within half a sector.
     pub fn rounded_sectors_per_track(&self) -> f64 {
-        match 1.96 * self.standard_error < 0.5 {
-            true => self.sectors_per_track.round(),
-            false => self.sectors_per_track,
+        let is_exact = 1.96 * self.standard_error < 0.5;
+        if is_exact {
+            self.sectors_per_track.round()
+        } else {
+            self.sectors_per_track
         }
     }
 }
@@ -79,13 +81,9 @@ pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Tra
     // Tracks that join seamlessly have the skew in their slope, because no actuator moves in zero time.
     // Their true length is greater by that amount.
     const MIN_SKEW: f64 = 0.055;
-    refine_layout(
-        &ascending,
-        found.sectors_per_track * (1.0 + MIN_SKEW),
-        MIN_SKEW,
-    )
-    .filter(|other| !other.is_seamless())
-    .or(Some(found))
+    let longer = found.sectors_per_track * (1.0 + MIN_SKEW);
+    let other = refine_layout(&ascending, longer, MIN_SKEW);
+    other.filter(|other| !other.is_seamless()).or(Some(found))
 }
 
 /// Searches a short piece, which permits a wide search, and then refines each candidate over longer
@@ -171,11 +169,8 @@ fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) ->
         ((length / about - 1.0).abs() <= 1.3 * width + CANDIDATE_DISTANCE)
             .then_some((score, (length, boundary)))
     };
-    let mut straight: Vec<_> = scored
-        .into_iter()
-        .take(MAX_CANDIDATES)
-        .filter_map(straight)
-        .collect();
+    let best = scored.into_iter().take(MAX_CANDIDATES);
+    let mut straight: Vec<_> = best.filter_map(straight).collect();
     straight.sort_by(best_first);
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for (_, (length, boundary)) in straight {
