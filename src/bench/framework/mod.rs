@@ -22,7 +22,6 @@ pub mod progress;
 pub(crate) mod rounds;
 pub mod run;
 pub mod run_event;
-pub mod run_time;
 pub mod spec;
 mod speed;
 pub(crate) mod sweep;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::budget::PhaseBudget;
 use super::describe::describe_written_limit;
 use super::fio::FioJob;
+use super::forecast::{Forecast, RunTime};
 use super::rounds::DEFAULT_ROUNDS;
-use super::run_time::{Forecast, RunTime};
 use super::speed::MediumSpeed;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
@@ -345,38 +345,31 @@ impl PhaseGroup {
     }
 }
 
-/// The list as benchmarks without labels build it.
-pub type PlannedPhases = Phases;
-
+// Phases whose plans follow from earlier ones: the list says what is expected of them.
 impl Phases {
     /// An empty list. Each phase takes what it requests from the remainder of `limits`.
-    #[must_use]
-    pub fn first_come(limits: PlanLimits) -> Self {
-        Self::new("", limits, Sharing::FirstCome, Vec::new())
+    pub fn first_come(sentence: impl Into<String>, limits: PlanLimits) -> Self {
+        Self::new(sentence, limits, Sharing::FirstCome, Vec::new())
     }
 
-    /// Adds a phase; the limits of the plan are those of the phase.
+    /// Adds an expected phase; the limits of the plan are those of the phase.
     #[must_use]
     pub fn add_phase(self, plan: Plan) -> Self {
-        self.add(Phase::new("", plan))
+        self.add_phases([plan])
     }
 
     /// Adds one phase per plan.
     #[must_use]
-    pub fn add_phases(self, plans: impl IntoIterator<Item = Plan>) -> Self {
-        plans.into_iter().fold(self, Self::add_phase)
+    pub fn add_phases(mut self, plans: impl IntoIterator<Item = Plan>) -> Self {
+        let phases = plans.into_iter().map(|plan| Phase::new("", plan));
+        self.groups[0].phases.extend(phases);
+        self
     }
 
     /// Adds a phase that runs only if an earlier one was not sufficient.
     #[must_use]
-    pub fn add_optional_phase(self, plan: Plan) -> Self {
-        self.add(Phase::optional("", plan))
-    }
-
-    fn add(mut self, phase: Phase) -> Self {
-        if let Some(group) = self.groups.last_mut() {
-            group.phases.push(phase);
-        }
+    pub fn add_optional_phase(mut self, plan: Plan) -> Self {
+        self.groups[0].phases.push(Phase::optional("", plan));
         self
     }
 }
