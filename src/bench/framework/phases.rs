@@ -251,6 +251,27 @@ impl PhaseGroup {
         bounds.into_iter().flatten().min()
     }
 
+    /// The limits, with the time for which passes are repeated where no other is set.
+    #[must_use]
+    pub fn limits_with_least_time(&self) -> PlanLimits {
+        let least = match self.repetition {
+            Repetition::Passes(least) => least,
+            Repetition::Rounds(_) => None,
+        };
+        PlanLimits {
+            duration: self.limits.duration.or(least),
+            ..self.limits
+        }
+    }
+
+    /// Expected fraction (0 to 1) of the first of repeated passes in the whole group.
+    #[must_use]
+    pub fn fraction_of_first_pass(&self, target: &Target) -> f64 {
+        let speed = MediumSpeed::typical(target);
+        let all = self.total_seconds(speed, |_| true);
+        (self.seconds_of_pass(speed) / all.max(1e-9)).min(1.0)
+    }
+
     /// Run time on a target.
     fn run_time(&self, target: &Target) -> RunTime {
         let expected = self.total_seconds(MediumSpeed::typical(target), |phase| phase.is_expected);
@@ -297,9 +318,13 @@ impl PhaseGroup {
         sum
     }
 
-    fn seconds_of_passes(&self, speed: MediumSpeed, least: Option<Duration>) -> f64 {
+    fn seconds_of_pass(&self, speed: MediumSpeed) -> f64 {
         let one = |phase: &Phase| speed.phase_work(&phase.plan, phase.plan.limits).seconds;
-        let pass: f64 = self.phases.iter().map(one).sum();
+        self.phases.iter().map(one).sum()
+    }
+
+    fn seconds_of_passes(&self, speed: MediumSpeed, least: Option<Duration>) -> f64 {
+        let pass = self.seconds_of_pass(speed);
         let endless = |phase: &Phase| {
             let plan = Plan {
                 pattern: AccessPattern::Sequential,

@@ -1,6 +1,7 @@
 //! Builds plans from parameters.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::error::BenchError;
 use super::options::{
@@ -35,6 +36,17 @@ pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {
         bytes: parameters.find_set(BYTES),
         requests: parameters.find_set(REQUESTS),
     }
+}
+
+/// Upper limit of the bytes written where only a time is to limit a write: more than a drive of this kind
+/// accepts in it.
+#[must_use]
+pub fn timed_write_limit(target: &Target, time: Duration) -> u64 {
+    let per_second: u64 = match target.is_rotational() {
+        Some(true) => 1 << 30,
+        _ => 16 << 30,
+    };
+    (time.as_secs_f64() * per_second as f64) as u64
 }
 
 /// Address window from the parameters.

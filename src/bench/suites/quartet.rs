@@ -5,19 +5,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::bench::framework;
+use crate::bench::framework::context::MeasuredPhase;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{Point, Sweep, VARIANT_METRICS};
+use crate::bench::framework::operation::Operation;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
-    ParameterSet, Phases, RunContext,
+    ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
+use crate::engine::{AccessPattern, BlockSize, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, MetricId, MetricKind, VariantKey, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, MetricTable, Percentile, VariantKey, Verdict,
+};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -38,6 +41,7 @@ const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
 const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
 const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
 const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
 /// Time of all workloads together.
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
@@ -71,7 +75,12 @@ static DESCRIPTION: Description = Description {
             VariantFamily::One(RND4K_Q1_READ),
             VariantFamily::One(RND4K_Q1_WRITE),
         ],
-        metrics: VARIANT_METRICS,
+        metrics: &[MetricFamily::Own(&[
+            MetricKind::Iops,
+            MetricKind::Throughput,
+            MetricKind::Latency,
+            LATENCY_P99,
+        ])],
     }],
     parameters: &[
         &WITH_WRITES,
@@ -93,9 +102,8 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Maximum bytes written per workload.
-const MAX_WRITTEN_PER_LINE: u64 = 1 << 30;
-
+/// Time of each workload by default.
+const LINE_TIME: Duration = Duration::from_secs(5);
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
 /// One of the four workloads.
@@ -110,7 +118,30 @@ struct WorkloadLine {
     reads_elsewhere: bool,
 }
 
-const LINES: [WorkloadLine; 4] = [
+impl WorkloadLine {
+    fn label(&self, operation: Operation) -> String {
+        match operation {
+            Operation::Read => format!("{} read", self.name),
+            Operation::Write => format!("{} write", self.name),
+        }
+    }
+
+    fn key(&self, operation: Operation) -> VariantKey {
+        match operation {
+            Operation::Read => self.read.clone(),
+            Operation::Write => self.write.clone(),
+        }
+    }
+}
+
+/// The workloads with these parameters in their order, reads first.
+fn lines(parameters: &ParameterSet) -> impl Iterator<Item = (&'static WorkloadLine, Operation)> {
+    let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
+    let operations = [Operation::Read].into_iter().chain(writes);
+    operations.flat_map(|operation| LINES.iter().map(move |line| (line, operation)))
+}
+
+static LINES: [WorkloadLine; 4] = [
     WorkloadLine {
         name: "SEQ1M Q8",
         read: SEQ1M_Q8_READ,
@@ -149,50 +180,6 @@ const LINES: [WorkloadLine; 4] = [
     },
 ];
 
-fn quartet_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
-    let window = framework::plan_window(target, parameters);
-    let room = window.end.saturating_sub(window.start);
-    let duration = Some(parameters.get(DURATION));
-    let mut points = Vec::new();
-    for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
-        if operation.writes() && !parameters.get(WITH_WRITES) {
-            continue;
-        }
-        for line in LINES {
-            let pattern = line.pattern.clone();
-            let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
-            // A target smaller than a block of 1 MiB uses the largest size that fits.
-            let most = u32::try_from(room / 4096 * 4096)
-                .unwrap_or(u32::MAX)
-                .max(4096);
-            let block = line.block_bytes.max(target.logical_block_bytes).min(most);
-            plan.block_size = BlockSize::Fixed(block);
-            plan.alignment = u64::from(block);
-            if line.reads_elsewhere && !operation.writes() {
-                // Another offset: the first workload's data may still be in the drive's cache.
-                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
-                plan.window.start += aside;
-            }
-            plan.depth = line.depth;
-            plan.limits = PlanLimits {
-                duration,
-                bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
-                requests: None,
-            };
-            points.push(Point::variant(
-                format!("{} {word}", line.name),
-                if operation.writes() {
-                    line.write
-                } else {
-                    line.read
-                },
-                plan,
-            ));
-        }
-    }
-    Sweep::once(target, parameters, points)
-}
-
 impl Benchmark for QuartetSuite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -203,23 +190,56 @@ impl Benchmark for QuartetSuite {
     }
 
     fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        let sweep = quartet_sweep(target, parameters)?;
+        let window = framework::plan_window(target, parameters);
+        let room = window.end.saturating_sub(window.start);
+        // A target smaller than a block of 1 MiB uses the largest size that fits.
+        let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
+        let mut phases = Vec::new();
+        for (line, operation) in lines(parameters) {
+            let pattern = line.pattern.clone();
+            let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+            let block = line.block_bytes.max(target.logical_block_bytes);
+            let block = block.min(most.max(4096));
+            plan.block_size = BlockSize::Fixed(block);
+            plan.alignment = u64::from(block);
+            if line.reads_elsewhere && !operation.writes() {
+                // Another offset: the first workload's data may still be in the drive's cache.
+                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
+                plan.window.start += aside;
+            }
+            plan.depth = line.depth;
+            plan.limits = PlanLimits {
+                bytes: operation
+                    .writes()
+                    .then(|| framework::timed_write_limit(target, LINE_TIME)),
+                ..PlanLimits::default()
+            };
+            phases.push(Phase::new(line.label(operation), plan));
+        }
         let sentence = format!(
             "runs {} short measurements on {}",
-            sweep.points.len(),
+            phases.len(),
             describe_target(target)
         );
-        Ok(sweep.phases(sentence))
+        let limits = framework::plan_limits(parameters);
+        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let mut sweep = quartet_sweep(bench.target, bench.parameters)?;
+        let phases = self.phases(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let table = sweep::table("Quartet", &columns, &sweep.points);
+        let lines: Vec<_> = lines(bench.parameters)
+            .map(|(line, operation)| (line.label(operation), line.key(operation)))
+            .collect();
+        let rows: Vec<(&str, VariantKey)> = lines
+            .iter()
+            .map(|(label, key)| (label.as_str(), key.clone()))
+            .collect();
+        let table = MetricTable::cross_product("Quartet", &columns, &rows);
         bench.findings.set_table(table);
         if !bench.parameters.get(WITH_WRITES) {
             bench.set_check(NOTHING_WRITTEN.found(
@@ -229,7 +249,10 @@ impl Benchmark for QuartetSuite {
                 Value::Null,
             ));
         }
-        sweep.run(bench)?;
+        bench.run_phases(&phases, &mut |findings, phase| {
+            let (_, key) = &lines[phase.index];
+            set_line_metrics(findings, key, phase);
+        })?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
         {
@@ -237,6 +260,28 @@ impl Benchmark for QuartetSuite {
         }
         Ok(())
     }
+}
+
+/// Sets the metrics of a line, with intervals from its rates over time.
+fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
+    let latency = phase.stats.latency();
+    let seconds = phase.elapsed.as_secs_f64();
+    let Some(mean) = latency.mean() else {
+        return;
+    };
+    let p99 = latency.percentile(99.0);
+    for (kind, value) in [
+        (MetricKind::Iops, Some(latency.count() as f64 / seconds)),
+        (MetricKind::Throughput, Some(phase.stats.bytes() as f64 / seconds)),
+        (MetricKind::Latency, Some(mean)),
+        (LATENCY_P99, p99.map(|p99| p99 as f64)),
+    ] {
+        let Some(value) = value else { continue };
+        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
+        findings.set_metric(metric.with_observations(latency.count()));
+    }
+    let timeline = phase.stats.counts_over_time();
+    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
 }
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at
@@ -269,7 +314,6 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{metric_value, run_on_simulated};
-    use crate::session::document::Metric;
 
     #[test]
     fn quartet_on_simulated_drive_measures_all_eight_lines() {
@@ -325,6 +369,19 @@ mod tests {
     }
 
     #[test]
+    fn each_line_of_a_fast_drive_takes_five_seconds() {
+        let name = "sim:constant,latency=10us,throughput=1GB,parallel=8,size=64MiB,clock=virtual";
+        let finished = run_on_simulated(find_benchmark("quartet").unwrap(), name, &[]);
+        for line in [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE, SEQ1M_Q1_WRITE] {
+            let id = MetricId::of_variant(line, MetricKind::Throughput);
+            let metric = finished.findings.metric(&id).unwrap();
+            let bytes = metric.observations.unwrap() as f64 * 1_048_576.0;
+            let seconds = bytes / metric.value;
+            assert!((4.9..5.1).contains(&seconds), "{id}: {seconds}");
+        }
+    }
+
+    #[test]
     fn quartet_without_write_option_only_reads() {
         let test = find_benchmark("quartet").unwrap();
         let target = Target::example_drive();
@@ -342,7 +399,7 @@ mod tests {
             test.forecast(&target, &parameters)
                 .unwrap()
                 .max_written_bytes,
-            Some(4 << 30)
+            Some(4 * 80 << 30)
         );
     }
 }
