@@ -272,7 +272,10 @@ fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredP
     let p99 = latency.percentile(99.0);
     for (kind, value) in [
         (MetricKind::Iops, Some(latency.count() as f64 / seconds)),
-        (MetricKind::Throughput, Some(phase.stats.bytes() as f64 / seconds)),
+        (
+            MetricKind::Throughput,
+            Some(phase.stats.bytes() as f64 / seconds),
+        ),
         (MetricKind::Latency, Some(mean)),
         (LATENCY_P99, p99.map(|p99| p99 as f64)),
     ] {
