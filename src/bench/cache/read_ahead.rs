@@ -233,7 +233,6 @@ fn sweep_settings(bench: &mut RunContext<'_>, mut guard: SettingLock) -> Result<
         .findings
         .set_table(sweep::table("Settings", &columns, &sweep.points));
     while let Some(mut turn) = sweep.next_turn(bench) {
-        turn.label = format!("read-ahead {}", turn.label);
         // Each step reads its own range as far as the window permits, because the drive has a cache too.
         let step = turn.round * READ_AHEAD_KIB.len() + turn.point;
         turn.plan.window = window_of_step(step, &sweep.points[turn.point].plan);

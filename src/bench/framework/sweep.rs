@@ -14,7 +14,7 @@ use super::budget::PhaseBudget;
 use super::intervals;
 use super::metric_families::MetricFamily;
 use super::options::{CACHE, SEED};
-use super::phases::{Phase, Phases, Repetition};
+use super::phases::{Phase, Phases};
 use super::plan_builder::plan_limits;
 use super::rounds::{DEFAULT_ROUNDS, SoughtOptimum, SweepRounds};
 use crate::bench::{BenchError, ParameterSet, RunContext};
@@ -165,7 +165,6 @@ pub struct Sweep {
     /// Over all rounds, by point.
     pub totals: Vec<PointTotal>,
     limits: PlanLimits,
-    rounds: usize,
     /// Indices of the points in measuring order, round after round.
     order: Vec<usize>,
     position: usize,
@@ -176,8 +175,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep over these points in several rounds, within the limits of the parameters; their seed
-    /// determines the order.
+    /// A sweep over these points within the limits of the parameters, whose seed determines the order.
     ///
     /// # Errors
     /// When a plan does not fit the target: before the first phase, not in the middle of the run.
@@ -186,6 +184,7 @@ impl Sweep {
         parameters: &ParameterSet,
         points: Vec<Point>,
     ) -> Result<Self, BenchError> {
+        check_plans(target, parameters, &points)?;
         let seed = parameters.find(SEED).unwrap_or_default();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut order = Vec::with_capacity(DEFAULT_ROUNDS * points.len());
@@ -194,29 +193,9 @@ impl Sweep {
             shuffle(&mut round, &mut random);
             order.append(&mut round);
         }
-        check_plans(target, parameters, &points)?;
         let limits = plan_limits(parameters);
-        Ok(Self::in_order(points, limits, order, DEFAULT_ROUNDS))
-    }
-
-    /// Measures each point once, in this order. The intervals of its metrics come from its rates over
-    /// time.
-    ///
-    /// # Errors
-    /// When a plan does not fit the target.
-    pub fn once(
-        target: &Target,
-        parameters: &ParameterSet,
-        points: Vec<Point>,
-    ) -> Result<Self, BenchError> {
-        check_plans(target, parameters, &points)?;
-        let order = (0..points.len()).collect();
-        Ok(Self::in_order(points, plan_limits(parameters), order, 1))
-    }
-
-    fn in_order(points: Vec<Point>, limits: PlanLimits, order: Vec<usize>, rounds: usize) -> Self {
         let empty = SweepRounds::new(points.len());
-        Self {
+        Ok(Self {
             iops: empty.clone(),
             throughputs: empty.clone(),
             mean_latencies: empty.clone(),
@@ -227,10 +206,9 @@ impl Sweep {
             is_limited_by_time: false,
             budget: PhaseBudget::new(limits),
             limits,
-            rounds,
             order,
             points,
-        }
+        })
     }
 
     /// The whole sweep, which does what the sentence says.
@@ -238,9 +216,7 @@ impl Sweep {
     pub fn phases(&self, sentence: String) -> Phases {
         let points = self.points.iter();
         let phases = points.map(|point| Phase::new(point.label.clone(), point.plan.clone()));
-        let mut phases = Phases::of_points(sentence, self.limits, phases.collect());
-        phases.groups[0].repetition = Repetition::Rounds(self.rounds);
-        phases
+        Phases::of_points(sentence, self.limits, phases.collect())
     }
 
     /// The next phase; `None` at the end, when a limit is used up, or when the benchmark is stopped.
@@ -266,33 +242,24 @@ impl Sweep {
         let same_round = to_come
             .iter()
             .filter(|position| **position / count == round);
-        let label = match self.rounds {
-            1 => point.label.clone(),
-            rounds => format!("{}, round {} of {rounds}", point.label, round + 1),
-        };
         let turn = Turn {
             point: index,
             round,
             ends_round: same_round.count() == 1,
-            label,
+            label: format!("{}, round {} of {DEFAULT_ROUNDS}", point.label, round + 1),
             plan: Plan {
                 limits,
-                ramp_time: point.plan.ramp_time / self.rounds as u32,
-                seed: self.seed_of_phase(point.plan.seed, round, index),
+                ramp_time: point.plan.ramp_time / DEFAULT_ROUNDS as u32,
+                seed: point
+                    .plan
+                    .seed
+                    .wrapping_add((round as u64) << 32)
+                    .wrapping_add((index as u64) << 16),
                 ..point.plan.clone()
             },
         };
         self.position += 1;
         Some(turn)
-    }
-
-    /// A seed of its own for each phase of several rounds.
-    fn seed_of_phase(&self, seed: u64, round: usize, point: usize) -> u64 {
-        if self.rounds == 1 {
-            return seed;
-        }
-        seed.wrapping_add((round as u64) << 32)
-            .wrapping_add((point as u64) << 16)
     }
 
     /// Fraction (0 to 1) of the sweep that one phase represents.
@@ -343,12 +310,8 @@ impl Sweep {
         let Some((key, kinds)) = &self.points[point].metrics else {
             return;
         };
-        if self.rounds == 1 {
-            set_metrics_of_outcome(findings, key, kinds, outcome);
-        } else {
-            self.totals[point].set_metrics(findings, key, kinds);
-            self.set_intervals(findings, key, point);
-        }
+        self.totals[point].set_metrics(findings, key, kinds);
+        self.set_intervals(findings, key, point);
         self.sort_metrics(findings);
     }
 

@@ -5,20 +5,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::bench::framework;
+use crate::bench::framework::context::MeasuredPhase;
 use crate::bench::framework::describe_target;
+use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{Point, Sweep, VARIANT_METRICS};
+use crate::bench::framework::sweep::VARIANT_METRICS;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
-    ParameterSet, Phases, RunContext,
+    ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, MetricId, MetricKind, VariantKey, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, MetricTable, Percentile, VariantKey, Verdict,
+};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -39,6 +42,7 @@ const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
 const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
 const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
 const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
 /// Time of all workloads together.
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
@@ -130,13 +134,13 @@ const LINES: [WorkloadLine; 4] = [
 ];
 
 impl WorkloadLine {
-    /// The line with reads or writes.
-    fn point(
+    /// The line with reads or writes, and the key of its metrics.
+    fn phase(
         self,
         operation: Operation,
         target: &Target,
         parameters: &ParameterSet,
-    ) -> Result<Point, BenchError> {
+    ) -> Result<(Phase, VariantKey), BenchError> {
         let pattern = match self.is_sequential {
             true => AccessPattern::Sequential,
             false => AccessPattern::Random,
@@ -164,18 +168,45 @@ impl WorkloadLine {
             plan.window.start += aside;
         }
         let label = format!("{} {word}", self.name);
-        Ok(Point::variant(label, key, plan))
+        Ok((Phase::new(label, plan), key))
     }
 }
 
-fn quartet_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+/// The lines with these parameters in their order, reads first.
+fn lines(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Vec<(Phase, VariantKey)>, BenchError> {
     let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
     let operations = [Operation::Read].into_iter().chain(writes);
-    let lines = operations.flat_map(|operation| LINES.map(|line| (line, operation)));
-    let points: Result<Vec<Point>, BenchError> = lines
-        .map(|(line, operation)| line.point(operation, target, parameters))
-        .collect();
-    Sweep::once(target, parameters, points?)
+    operations
+        .flat_map(|operation| LINES.map(|line| line.phase(operation, target, parameters)))
+        .collect()
+}
+
+/// Sets the metrics of a line, with intervals from its rates over time.
+fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
+    let latency = phase.stats.latency();
+    let seconds = phase.elapsed.as_secs_f64();
+    let Some(mean) = latency.mean() else {
+        return;
+    };
+    let p99 = latency.percentile(99.0);
+    for (kind, value) in [
+        (MetricKind::Iops, Some(latency.count() as f64 / seconds)),
+        (
+            MetricKind::Throughput,
+            Some(phase.stats.bytes() as f64 / seconds),
+        ),
+        (MetricKind::Latency, Some(mean)),
+        (LATENCY_P99, p99.map(|p99| p99 as f64)),
+    ] {
+        let Some(value) = value else { continue };
+        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
+        findings.set_metric(metric.with_observations(latency.count()));
+    }
+    let timeline = phase.stats.counts_over_time();
+    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
 }
 
 impl Benchmark for QuartetSuite {
@@ -188,23 +219,30 @@ impl Benchmark for QuartetSuite {
     }
 
     fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        let sweep = quartet_sweep(target, parameters)?;
+        let phases = lines(target, parameters)?.into_iter();
+        let phases: Vec<Phase> = phases.map(|(phase, _)| phase).collect();
         let sentence = format!(
             "runs {} short measurements on {}",
-            sweep.points.len(),
+            phases.len(),
             describe_target(target)
         );
-        Ok(sweep.phases(sentence))
+        let limits = framework::plan_limits(parameters);
+        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let mut sweep = quartet_sweep(bench.target, bench.parameters)?;
+        let phases = self.phases(bench.target, bench.parameters)?;
+        let lines = lines(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let table = sweep::table("Quartet", &columns, &sweep.points);
+        let rows = lines.iter();
+        let rows: Vec<(&str, VariantKey)> = rows
+            .map(|(phase, key)| (phase.label.as_str(), key.clone()))
+            .collect();
+        let table = MetricTable::cross_product("Quartet", &columns, &rows);
         bench.findings.set_table(table);
         if !bench.parameters.get(WITH_WRITES) {
             bench.set_check(NOTHING_WRITTEN.found(
@@ -214,7 +252,9 @@ impl Benchmark for QuartetSuite {
                 Value::Null,
             ));
         }
-        sweep.run(bench)?;
+        bench.run_phases(&phases, &mut |findings, phase| {
+            set_line_metrics(findings, &lines[phase.index].1, phase);
+        })?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
         {
@@ -254,7 +294,6 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{metric_value, run_on_simulated};
-    use crate::session::document::Metric;
 
     #[test]
     fn quartet_on_simulated_drive_measures_all_eight_lines() {
