@@ -167,8 +167,9 @@ impl Benchmark for SequentialBenchmark {
         let each = (parameters.get(ZONE_BYTES) / block).max(1);
         let plan = zones::plan_of_pass(&plan, each.saturating_mul(ZONE_COUNT), limits);
         let map = zones::map_of(&plan);
-        if least.is_some() && operation.writes() {
-            let most = framework::timed_write_limit(target, MIN_TIME);
+        if operation.writes() && limits.bytes.is_none() && limits.requests.is_none() {
+            let time = limits.duration.unwrap_or(MIN_TIME);
+            let most = framework::timed_write_limit(target, time);
             limits.bytes = Some(most.max(map.requests() * block));
         }
         let sentence = format!(

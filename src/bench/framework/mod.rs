@@ -16,18 +16,15 @@ pub(crate) mod nested;
 pub mod operation;
 mod options;
 pub mod parameter;
-pub mod parameter_conflict;
 pub mod phases;
 mod plan_builder;
 pub mod progress;
 pub(crate) mod rounds;
 pub mod run;
 pub mod run_event;
-pub mod run_time;
 pub mod spec;
 mod speed;
 pub(crate) mod sweep;
-pub(crate) mod variants;
 mod wakeup;
 
 pub use self::describe::*;

@@ -10,6 +10,7 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::operation::Operation;
+use crate::bench::framework::sweep::VARIANT_METRICS;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
     ParameterSet, Phase, Phases, RunContext, Sharing,
@@ -75,12 +76,7 @@ static DESCRIPTION: Description = Description {
             VariantFamily::One(RND4K_Q1_READ),
             VariantFamily::One(RND4K_Q1_WRITE),
         ],
-        metrics: &[MetricFamily::Own(&[
-            MetricKind::Iops,
-            MetricKind::Throughput,
-            MetricKind::Latency,
-            LATENCY_P99,
-        ])],
+        metrics: VARIANT_METRICS,
     }],
     parameters: &[
         &WITH_WRITES,
@@ -106,79 +102,112 @@ static DESCRIPTION: Description = Description {
 const LINE_TIME: Duration = Duration::from_secs(5);
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
+
 /// One of the four workloads.
 struct WorkloadLine {
     name: &'static str,
-    read: VariantKey,
-    write: VariantKey,
-    pattern: AccessPattern,
-    block_bytes: u32,
+    /// Keys of its metrics when it reads and when it writes.
+    keys: [VariantKey; 2],
+    is_sequential: bool,
     depth: u32,
-    /// Whether reads begin elsewhere: they would otherwise reread the data of the first workload.
-    reads_elsewhere: bool,
 }
+
+const fn line(
+    name: &'static str,
+    keys: [VariantKey; 2],
+    is_sequential: bool,
+    depth: u32,
+) -> WorkloadLine {
+    WorkloadLine {
+        name,
+        keys,
+        is_sequential,
+        depth,
+    }
+}
+
+const LINES: [WorkloadLine; 4] = [
+    line("SEQ1M Q8", [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE], true, 8),
+    line("SEQ1M Q1", [SEQ1M_Q1_READ, SEQ1M_Q1_WRITE], true, 1),
+    line("RND4K Q32", [RND4K_Q32_READ, RND4K_Q32_WRITE], false, 32),
+    line("RND4K Q1", [RND4K_Q1_READ, RND4K_Q1_WRITE], false, 1),
+];
 
 impl WorkloadLine {
-    fn label(&self, operation: Operation) -> String {
-        match operation {
-            Operation::Read => format!("{} read", self.name),
-            Operation::Write => format!("{} write", self.name),
+    /// The line with reads or writes, and the key of its metrics.
+    fn phase(
+        self,
+        operation: Operation,
+        target: &Target,
+        parameters: &ParameterSet,
+    ) -> Result<(Phase, VariantKey), BenchError> {
+        let pattern = match self.is_sequential {
+            true => AccessPattern::Sequential,
+            false => AccessPattern::Random,
+        };
+        let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+        let room = plan.window.end - plan.window.start;
+        // A target smaller than a block of 1 MiB uses the largest size that fits.
+        let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
+        let block: u32 = if self.is_sequential { 1 << 20 } else { 4 << 10 };
+        let block = block.max(target.logical_block_bytes).min(most.max(4096));
+        plan.block_size = BlockSize::Fixed(block);
+        plan.alignment = u64::from(block);
+        plan.depth = self.depth;
+        plan.limits = PlanLimits::default();
+        let [read_key, write_key] = self.keys;
+        let (key, word) = match operation {
+            Operation::Read => (read_key, "read"),
+            Operation::Write => (write_key, "write"),
+        };
+        if operation.writes() {
+            plan.limits.bytes = Some(framework::timed_write_limit(target, LINE_TIME));
+        } else if self.is_sequential && self.depth == 1 {
+            // Another offset: the data of the first line may still be in the drive's cache.
+            let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
+            plan.window.start += aside;
         }
-    }
-
-    fn key(&self, operation: Operation) -> VariantKey {
-        match operation {
-            Operation::Read => self.read.clone(),
-            Operation::Write => self.write.clone(),
-        }
+        let label = format!("{} {word}", self.name);
+        Ok((Phase::new(label, plan), key))
     }
 }
 
-/// The workloads with these parameters in their order, reads first.
-fn lines(parameters: &ParameterSet) -> impl Iterator<Item = (&'static WorkloadLine, Operation)> {
+/// The lines with these parameters in their order, reads first.
+fn lines(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Vec<(Phase, VariantKey)>, BenchError> {
     let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
     let operations = [Operation::Read].into_iter().chain(writes);
-    operations.flat_map(|operation| LINES.iter().map(move |line| (line, operation)))
+    operations
+        .flat_map(|operation| LINES.map(|line| line.phase(operation, target, parameters)))
+        .collect()
 }
 
-static LINES: [WorkloadLine; 4] = [
-    WorkloadLine {
-        name: "SEQ1M Q8",
-        read: SEQ1M_Q8_READ,
-        write: SEQ1M_Q8_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 8,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "SEQ1M Q1",
-        read: SEQ1M_Q1_READ,
-        write: SEQ1M_Q1_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 1,
-        reads_elsewhere: true,
-    },
-    WorkloadLine {
-        name: "RND4K Q32",
-        read: RND4K_Q32_READ,
-        write: RND4K_Q32_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 32,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "RND4K Q1",
-        read: RND4K_Q1_READ,
-        write: RND4K_Q1_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 1,
-        reads_elsewhere: false,
-    },
-];
+/// Sets the metrics of a line, with intervals from its rates over time.
+fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
+    let latency = phase.stats.latency();
+    let seconds = phase.elapsed.as_secs_f64();
+    let Some(mean) = latency.mean() else {
+        return;
+    };
+    let p99 = latency.percentile(99.0);
+    for (kind, value) in [
+        (MetricKind::Iops, Some(latency.count() as f64 / seconds)),
+        (
+            MetricKind::Throughput,
+            Some(phase.stats.bytes() as f64 / seconds),
+        ),
+        (MetricKind::Latency, Some(mean)),
+        (LATENCY_P99, p99.map(|p99| p99 as f64)),
+    ] {
+        let Some(value) = value else { continue };
+        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
+        findings.set_metric(metric.with_observations(latency.count()));
+    }
+    let timeline = phase.stats.counts_over_time();
+    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
+}
 
 impl Benchmark for QuartetSuite {
     fn description(&self) -> &'static Description {
@@ -190,32 +219,8 @@ impl Benchmark for QuartetSuite {
     }
 
     fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        let window = framework::plan_window(target, parameters);
-        let room = window.end.saturating_sub(window.start);
-        // A target smaller than a block of 1 MiB uses the largest size that fits.
-        let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
-        let mut phases = Vec::new();
-        for (line, operation) in lines(parameters) {
-            let pattern = line.pattern.clone();
-            let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
-            let block = line.block_bytes.max(target.logical_block_bytes);
-            let block = block.min(most.max(4096));
-            plan.block_size = BlockSize::Fixed(block);
-            plan.alignment = u64::from(block);
-            if line.reads_elsewhere && !operation.writes() {
-                // Another offset: the first workload's data may still be in the drive's cache.
-                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
-                plan.window.start += aside;
-            }
-            plan.depth = line.depth;
-            plan.limits = PlanLimits {
-                bytes: operation
-                    .writes()
-                    .then(|| framework::timed_write_limit(target, LINE_TIME)),
-                ..PlanLimits::default()
-            };
-            phases.push(Phase::new(line.label(operation), plan));
-        }
+        let phases = lines(target, parameters)?.into_iter();
+        let phases: Vec<Phase> = phases.map(|(phase, _)| phase).collect();
         let sentence = format!(
             "runs {} short measurements on {}",
             phases.len(),
@@ -227,17 +232,15 @@ impl Benchmark for QuartetSuite {
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let phases = self.phases(bench.target, bench.parameters)?;
+        let lines = lines(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let lines: Vec<_> = lines(bench.parameters)
-            .map(|(line, operation)| (line.label(operation), line.key(operation)))
-            .collect();
-        let rows: Vec<(&str, VariantKey)> = lines
-            .iter()
-            .map(|(label, key)| (label.as_str(), key.clone()))
+        let rows = lines.iter();
+        let rows: Vec<(&str, VariantKey)> = rows
+            .map(|(phase, key)| (phase.label.as_str(), key.clone()))
             .collect();
         let table = MetricTable::cross_product("Quartet", &columns, &rows);
         bench.findings.set_table(table);
@@ -250,8 +253,7 @@ impl Benchmark for QuartetSuite {
             ));
         }
         bench.run_phases(&phases, &mut |findings, phase| {
-            let (_, key) = &lines[phase.index];
-            set_line_metrics(findings, key, phase);
+            set_line_metrics(findings, &lines[phase.index].1, phase);
         })?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
@@ -260,26 +262,6 @@ impl Benchmark for QuartetSuite {
         }
         Ok(())
     }
-}
-
-/// Sets the metrics of a line, with intervals from its rates over time.
-fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
-    let latency = phase.stats.latency();
-    let seconds = phase.elapsed.as_secs_f64();
-    let (Some(mean), Some(p99)) = (latency.mean(), latency.percentile(99.0)) else {
-        return;
-    };
-    for (kind, value) in [
-        (MetricKind::Iops, latency.count() as f64 / seconds),
-        (MetricKind::Throughput, phase.stats.bytes() as f64 / seconds),
-        (MetricKind::Latency, mean),
-        (LATENCY_P99, p99 as f64),
-    ] {
-        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
-        findings.set_metric(metric.with_observations(latency.count()));
-    }
-    let timeline = phase.stats.counts_over_time();
-    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
 }
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at
@@ -368,7 +350,7 @@ mod tests {
 
     #[test]
     fn each_line_of_a_fast_drive_takes_five_seconds() {
-        let name = "sim:constant,latency=10us,throughput=8GB,parallel=8,size=64MiB,clock=virtual";
+        let name = "sim:constant,latency=10us,throughput=1GB,parallel=8,size=64MiB,clock=virtual";
         let finished = run_on_simulated(find_benchmark("quartet").unwrap(), name, &[]);
         for line in [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE, SEQ1M_Q1_WRITE] {
             let id = MetricId::of_variant(line, MetricKind::Throughput);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, MetricUnit, Verdict};
+use crate::session::document::{Findings, MetricId, MetricKind, MetricUnit, Verdict};
 use crate::units;
 
 // Names of benchmarks of the survey, in the ids of its metrics.
@@ -40,82 +40,57 @@ pub(super) fn metric_value(
     Some(metric.value)
 }
 
-/// A point of the curve of IOPS over depth.
-#[derive(Clone, Copy)]
-struct DepthPoint {
-    depth: f64,
-    iops: f64,
-    /// In nanoseconds.
-    p90_ns: Option<f64>,
-}
-
-impl DepthPoint {
-    /// Such as `200 IOPS at depth 4 (p90 12.0 ms)`.
-    fn text(self) -> String {
-        let p90 = self.p90_ns.map_or_else(String::new, |p90| {
-            format!(" (p90 {})", units::format_latency(p90))
-        });
-        format!(
-            "{} IOPS at depth {}{p90}",
-            units::format_count(self.iops),
-            self.depth
-        )
-    }
-
-    fn facts(self) -> Value {
-        json!({ "depth": self.depth, "iops": self.iops, "p90_ns": self.p90_ns })
-    }
+/// A depth of concurrency-read, as text such as `200 IOPS at depth 4 (p90 12.0 ms)` and as facts;
+/// `kinds` are the depth, its IOPS and its p90.
+fn depth_point(findings: &Findings, kinds: [MetricKind; 3]) -> Option<(f64, String, Value)> {
+    let [depth, iops, p90_ns] = kinds.map(|kind| metric_value(findings, CONCURRENCY_READ, kind));
+    let (depth, iops) = (depth?, iops?);
+    let p90 = p90_ns.map(|p90| format!(" (p90 {})", units::format_latency(p90)));
+    let text = format!(
+        "{} IOPS at depth {depth}{}",
+        units::format_count(iops),
+        p90.unwrap_or_default()
+    );
+    let facts = json!({ "depth": depth, "iops": iops, "p90_ns": p90_ns });
+    Some((depth, text, facts))
 }
 
 /// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
 /// significant differences count.
 pub(super) fn queue_advice(findings: &Findings) -> Option<Verdict> {
-    let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
-    let at = |kind| Some(metric(kind)?.value);
-    let iops = metric(MetricKind::OptimalDepthIops)?;
-    let optimal = DepthPoint {
-        depth: at(MetricKind::OptimalDepth)?,
-        iops: iops.value,
-        p90_ns: at(MetricKind::OptimalDepthP90),
-    };
-    let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
-    let interval = |run_metric: &Metric| run_metric.low.zip(run_metric.high);
-    let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
-        (Some((low, _)), Some((_, high))) => low > high,
-        _ => false,
-    });
-    let most = more.map(|(deepest, most)| DepthPoint {
-        depth: deepest.value,
-        iops: most.value,
-        p90_ns: at(MetricKind::IopsMaxP90),
-    });
-    Some(queue_depth_advice(optimal, most))
-}
-
-fn queue_depth_advice(optimal: DepthPoint, most: Option<DepthPoint>) -> Verdict {
-    let depth = optimal.depth;
-    let (gain, advice) = match most {
-        Some(most) => (
-            format!(", {}", most.text()),
-            format!(
-                "keep about {depth} requests in flight for low latency, and up to {} for throughput",
-                most.depth
-            ),
+    let optimal = [
+        MetricKind::OptimalDepth,
+        MetricKind::OptimalDepthIops,
+        MetricKind::OptimalDepthP90,
+    ];
+    let most = [
+        MetricKind::IopsMaxDepth,
+        MetricKind::IopsMax,
+        MetricKind::IopsMaxP90,
+    ];
+    let (depth, text, facts) = depth_point(findings, optimal)?;
+    let iops = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
+    let is_more = iops(MetricKind::IopsMax)
+        .and_then(|most| most.low)
+        .zip(iops(MetricKind::OptimalDepthIops).and_then(|iops| iops.high))
+        .is_some_and(|(low, high)| low > high);
+    let more = depth_point(findings, most).filter(|_| is_more);
+    let advice = match &more {
+        Some((most, ..)) => format!(
+            "keep about {depth} requests in flight for low latency, and up to {most} for throughput"
         ),
-        None => (
-            "; no depth has significantly more".to_owned(),
-            if depth > 1.0 {
-                format!("keep about {depth} requests in flight")
-            } else {
-                "use depth 1: more requests in flight only increase the latency".to_owned()
-            },
-        ),
+        None if depth > 1.0 => format!("keep about {depth} requests in flight"),
+        None => "use depth 1: more requests in flight only increase the latency".to_owned(),
     };
-    ADVICE_QUEUE_DEPTH.found(
-        optimal.text() + &gain,
+    let (gain, max_facts) = match more {
+        Some((_, more, facts)) => (format!(", {more}"), Some(facts)),
+        None => ("; no depth has significantly more".to_owned(), None),
+    };
+    Some(ADVICE_QUEUE_DEPTH.found(
+        text + &gain,
         advice,
-        json!({ "optimal": optimal.facts(), "max_iops": most.map(DepthPoint::facts) }),
-    )
+        json!({ "optimal": facts, "max_iops": max_facts }),
+    ))
 }
 
 /// The check for reads faster than the medium at its fastest location.
@@ -187,6 +162,7 @@ pub(super) fn copy_advice(findings: &Findings) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::document::Metric;
 
     #[test]
     fn queue_advice_names_significantly_different_depths() {
