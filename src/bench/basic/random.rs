@@ -80,10 +80,7 @@ impl Benchmark for RandomBenchmark {
             framework::describe_block_size(plan.block_size),
             describe_target(target),
         );
-        let default_bytes = (framework::WRITTEN_BYTES.default)(target);
-        let bytes = parameters.find_set(framework::BYTES);
-        let is_default = bytes.is_none() || bytes == default_bytes;
-        Ok(Phases::of_plan(sentence, label, plan).with_wakeup_phase(is_default))
+        Ok(Phases::of_plan(sentence, label, plan.clone()).with_wakeup_phase(&plan, parameters))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {

@@ -71,7 +71,10 @@ pub const BYTES: Parameter<Option<u64>> = Parameter {
 };
 
 /// Limit on bytes written: 8 GiB cause no noticeable wear.
-pub const WRITTEN_BYTES: Parameter<Option<u64>> = BYTES.with_default(|_| Some(8 << 30));
+pub const WRITTEN_BYTES: Parameter<Option<u64>> =
+    BYTES.with_default(|_| Some(DEFAULT_WRITTEN_BYTES));
+/// Its default.
+pub const DEFAULT_WRITTEN_BYTES: u64 = 8 << 30;
 
 /// The longest request in bytes.
 pub const MAX_REQUEST_BYTES: u64 = 1 << 30;

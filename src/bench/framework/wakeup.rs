@@ -6,8 +6,9 @@
 
 use std::time::Duration;
 
+use super::options::{BYTES, DEFAULT_WRITTEN_BYTES};
 use super::phases::{Phase, PhaseGroup, Repetition, Sharing};
-use crate::bench::{BenchError, Phases, RunContext};
+use crate::bench::{BenchError, ParameterSet, Phases, RunContext};
 use crate::engine::wait::TURN;
 use crate::engine::{BlockSize, CacheMode, LoggedRequest, Plan, PlanLimits, WaitMode};
 use crate::session::document::{Metric, MetricId};
@@ -25,21 +26,19 @@ const MIN_REQUESTS_PER_TURN: usize = 4;
 const MAX_LOGGED: usize = 400_000;
 
 impl Phases {
-    /// The same phases, and one that tells what waking up costs where few requests are in flight and a
-    /// time limits the plan. `bytes_are_default` tells whether a limit of bytes is not the user's.
+    /// The same phases, and one that tells what waking up costs with this plan, where few requests are in
+    /// flight, and time limits it, not a number of bytes or requests that the user gave.
     #[must_use]
-    pub fn with_wakeup_phase(mut self, bytes_are_default: bool) -> Self {
-        let plan = self.plans().next().and_then(|plan| {
-            let few = plan.depth.saturating_mul(plan.workers) <= MAX_IN_FLIGHT;
-            let is_eligible = few
-                && plan.cache_mode == CacheMode::Bypass
-                && plan.wait_mode == WaitMode::Sleep
-                && plan.arrival_rate.is_none()
-                && plan.limits.requests.is_none()
-                && (plan.limits.bytes.is_none() || bytes_are_default)
-                && matches!(plan.block_size, BlockSize::Fixed(_));
-            wakeup_plan(plan).filter(|_| is_eligible)
-        });
+    pub fn with_wakeup_phase(mut self, plan: &Plan, parameters: &ParameterSet) -> Self {
+        let is_eligible = plan.depth.saturating_mul(plan.workers) <= MAX_IN_FLIGHT
+            && plan.cache_mode == CacheMode::Bypass
+            && plan.wait_mode == WaitMode::Sleep
+            && plan.arrival_rate.is_none()
+            && plan.limits.requests.is_none()
+            && matches!(plan.block_size, BlockSize::Fixed(_));
+        let bytes = parameters.find_set(BYTES);
+        let is_default = bytes.is_none() || bytes == Some(DEFAULT_WRITTEN_BYTES);
+        let plan = wakeup_plan(plan).filter(|_| is_eligible && is_default);
         self.groups.extend(plan.map(|plan| PhaseGroup {
             limits: PlanLimits::default(),
             sharing: Sharing::FirstCome,

@@ -52,7 +52,13 @@ impl Benchmark for ConcurrencyBenchmark {
             parameters.get(MAX_DEPTH),
             sweep.points.len(),
         );
-        Ok(sweep.phases(sentence))
+        let shallow = Plan {
+            limits: framework::plan_limits(parameters),
+            ..first.clone()
+        };
+        Ok(sweep
+            .phases(sentence)
+            .with_wakeup_phase(&shallow, parameters))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
@@ -74,7 +80,7 @@ impl Benchmark for ConcurrencyBenchmark {
         depths.set_maximum(bench, &sweep);
         depths.set_knee(bench, &sweep);
         bench.phase_finished();
-        Ok(())
+        bench.measure_wakeup(&self.phases(bench.target, bench.parameters)?)
     }
 }
 

@@ -104,6 +104,7 @@ const SHARED: Description = Description {
         MetricKind::IopsMaxP90,
         MetricKind::Speedup,
         MetricKind::KneeDepth,
+        MetricKind::WakeupCost,
     ])],
     charts: &[
         ChartSpec::new(
