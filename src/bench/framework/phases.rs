@@ -199,14 +199,11 @@ impl Phases {
         let [phase] = &group.phases[..] else {
             return Err(FioGap::SeveralPoints);
         };
+        let job = FioJob::of_plan(&phase.plan, target)?;
         match group.repetition {
-            // A repeated pass is the same as one, apart from its time.
-            Repetition::Rounds(1) | Repetition::Passes(Some(_)) => {
-                FioJob::of_plan(&phase.plan, target)
-            }
-            Repetition::Passes(None) if group.max_bytes(|_| true) <= phase.max_bytes() => {
-                FioJob::of_plan(&phase.plan, target)
-            }
+            // The same as one pass, apart from its time.
+            Repetition::Rounds(1) | Repetition::Passes(Some(_)) => Ok(job),
+            Repetition::Passes(None) if group.max_bytes(|_| true) <= phase.max_bytes() => Ok(job),
             Repetition::Passes(None) => Err(FioGap::UnevenZones),
             Repetition::Rounds(_) => Err(FioGap::SeveralPoints),
         }
