@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::budget::PhaseBudget;
-use super::describe::describe_written_limit;
+use super::describe::describe_written_bytes;
 use super::fio::FioJob;
 use super::forecast::{Forecast, RunTime};
 use super::rounds::DEFAULT_ROUNDS;
@@ -171,12 +171,11 @@ impl Phases {
     #[must_use]
     pub fn forecast(&self, target: &Target) -> Forecast {
         let max_written_bytes = self.max_bytes(|plan| plan.operation.writes());
-        let written = describe_written_limit(max_written_bytes, target);
         let also_reads = self.plans().any(|plan| !plan.operation.writes());
-        let written = match written.strip_prefix(", ") {
-            Some(amount) if also_reads => format!(", writes {amount}"),
-            _ => written,
-        };
+        let written = max_written_bytes.map_or_else(String::new, |bytes| {
+            let verb = if also_reads { ", writes" } else { "," };
+            format!("{verb} at most {}", describe_written_bytes(bytes, target))
+        });
         Forecast {
             sentence: format!("{}{written}", self.sentence),
             run_time: self.run_time(target),
