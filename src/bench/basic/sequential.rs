@@ -8,7 +8,7 @@ mod zones;
 use std::time::Duration;
 
 use self::checks::CHECKS;
-use self::zones::{MeasuredZone, mean_throughput};
+use self::zones::{MeasuredPasses, MeasuredZone, ZONE_COUNT, mean_throughput};
 use crate::bench::framework;
 use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::context::PhaseHooks;
@@ -26,10 +26,7 @@ use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
 use crate::stats::general::segments::find_segments;
-use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Number of zones in the window.
-const ZONE_COUNT: u64 = 100;
 /// Minimum number of measured zones in a zone of the drive: fewer are a transient disturbance.
 const MIN_ZONES_PER_LEVEL: usize = 3;
 /// Where no limit is set, passes are repeated for this time: a fast drive reads all zones in a
@@ -46,7 +43,7 @@ const DURATION: Parameter<Option<Duration>> = framework::DURATION.with_default(|
 const ZONE_BYTES: Parameter<u64> = Parameter {
     name: "zone-bytes",
     kind: ParameterKind::Size { min: 1 },
-    help: "bytes transferred in each of the 100 zones; the other limits are divided among them",
+    help: "bytes transferred in each of the 100 zones in one pass",
     default: |_| 128 << 20,
 };
 
@@ -196,30 +193,6 @@ impl Benchmark for SequentialBenchmark {
             bench.phase_finished();
         }
         Ok(())
-    }
-}
-
-/// What all passes together measured.
-#[derive(Debug, Default)]
-struct MeasuredPasses {
-    zones: Vec<MeasuredZone>,
-    latency: LatencyHistogram,
-    /// Time of the first pass.
-    first_pass: Duration,
-    /// The fewest requests in a zone of the first pass.
-    fewest_requests: Option<u64>,
-}
-
-impl MeasuredPasses {
-    /// The same with a further pass, which may not be complete.
-    fn with_pass(&self, zones: &[MeasuredZone], stats: &IoStats) -> Self {
-        let mut latency = self.latency.clone();
-        latency.merge(&stats.latency());
-        Self {
-            zones: zones::merge_passes(&self.zones, zones),
-            latency,
-            ..*self
-        }
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds};
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{POINT_METRICS, Point, Sweep, VARIANT_METRICS};
+use crate::bench::framework::sweep::{Point, Sweep, Turn, VARIANT_METRICS};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
     ParameterSet, Phases, RunContext,
@@ -19,7 +18,8 @@ use crate::engine::{AccessPattern, DataKind, IoOperation, Plan};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    MetricId, MetricKind, MetricTable, MetricTableRow, SeriesId, SeriesKind, VariantKey, Verdict,
+    Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Series, SeriesId, SeriesKind,
+    VariantKey, Verdict,
 };
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
@@ -177,11 +177,13 @@ impl Benchmark for CompressionBenchmark {
         while let Some(turn) = sweep.next_turn(bench) {
             let outcome = sweep.execute(bench, &turn)?;
             let written = &DATA_KINDS[turn.point];
-            // The metrics of each round: `KEY_1_throughput` and so on.
-            let key = written.key.round(turn.round + 1);
-            sweep::set_metrics_of_outcome(&mut bench.findings, &key, POINT_METRICS, &outcome);
+            set_metrics_of_round(bench, &sweep, &turn);
             sweep.sort_metrics(&mut bench.findings);
-            set_throughput_curve(bench, written);
+            let rates = (0..DEFAULT_ROUNDS).filter_map(|round| {
+                let rate = sweep.throughputs.value_in_round(turn.point, round)?;
+                Some([(round + 1) as f64, rate])
+            });
+            bench.set_series(Series::new(written.series, rates.collect()));
             if written.data == DataKind::Random {
                 let latency = outcome.stats.latency();
                 let rate = outcome.per_second(latency.count()).zip(latency.mean());
@@ -200,6 +202,20 @@ impl Benchmark for CompressionBenchmark {
         }
         sweep.sort_metrics(&mut bench.findings);
         Ok(())
+    }
+}
+
+/// The metrics of each round: `KEY_1_throughput` and so on.
+fn set_metrics_of_round(bench: &mut RunContext<'_>, sweep: &Sweep, turn: &Turn) {
+    let key = DATA_KINDS[turn.point].key.round(turn.round + 1);
+    for (kind, rounds) in [
+        (MetricKind::Iops, &sweep.iops),
+        (MetricKind::Throughput, &sweep.throughputs),
+        (MetricKind::Latency, &sweep.mean_latencies),
+    ] {
+        if let Some(value) = rounds.value_in_round(turn.point, turn.round) {
+            bench.set_metric(Metric::new(MetricId::of_variant(key.clone(), kind), value));
+        }
     }
 }
 
@@ -225,19 +241,6 @@ fn throughput_table() -> MetricTable {
             .to_vec(),
         rows: DATA_KINDS.map(row).to_vec(),
     }
-}
-
-/// Throughput of a data pattern over the round number.
-fn set_throughput_curve(bench: &mut RunContext<'_>, written: &WrittenData) {
-    let of_round = |round: usize| {
-        let metric = bench
-            .findings
-            .metric(&throughput_in_round(written, round))?;
-        let interval = metric.low.zip(metric.high).map(|(low, high)| [low, high]);
-        Some(([round as f64, metric.value], interval))
-    };
-    let points = (1..=DEFAULT_ROUNDS).filter_map(of_round).collect();
-    bench.set_series(framework::series_with_intervals(written.series, points));
 }
 
 /// What was found out about the data patterns.
@@ -270,62 +273,43 @@ fn assess(
         least(values) > fastest && ratio.value > MIN_SIGNIFICANT_RATIO && ratio.low > 1.0
     };
     let is_faster = is_faster(zeros, zero) || is_faster(repeats, repeat);
-    let ratios = DataRatios {
-        zero_ratio: zero.value,
-        repeat_ratio: repeat.value,
-    };
+    let ratios = [zero, repeat];
+    let facts = json!({ "zero_ratio": zero.value, "repeat_ratio": repeat.value });
     let verdict = if is_faster && in_flight < FULL_QUEUE_FRACTION * depth {
-        data_generation_too_slow(ratios, in_flight, depth)
+        DATA_GENERATION_TOO_SLOW.found(
+            format!(
+                "{}, but with random data only {} of {depth} requests were in flight: this machine \
+                 generates random data more slowly than the drive accepts it",
+                describe(ratios),
+                units::format_three_digits(in_flight)
+            ),
+            "whether the drive compresses is not determined: use a smaller --depth, and larger --bytes",
+            json!({ "ratios": facts, "in_flight": in_flight, "depth": depth }),
+        )
     } else if is_faster {
         DRIVE_COMPRESSES.found(
-            ratios.text(),
+            describe(ratios),
             "measure with random data only; results of programs that write zeros are not comparable",
-            ratios.facts(),
+            facts,
         )
     } else if fastest / slowest > MAX_REPEAT_RATIO {
         rate_changed(slowest, fastest, longer)
     } else {
         NO_COMPRESSION.found(
-            ratios.text(),
+            describe(ratios),
             "no action needed: any data pattern gives valid metrics on this drive",
-            ratios.facts(),
+            facts,
         )
     };
-    let ratios = [zero, repeat];
     Some(Assessment { ratios, verdict })
 }
 
-/// Throughput of other data patterns as a ratio to random data.
-#[derive(Clone, Copy)]
-struct DataRatios {
-    zero_ratio: f64,
-    repeat_ratio: f64,
-}
-
-impl DataRatios {
-    fn text(self) -> String {
-        format!(
-            "zeros are written {} times and a repeated block {} times as fast as random data",
-            units::format_three_digits(self.zero_ratio),
-            units::format_three_digits(self.repeat_ratio)
-        )
-    }
-
-    fn facts(self) -> Value {
-        json!({ "zero_ratio": self.zero_ratio, "repeat_ratio": self.repeat_ratio })
-    }
-}
-
-fn data_generation_too_slow(ratios: DataRatios, in_flight: f64, depth: f64) -> Verdict {
-    DATA_GENERATION_TOO_SLOW.found(
-        format!(
-            "{}, but with random data only {} of {depth} requests were in flight: this machine generates \
-             random data more slowly than the drive accepts it",
-            ratios.text(),
-            units::format_three_digits(in_flight)
-        ),
-        "whether the drive compresses is not determined: use a smaller --depth, and larger --bytes",
-        json!({ "ratios": ratios.facts(), "in_flight": in_flight, "depth": depth }),
+/// Throughput of zeros and of the repeated block as ratios to that of random data, in words.
+fn describe([zero, repeat]: [RatioEstimate; 2]) -> String {
+    format!(
+        "zeros are written {} times and a repeated block {} times as fast as random data",
+        units::format_three_digits(zero.value),
+        units::format_three_digits(repeat.value)
     )
 }
 

@@ -8,10 +8,9 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{Point, Sweep, Turn};
+use crate::bench::framework::sweep::{self, Point, Sweep, Turn};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Parameter,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Parameter,
     ParameterKind, ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
@@ -102,9 +101,8 @@ static DESCRIPTION: Description = Description {
         &framework::WINDOW_END,
         &SEED,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "Throughput against read-ahead",
-        ChartShape::Line,
         &[SeriesId::THROUGHPUT_AGAINST_READ_AHEAD],
     )
     .log_x()

@@ -8,11 +8,9 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
+use crate::bench::framework::sweep::{self, LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, ParameterSet,
-    Phases, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, CacheMode, FlushMethod, IoOperation};
@@ -124,9 +122,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::DATA,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "Writes completed within a latency, full and partial blocks",
-        ChartShape::Line,
         &[
             SeriesId::TIMES_BUFFERED_4096,
             SeriesId::TIMES_BUFFERED_4000,

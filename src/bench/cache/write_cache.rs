@@ -6,8 +6,7 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
+use crate::bench::framework::sweep::{self, LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, ParameterSet, Phases, RunContext,
 };

@@ -11,8 +11,7 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds};
-use crate::bench::framework::sweep;
-use crate::bench::framework::sweep::{LATENCY_COLUMNS, Point, Sweep, Turn, VARIANT_METRICS};
+use crate::bench::framework::sweep::{self, LATENCY_COLUMNS, Point, Sweep, Turn, VARIANT_METRICS};
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
     ParameterKind, ParameterSet, Phases, RunContext,
@@ -114,9 +113,8 @@ static DESCRIPTION: Description = Description {
             ],
         )
         .log_x(),
-        ChartSpec::new(
+        ChartSpec::line(
             "Throughput until durable by record size",
-            ChartShape::Line,
             &[SeriesId::THROUGHPUT_BUFFERED, SeriesId::THROUGHPUT_DIRECT],
         )
         .log_x(),

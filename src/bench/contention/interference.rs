@@ -13,8 +13,8 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Keyword,
-    Parameter, ParameterKind, ParameterSet, Phases, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Keyword, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, scheduler};
 use crate::engine::{
@@ -111,9 +111,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::CACHE,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "IOPS of the foreground load and of the job over time",
-        ChartShape::Line,
         &[SeriesId::IOPS_OVER_TIME, SeriesId::JOB_IOPS_OVER_TIME],
     )],
     headline_metrics: &[

@@ -12,7 +12,7 @@ use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
 use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Parameter,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Parameter,
     ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
@@ -90,9 +90,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::CACHE,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "IOPS against reorder buffer size",
-        ChartShape::Line,
         &[SeriesId::IOPS_AGAINST_BATCH],
     )
     .log_x()

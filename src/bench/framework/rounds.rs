@@ -208,15 +208,17 @@ impl SweepRounds {
         interval_from_repetitions(value, &self.values_of_point(point))
     }
 
+    /// A value pooled from all rounds of a point as a metric, with its 95 % confidence interval.
+    #[must_use]
+    pub fn metric_around(&self, point: usize, id: MetricId, value: f64) -> Metric {
+        metric_of_repetitions(id, value, &self.values_of_point(point))
+    }
+
     /// Mean of a point as a metric, with its 95 % confidence interval from two rounds on.
     #[must_use]
     pub fn metric_of_point(&self, point: usize, id: MetricId) -> Option<Metric> {
-        let metric = Metric::new(id, self.mean(point)?)
-            .with_observations(self.values_of_point(point).len() as u64);
-        Some(match self.interval(point) {
-            Some([low, high]) => metric.with_interval(low, high),
-            None => metric,
-        })
+        let metric = self.metric_around(point, id, self.mean(point)?);
+        Some(metric.with_observations(self.values_of_point(point).len() as u64))
     }
 
     /// The means over the points' x coordinates, with their 95 % confidence intervals.
@@ -306,10 +308,19 @@ impl SweepRounds {
     }
 }
 
+/// A metric with the 95 % confidence interval of a value whose repetitions scatter like these.
+#[must_use]
+pub fn metric_of_repetitions(id: MetricId, value: f64, repetitions: &[f64]) -> Metric {
+    let metric = Metric::new(id, value);
+    match interval_from_repetitions(value, repetitions) {
+        Some([low, high]) => metric.with_interval(low, high),
+        None => metric,
+    }
+}
+
 /// The 95 % confidence interval of a value whose repetitions scatter like these: their margin
 /// relative to their mean. `None` for fewer than two repetitions or a mean of 0.
-#[must_use]
-pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
+fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
     let estimate = independent_mean_estimate(repetitions)?;
     let share = estimate.margin_of_error()? / estimate.mean;
     let margin = (value * share).abs();

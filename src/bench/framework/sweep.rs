@@ -11,7 +11,6 @@ use rand::SeedableRng as _;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use super::budget::PhaseBudget;
-use super::intervals;
 use super::metric_families::MetricFamily;
 use super::options::{CACHE, SEED};
 use super::phases::{Phase, Phases};
@@ -116,10 +115,9 @@ pub struct Turn {
 pub struct PointTotal {
     /// Latencies.
     pub latency: LatencyHistogram,
-    /// Bytes read and written.
-    pub bytes: u64,
+    bytes: u64,
     /// Time until the data was durable and the files were closed.
-    pub time: Duration,
+    time: Duration,
 }
 
 impl PointTotal {
@@ -127,26 +125,6 @@ impl PointTotal {
         self.latency.merge(&outcome.stats.latency());
         self.bytes += outcome.stats.bytes();
         self.time += total_time(outcome);
-    }
-
-    /// Sets these metrics of a variant, without intervals.
-    fn set_metrics(&self, findings: &mut Findings, key: &VariantKey, kinds: &[MetricKind]) {
-        let (requests, seconds) = (self.latency.count(), self.time.as_secs_f64());
-        if requests == 0 || seconds <= 0.0 {
-            return;
-        }
-        for kind in kinds {
-            let value = match kind {
-                MetricKind::Iops => Some(requests as f64 / seconds),
-                MetricKind::Throughput => Some(self.bytes as f64 / seconds),
-                MetricKind::Latency => self.latency.mean(),
-                _ => self.latency.percentile(99.0).map(|p99| p99 as f64),
-            };
-            if let Some(value) = value {
-                let id = MetricId::of_variant(key.clone(), *kind);
-                findings.set_metric(Metric::new(id, value).with_observations(requests));
-            }
-        }
     }
 }
 
@@ -307,29 +285,35 @@ impl Sweep {
             self.mean_latencies.set_value(point, round, mean);
             self.p99_latencies.set_value(point, round, p99 as f64);
         }
+        self.set_metrics_of_point(findings, point);
+    }
+
+    /// Sets the metrics of a point over all rounds so far, with intervals from the scatter of the rounds.
+    fn set_metrics_of_point(&self, findings: &mut Findings, point: usize) {
         let Some((key, kinds)) = &self.points[point].metrics else {
             return;
         };
-        self.totals[point].set_metrics(findings, key, kinds);
-        self.set_intervals(findings, key, point);
-        self.sort_metrics(findings);
-    }
-
-    /// Confidence intervals of the metrics of a point from the scatter of the rounds.
-    fn set_intervals(&self, findings: &mut Findings, key: &VariantKey, point: usize) {
-        for metric in &mut findings.metrics {
-            let rounds = match metric.id.kind() {
-                _ if metric.id.variant() != Some(key) => continue,
-                Some(MetricKind::Iops) => &self.iops,
-                Some(MetricKind::Throughput) => &self.throughputs,
-                Some(MetricKind::Latency) => &self.mean_latencies,
-                Some(LATENCY_P99) => &self.p99_latencies,
-                _ => continue,
+        let PointTotal {
+            latency,
+            bytes,
+            time,
+        } = &self.totals[point];
+        let (requests, seconds) = (latency.count(), time.as_secs_f64());
+        for kind in *kinds {
+            let p99 = || latency.percentile(99.0).map(|p99| p99 as f64);
+            let (rounds, value) = match kind {
+                MetricKind::Iops => (&self.iops, Some(requests as f64 / seconds)),
+                MetricKind::Throughput => (&self.throughputs, Some(*bytes as f64 / seconds)),
+                MetricKind::Latency => (&self.mean_latencies, latency.mean()),
+                _ => (&self.p99_latencies, p99()),
             };
-            if let Some([low, high]) = rounds.interval_around(point, metric.value) {
-                (metric.low, metric.high) = (Some(low), Some(high));
+            if let Some(value) = value {
+                let id = MetricId::of_variant(key.clone(), *kind);
+                let metric = rounds.metric_around(point, id, value);
+                findings.set_metric(metric.with_observations(requests));
             }
         }
+        self.sort_metrics(findings);
     }
 
     /// Orders the metrics as the points, after those of the benchmark itself, whatever the order of
@@ -442,20 +426,6 @@ fn check_plans(
 pub fn total_time(outcome: &ExecutionOutcome) -> Duration {
     let finish = outcome.finish_times.unwrap_or_default();
     outcome.elapsed + finish.sync_time + finish.close_time
-}
-
-/// These metrics of one outcome, with confidence intervals from its rates over time.
-pub fn set_metrics_of_outcome(
-    findings: &mut Findings,
-    key: &VariantKey,
-    kinds: &[MetricKind],
-    outcome: &ExecutionOutcome,
-) {
-    let mut total = PointTotal::default();
-    total.add(outcome);
-    total.set_metrics(findings, key, kinds);
-    let timeline = outcome.stats.counts_over_time();
-    intervals::set_variant_intervals(findings, key, &total.latency, &timeline, outcome.elapsed);
 }
 
 #[cfg(test)]

@@ -11,17 +11,17 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, interval_from_repetitions};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, metric_of_repetitions};
 use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
-    ParameterKind, ParameterSet, Phases, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, Parameter, ParameterKind,
+    ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
+use crate::session::document::{MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::latency::response_model::{ResponseModel, crossing_point};
 use crate::units;
 
@@ -117,16 +117,14 @@ const SHARED: Description = Description {
         MetricKind::CrossingBlockSize,
     ])],
     charts: &[
-        ChartSpec::new(
+        ChartSpec::line(
             "Throughput against block size",
-            ChartShape::Line,
             &[SeriesId::THROUGHPUT_AGAINST_BLOCK_SIZE],
         )
         .log_x()
         .with_marks(&[MetricId::BALANCED_BLOCK_SIZE]),
-        ChartSpec::new(
+        ChartSpec::line(
             "Latency against block size, with the fitted line",
-            ChartShape::Line,
             &[
                 SeriesId::RESPONSE_AGAINST_BLOCK_SIZE,
                 SeriesId::RESPONSE_MODEL,
@@ -134,16 +132,14 @@ const SHARED: Description = Description {
         )
         .log_x()
         .log_y(),
-        ChartSpec::new(
+        ChartSpec::line(
             "Throughput and IOPS relative to their maximum",
-            ChartShape::Line,
             &[SeriesId::THROUGHPUT_SHARE, SeriesId::IOPS_SHARE],
         )
         .log_x()
         .with_marks(&[MetricId::CROSSING_BLOCK_SIZE]),
-        ChartSpec::new(
+        ChartSpec::line(
             "IOPS against block size",
-            ChartShape::Line,
             &[SeriesId::IOPS_AGAINST_BLOCK_SIZE],
         )
         .log_x()
@@ -363,7 +359,8 @@ fn set_model(bench: &mut RunContext<'_>, sweep: &Sweep) {
         .filter_map(|round| efficiency_crossing(round))
         .collect();
     if let Some(value) = efficiency_crossing(&means) {
-        set_metric(bench, MetricId::CROSSING_BLOCK_SIZE, value, &crossings);
+        let id = MetricId::CROSSING_BLOCK_SIZE;
+        bench.set_metric(metric_of_repetitions(id, value, &crossings));
     }
     // The kernel submits the pieces of larger requests in parallel.
     let limit = split_limit(bench.target).map_or(f64::INFINITY, |(limit, _)| limit);
@@ -384,15 +381,6 @@ fn set_model(bench: &mut RunContext<'_>, sweep: &Sweep) {
             Value::Null,
         ));
     }
-}
-
-/// Sets a metric with the confidence interval of its values over the rounds.
-fn set_metric(bench: &mut RunContext<'_>, id: MetricId, value: f64, rounds: &[f64]) {
-    let metric = Metric::new(id, value);
-    bench.set_metric(match interval_from_repetitions(value, rounds) {
-        Some([low, high]) => metric.with_interval(low, high),
-        None => metric,
-    });
 }
 
 /// Size at which throughput and IOPS, as fractions of their maxima, cross.
@@ -439,7 +427,7 @@ fn set_fitted_line(
         .collect();
     for (index, (metric, value)) in DERIVED_METRICS.into_iter().zip(values).enumerate() {
         let repeated: Vec<f64> = rounds.iter().map(|round| round[index]).collect();
-        set_metric(bench, metric, value, &repeated);
+        bench.set_metric(metric_of_repetitions(metric, value, &repeated));
     }
 }
 

@@ -273,11 +273,8 @@ impl Depths {
     fn p90_metric(&self, sweep: &Sweep, point: usize, id: MetricId) -> Option<Metric> {
         let latency = &sweep.totals[point].latency;
         let p90 = latency.percentile(90.0)? as f64;
-        let metric = Metric::new(id, p90).with_observations(latency.count());
-        Some(match self.p90.interval_around(point, p90) {
-            Some([low, high]) => metric.with_interval(low, high),
-            None => metric,
-        })
+        let metric = self.p90.metric_around(point, id, p90);
+        Some(metric.with_observations(latency.count()))
     }
 
     /// Sets the knee if all rounds have it at the same depth.

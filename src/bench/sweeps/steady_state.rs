@@ -12,7 +12,7 @@ use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, Parameter,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Parameter,
     ParameterKind, ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::{Target, TargetKind};
@@ -105,9 +105,8 @@ static DESCRIPTION: Description = Description {
         &framework::CACHE,
     ],
     charts: &[
-        ChartSpec::new(
+        ChartSpec::line(
             "IOPS by round, window and fit of the last five",
-            ChartShape::Line,
             &[
                 SeriesId::IOPS_BY_ROUND,
                 SeriesId::CORRIDOR_HIGH,
@@ -116,9 +115,8 @@ static DESCRIPTION: Description = Description {
             ],
         )
         .with_marks(&[MetricId::STEADY_STATE_ROUND]),
-        ChartSpec::new(
+        ChartSpec::line(
             "Throughput against bytes written",
-            ChartShape::Line,
             &[SeriesId::THROUGHPUT_AGAINST_WRITTEN],
         )
         .with_marks(&[MetricId::CACHE_BYTES]),

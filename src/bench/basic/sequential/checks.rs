@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::MeasuredPasses;
-use super::zones::{self, MeasuredZone};
+use super::zones::{self, MeasuredPasses, MeasuredZone};
 use crate::bench::framework;
 use crate::bench::framework::context::IO_ERRORS;
 use crate::drive::{DriveKind, Target};

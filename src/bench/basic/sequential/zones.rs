@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use super::ZONE_COUNT;
 use crate::engine::{AccessPattern, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap};
 use crate::stats::general::timeline::RunTimeline;
+use crate::stats::latency::histogram::LatencyHistogram;
 
+/// Number of zones in the window.
+pub(super) const ZONE_COUNT: u64 = 100;
 /// Maximum number of logged requests; beyond it only every n-th request is logged.
 const MAX_LOGGED_REQUESTS: u64 = 1 << 17;
 /// Headroom of the log: the threads of one worker do not make equal numbers of requests.
@@ -83,6 +85,30 @@ pub(super) fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
         .map(|zone| zone.bytes as f64 / zone.bytes_per_second)
         .sum();
     bytes / seconds
+}
+
+/// What all passes together measured.
+#[derive(Debug, Default)]
+pub(super) struct MeasuredPasses {
+    pub(super) zones: Vec<MeasuredZone>,
+    pub(super) latency: LatencyHistogram,
+    /// Time of the first pass.
+    pub(super) first_pass: Duration,
+    /// The fewest requests in a zone of the first pass.
+    pub(super) fewest_requests: Option<u64>,
+}
+
+impl MeasuredPasses {
+    /// The same with a further pass, which may not be complete.
+    pub(super) fn with_pass(&self, zones: &[MeasuredZone], stats: &IoStats) -> Self {
+        let mut latency = self.latency.clone();
+        latency.merge(&stats.latency());
+        Self {
+            zones: merge_passes(&self.zones, zones),
+            latency,
+            ..*self
+        }
+    }
 }
 
 impl MeasuredZone {

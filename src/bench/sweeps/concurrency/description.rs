@@ -5,9 +5,7 @@ use std::time::Duration;
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::rounds::SoughtOptimum;
-use crate::bench::{
-    BenchmarkGroup, ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind,
-};
+use crate::bench::{BenchmarkGroup, ChartSpec, Description, Keyword, Parameter, ParameterKind};
 use crate::session::checks::{QUEUE_DEPTH_NOT_REACHED, Workload};
 use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
@@ -107,24 +105,15 @@ const SHARED: Description = Description {
         MetricKind::WakeupCost,
     ])],
     charts: &[
-        ChartSpec::new(
-            "IOPS against queue depth",
-            ChartShape::Line,
-            &[SeriesId::IOPS_AGAINST_DEPTH],
-        )
-        .log_x()
-        .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-        ChartSpec::new(
-            "p90 against queue depth",
-            ChartShape::Line,
-            &[SeriesId::P90_AGAINST_DEPTH],
-        )
-        .log_x()
-        .log_y()
-        .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-        ChartSpec::new(
+        ChartSpec::line("IOPS against queue depth", &[SeriesId::IOPS_AGAINST_DEPTH])
+            .log_x()
+            .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
+        ChartSpec::line("p90 against queue depth", &[SeriesId::P90_AGAINST_DEPTH])
+            .log_x()
+            .log_y()
+            .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
+        ChartSpec::line(
             "Score against queue depth",
-            ChartShape::Line,
             &[SeriesId::SCORE_AGAINST_DEPTH],
         )
         .log_x()
