@@ -37,11 +37,11 @@ pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &cache::read_ahead::ReadAheadSweep,
     &cache::write_sync_close::WriteSyncCloseBenchmark,
     &cache::write_cache::WriteCacheBenchmark,
-    &hdd::rotation::RotationSpeed,
-    &hdd::full_stroke::FullStrokeSeek,
-    &hdd::track_to_track::TrackToTrack,
-    &hdd::seek_curve::SeekCurveBenchmark,
-    &hdd::geometry::GeometryBenchmark,
+    &hdd::ROTATION,
+    &hdd::FULL_STROKE,
+    &hdd::TRACK_TO_TRACK,
+    &hdd::SEEK_CURVE,
+    &hdd::GEOMETRY,
     &contention::reorder::ReorderBenchmark,
 ];
 

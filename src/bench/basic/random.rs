@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::bench::framework;
-use crate::bench::framework::context::MeasuredPhase;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
@@ -87,7 +86,7 @@ impl Benchmark for RandomBenchmark {
         let phases = self.phases(bench.target, bench.parameters)?;
         let slower = bench.parameters.get(framework::SLOWER_THAN);
         bench.run_phases(&phases, &mut |findings, phase| {
-            set_metrics(findings, phase, slower);
+            set_metrics(findings, phase.plan, phase.stats, phase.elapsed, slower);
         })
     }
 }
@@ -125,7 +124,7 @@ macro_rules! random_parameters {
         &[
             $(&framework::$first,)*
             &framework::BLOCK_SIZES,
-            &framework::DEPTH,
+            &framework::DEPTH_OF_MEDIUM,
             &framework::WORKERS,
             &framework::PATTERN,
             &framework::ZIPF,
@@ -238,13 +237,13 @@ fn requested_in_flight(plan: &Plan) -> u64 {
     u64::from(plan.depth) * u64::from(plan.workers)
 }
 
-fn set_metrics(findings: &mut Findings, phase: &MeasuredPhase<'_>, slower: Option<Duration>) {
-    let MeasuredPhase {
-        plan,
-        stats,
-        elapsed,
-        ..
-    } = *phase;
+fn set_metrics(
+    findings: &mut Findings,
+    plan: &Plan,
+    stats: &IoStats,
+    elapsed: Duration,
+    slower: Option<Duration>,
+) {
     framework::report_throughput_metrics(findings, stats, elapsed);
     framework::report_slower_than(findings, stats, slower);
     if let IoOperation::Mixed { .. } = plan.operation {

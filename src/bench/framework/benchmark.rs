@@ -29,11 +29,7 @@ pub trait Benchmark: Sync + Send {
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
-    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        // Benchmarks without it have their own forecast and fio line.
-        let _ = (target, parameters);
-        Ok(Phases::default())
-    }
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError>;
 
     /// Predicts run time, bytes read and bytes written with these parameters.
     ///

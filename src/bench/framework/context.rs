@@ -1,5 +1,6 @@
 //! Runs a benchmark on an engine: phases, progress and intermediate findings.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use super::budget::PhaseBudget;
@@ -294,7 +295,10 @@ impl RunContext<'_> {
             mut clock,
         } = hooks;
         let counts = self.totals.cpu_usage.counts;
-        let mut progress = self.progress.phase(phase, share, counts, &self.findings);
+        let progress = &mut self.progress;
+        let mut running = progress.phase(phase, share, counts, &self.findings);
+        // Copied when the first report changes them.
+        let mut findings = Cow::Borrowed(&self.findings);
         let mut last_report = Instant::now();
         let mut observe = |snapshot: &ExecutionSnapshot| {
             if let Some(clock) = &mut clock {
@@ -303,12 +307,11 @@ impl RunContext<'_> {
             if let Some(report) = &mut report
                 && last_report.elapsed() >= REPORT_INTERVAL
             {
-                progress.update_findings(|findings| {
-                    report(findings, &snapshot.stats, snapshot.elapsed);
-                });
+                report(findings.to_mut(), &snapshot.stats, snapshot.elapsed);
+                progress.update(&mut running, &findings);
                 last_report = Instant::now();
             }
-            progress.report(snapshot);
+            progress.report(&mut running, snapshot);
         };
         let mut outcome = self.engine.execute_with_open_hook(
             plan,

@@ -40,6 +40,12 @@ pub const DEPTH: Parameter<u32> = Parameter {
     },
 };
 
+/// [`DEPTH`] with the default that depends on the target.
+pub const DEPTH_OF_MEDIUM: Parameter<u32> = Parameter {
+    help: "requests that each worker keeps in flight; by default 32, on a rotational disk 1",
+    ..DEPTH
+};
+
 /// Number of worker threads (fio numjobs).
 pub const WORKERS: Parameter<u32> = Parameter {
     name: ParameterName::Workers.as_str(),

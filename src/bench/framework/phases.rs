@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::budget::PhaseBudget;
 use super::describe::describe_written_limit;
 use super::fio::FioJob;
+use super::forecast::{Forecast, RunTime};
 use super::rounds::DEFAULT_ROUNDS;
-use super::run_time::{Forecast, RunTime, saturating_duration};
 use super::speed::MediumSpeed;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
@@ -274,7 +274,9 @@ impl PhaseGroup {
 
     /// Run time on a target.
     fn run_time(&self, target: &Target) -> RunTime {
-        let expected = self.total_seconds(MediumSpeed::typical(target), |phase| phase.is_expected);
+        let time = RunTime::on_media(target, |speed| {
+            self.total_seconds(speed, |phase| phase.is_expected)
+        });
         let slowest = MediumSpeed::slowest(target);
         // A late phase shortens the next one; the last phase has no successor to shorten.
         let drains = self
@@ -287,8 +289,8 @@ impl PhaseGroup {
         };
         let at_most = late + self.total_seconds(slowest, |_| true);
         RunTime {
-            expected: saturating_duration(expected),
-            maximum: saturating_duration(at_most.max(expected)),
+            maximum: saturating_duration(at_most).max(time.expected),
+            ..time
         }
     }
 
@@ -343,60 +345,36 @@ impl PhaseGroup {
     }
 }
 
-/// The list as benchmarks without labels build it.
-pub type PlannedPhases = Phases;
-
+// Phases whose plans follow from earlier ones: the list says what is expected of them.
 impl Phases {
-    /// An empty list. Each phase gets an even fraction of the remainder of `limits`.
-    #[must_use]
-    pub fn with_even_shares(limits: PlanLimits) -> Self {
-        Self::new("", limits, Sharing::Even, Vec::new())
-    }
-
     /// An empty list. Each phase takes what it requests from the remainder of `limits`.
-    #[must_use]
-    pub fn first_come(limits: PlanLimits) -> Self {
-        Self::new("", limits, Sharing::FirstCome, Vec::new())
+    pub fn first_come(sentence: impl Into<String>, limits: PlanLimits) -> Self {
+        Self::new(sentence, limits, Sharing::FirstCome, Vec::new())
     }
 
-    /// A single phase, limited by its own plan only.
-    #[must_use]
-    pub fn single(plan: Plan) -> Self {
-        Self::of_plan("", "", plan)
-    }
-
-    /// Adds a phase; the limits of the plan are those of the phase.
+    /// Adds an expected phase; the limits of the plan are those of the phase.
     #[must_use]
     pub fn add_phase(self, plan: Plan) -> Self {
-        self.add(Phase::new("", plan))
+        self.add_phases([plan])
     }
 
     /// Adds one phase per plan.
     #[must_use]
-    pub fn add_phases(self, plans: impl IntoIterator<Item = Plan>) -> Self {
-        plans.into_iter().fold(self, Self::add_phase)
-    }
-
-    /// Adds the points of a sweep, each measured once per round.
-    #[must_use]
-    pub fn add_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
-        let mut phases = self.add_phases(plans);
-        for group in &mut phases.groups {
-            group.repetition = Repetition::Rounds(DEFAULT_ROUNDS);
-        }
-        phases
+    pub fn add_phases(mut self, plans: impl IntoIterator<Item = Plan>) -> Self {
+        let phases = plans.into_iter().map(|plan| Phase::new("", plan));
+        self.groups[0].phases.extend(phases);
+        self
     }
 
     /// Adds a phase that runs only if an earlier one was not sufficient.
     #[must_use]
-    pub fn add_optional_phase(self, plan: Plan) -> Self {
-        self.add(Phase::optional("", plan))
-    }
-
-    fn add(mut self, phase: Phase) -> Self {
-        if let Some(group) = self.groups.last_mut() {
-            group.phases.push(phase);
-        }
+    pub fn add_optional_phase(mut self, plan: Plan) -> Self {
+        self.groups[0].phases.push(Phase::optional("", plan));
         self
     }
+}
+
+/// Converts seconds to a duration, saturating at the maximum.
+fn saturating_duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

@@ -9,9 +9,9 @@ use super::options::{
     PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
 };
 use super::parameter::{ParameterSet, WindowPosition};
-use super::parameter_conflict::ParameterConflict;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits};
+use crate::units;
 
 /// Request size of benchmarks without that parameter, which replace it in their plans.
 const DEFAULT_REQUEST_BYTES: u32 = 4096;
@@ -105,22 +105,21 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
         if let WindowPosition::Bytes(bytes) = parameters.get(position)
             && bytes > target.size_bytes
         {
-            return Err(ParameterConflict::BeyondEnd {
-                option: position.name,
-                bytes,
-                target: target.name.clone(),
-                size_bytes: target.size_bytes,
-            }
-            .into());
+            return Err(BenchError::InvalidParameters(format!(
+                "--{} {} is beyond the end of {}, which has {} bytes",
+                position.name,
+                units::format_exact_size(bytes),
+                target.name,
+                target.size_bytes
+            )));
         }
     }
     let window = plan_window(target, parameters);
     if window.start > window.end {
-        return Err(ParameterConflict::WindowReversed {
-            begin: window.start,
-            end: window.end,
-        }
-        .into());
+        return Err(BenchError::InvalidParameters(format!(
+            "--{} (byte {}) is greater than --{} (byte {}): swap them",
+            WINDOW_BEGIN.name, window.start, WINDOW_END.name, window.end
+        )));
     }
     Ok(())
 }
@@ -144,7 +143,12 @@ pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
     u32::try_from(bytes)
         .ok()
         .filter(|_| bytes <= MAX_REQUEST_BYTES)
-        .ok_or_else(|| ParameterConflict::RequestTooLong { bytes }.into())
+        .ok_or_else(|| {
+            let most = units::format_exact_size(MAX_REQUEST_BYTES);
+            BenchError::InvalidParameters(format!(
+                "--block-size {bytes}: the largest request is {most}"
+            ))
+        })
 }
 
 fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
@@ -163,12 +167,11 @@ fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
 pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
     let block = u64::from(plan.block_size.max_bytes());
     if plan.window.end.saturating_sub(plan.window.start) < block {
-        return Err(ParameterConflict::WindowBelowBlock {
-            begin: plan.window.start,
-            end: plan.window.end,
-            block_bytes: block,
-        }
-        .into());
+        return Err(BenchError::InvalidParameters(format!(
+            "the window from byte {} to byte {} is smaller than one block of {block} bytes: widen it \
+             with --{} and --{}, or choose a smaller --block-size",
+            plan.window.start, plan.window.end, WINDOW_BEGIN.name, WINDOW_END.name
+        )));
     }
     Ok(())
 }

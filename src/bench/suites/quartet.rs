@@ -10,6 +10,7 @@ use crate::bench::framework::describe_target;
 use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::operation::Operation;
+use crate::bench::framework::sweep::VARIANT_METRICS;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
     ParameterSet, Phase, Phases, RunContext, Sharing,
@@ -75,12 +76,7 @@ static DESCRIPTION: Description = Description {
             VariantFamily::One(RND4K_Q1_READ),
             VariantFamily::One(RND4K_Q1_WRITE),
         ],
-        metrics: &[MetricFamily::Own(&[
-            MetricKind::Iops,
-            MetricKind::Throughput,
-            MetricKind::Latency,
-            LATENCY_P99,
-        ])],
+        metrics: VARIANT_METRICS,
     }],
     parameters: &[
         &WITH_WRITES,
@@ -106,160 +102,86 @@ static DESCRIPTION: Description = Description {
 const LINE_TIME: Duration = Duration::from_secs(5);
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
+
 /// One of the four workloads.
 struct WorkloadLine {
     name: &'static str,
-    read: VariantKey,
-    write: VariantKey,
-    pattern: AccessPattern,
-    block_bytes: u32,
+    /// Keys of its metrics when it reads and when it writes.
+    keys: [VariantKey; 2],
+    is_sequential: bool,
     depth: u32,
-    /// Whether reads begin elsewhere: they would otherwise reread the data of the first workload.
-    reads_elsewhere: bool,
 }
 
-impl WorkloadLine {
-    fn label(&self, operation: Operation) -> String {
-        match operation {
-            Operation::Read => format!("{} read", self.name),
-            Operation::Write => format!("{} write", self.name),
-        }
-    }
-
-    fn key(&self, operation: Operation) -> VariantKey {
-        match operation {
-            Operation::Read => self.read.clone(),
-            Operation::Write => self.write.clone(),
-        }
+const fn line(
+    name: &'static str,
+    keys: [VariantKey; 2],
+    is_sequential: bool,
+    depth: u32,
+) -> WorkloadLine {
+    WorkloadLine {
+        name,
+        keys,
+        is_sequential,
+        depth,
     }
 }
 
-/// The workloads with these parameters in their order, reads first.
-fn lines(parameters: &ParameterSet) -> impl Iterator<Item = (&'static WorkloadLine, Operation)> {
-    let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
-    let operations = [Operation::Read].into_iter().chain(writes);
-    operations.flat_map(|operation| LINES.iter().map(move |line| (line, operation)))
-}
-
-static LINES: [WorkloadLine; 4] = [
-    WorkloadLine {
-        name: "SEQ1M Q8",
-        read: SEQ1M_Q8_READ,
-        write: SEQ1M_Q8_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 8,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "SEQ1M Q1",
-        read: SEQ1M_Q1_READ,
-        write: SEQ1M_Q1_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 1,
-        reads_elsewhere: true,
-    },
-    WorkloadLine {
-        name: "RND4K Q32",
-        read: RND4K_Q32_READ,
-        write: RND4K_Q32_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 32,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "RND4K Q1",
-        read: RND4K_Q1_READ,
-        write: RND4K_Q1_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 1,
-        reads_elsewhere: false,
-    },
+const LINES: [WorkloadLine; 4] = [
+    line("SEQ1M Q8", [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE], true, 8),
+    line("SEQ1M Q1", [SEQ1M_Q1_READ, SEQ1M_Q1_WRITE], true, 1),
+    line("RND4K Q32", [RND4K_Q32_READ, RND4K_Q32_WRITE], false, 32),
+    line("RND4K Q1", [RND4K_Q1_READ, RND4K_Q1_WRITE], false, 1),
 ];
 
-impl Benchmark for QuartetSuite {
-    fn description(&self) -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn writes(&self, parameters: &ParameterSet) -> bool {
-        parameters.get(WITH_WRITES)
-    }
-
-    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        let window = framework::plan_window(target, parameters);
-        let room = window.end.saturating_sub(window.start);
+impl WorkloadLine {
+    /// The line with reads or writes, and the key of its metrics.
+    fn phase(
+        self,
+        operation: Operation,
+        target: &Target,
+        parameters: &ParameterSet,
+    ) -> Result<(Phase, VariantKey), BenchError> {
+        let pattern = match self.is_sequential {
+            true => AccessPattern::Sequential,
+            false => AccessPattern::Random,
+        };
+        let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+        let room = plan.window.end - plan.window.start;
         // A target smaller than a block of 1 MiB uses the largest size that fits.
         let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
-        let mut phases = Vec::new();
-        for (line, operation) in lines(parameters) {
-            let pattern = line.pattern.clone();
-            let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
-            let block = line.block_bytes.max(target.logical_block_bytes);
-            let block = block.min(most.max(4096));
-            plan.block_size = BlockSize::Fixed(block);
-            plan.alignment = u64::from(block);
-            if line.reads_elsewhere && !operation.writes() {
-                // Another offset: the first workload's data may still be in the drive's cache.
-                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
-                plan.window.start += aside;
-            }
-            plan.depth = line.depth;
-            plan.limits = PlanLimits {
-                bytes: operation
-                    .writes()
-                    .then(|| framework::timed_write_limit(target, LINE_TIME)),
-                ..PlanLimits::default()
-            };
-            phases.push(Phase::new(line.label(operation), plan));
+        let block: u32 = if self.is_sequential { 1 << 20 } else { 4 << 10 };
+        let block = block.max(target.logical_block_bytes).min(most.max(4096));
+        plan.block_size = BlockSize::Fixed(block);
+        plan.alignment = u64::from(block);
+        plan.depth = self.depth;
+        plan.limits = PlanLimits::default();
+        let [read_key, write_key] = self.keys;
+        let (key, word) = match operation {
+            Operation::Read => (read_key, "read"),
+            Operation::Write => (write_key, "write"),
+        };
+        if operation.writes() {
+            plan.limits.bytes = Some(framework::timed_write_limit(target, LINE_TIME));
+        } else if self.is_sequential && self.depth == 1 {
+            // Another offset: the data of the first line may still be in the drive's cache.
+            let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
+            plan.window.start += aside;
         }
-        let sentence = format!(
-            "runs {} short measurements on {}",
-            phases.len(),
-            describe_target(target)
-        );
-        let limits = framework::plan_limits(parameters);
-        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
+        let label = format!("{} {word}", self.name);
+        Ok((Phase::new(label, plan), key))
     }
+}
 
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let phases = self.phases(bench.target, bench.parameters)?;
-        let columns = [
-            ("MB/s", MetricKind::Throughput),
-            ("IOPS", MetricKind::Iops),
-            ("latency", MetricKind::Latency),
-        ];
-        let lines: Vec<_> = lines(bench.parameters)
-            .map(|(line, operation)| (line.label(operation), line.key(operation)))
-            .collect();
-        let rows: Vec<(&str, VariantKey)> = lines
-            .iter()
-            .map(|(label, key)| (label.as_str(), key.clone()))
-            .collect();
-        let table = MetricTable::cross_product("Quartet", &columns, &rows);
-        bench.findings.set_table(table);
-        if !bench.parameters.get(WITH_WRITES) {
-            bench.set_check(NOTHING_WRITTEN.found(
-                "the write half is skipped",
-                "add --writes yes and --overwrite PATH if the data on the target may be lost, or name a \
-                 directory",
-                Value::Null,
-            ));
-        }
-        bench.run_phases(&phases, &mut |findings, phase| {
-            let (_, key) = &lines[phase.index];
-            set_line_metrics(findings, key, phase);
-        })?;
-        if bench.target.is_rotational() == Some(true)
-            && let Some(verdict) = faster_than_medium(&bench.findings)
-        {
-            bench.set_check(verdict);
-        }
-        Ok(())
-    }
+/// The lines with these parameters in their order, reads first.
+fn lines(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Vec<(Phase, VariantKey)>, BenchError> {
+    let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
+    let operations = [Operation::Read].into_iter().chain(writes);
+    operations
+        .flat_map(|operation| LINES.map(|line| line.phase(operation, target, parameters)))
+        .collect()
 }
 
 /// Sets the metrics of a line, with intervals from its rates over time.
@@ -285,6 +207,61 @@ fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredP
     }
     let timeline = phase.stats.counts_over_time();
     intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
+}
+
+impl Benchmark for QuartetSuite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn writes(&self, parameters: &ParameterSet) -> bool {
+        parameters.get(WITH_WRITES)
+    }
+
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let phases = lines(target, parameters)?.into_iter();
+        let phases: Vec<Phase> = phases.map(|(phase, _)| phase).collect();
+        let sentence = format!(
+            "runs {} short measurements on {}",
+            phases.len(),
+            describe_target(target)
+        );
+        let limits = framework::plan_limits(parameters);
+        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let phases = self.phases(bench.target, bench.parameters)?;
+        let lines = lines(bench.target, bench.parameters)?;
+        let columns = [
+            ("MB/s", MetricKind::Throughput),
+            ("IOPS", MetricKind::Iops),
+            ("latency", MetricKind::Latency),
+        ];
+        let rows = lines.iter();
+        let rows: Vec<(&str, VariantKey)> = rows
+            .map(|(phase, key)| (phase.label.as_str(), key.clone()))
+            .collect();
+        let table = MetricTable::cross_product("Quartet", &columns, &rows);
+        bench.findings.set_table(table);
+        if !bench.parameters.get(WITH_WRITES) {
+            bench.set_check(NOTHING_WRITTEN.found(
+                "the write half is skipped",
+                "add --writes yes and --overwrite PATH if the data on the target may be lost, or name a \
+                 directory",
+                Value::Null,
+            ));
+        }
+        bench.run_phases(&phases, &mut |findings, phase| {
+            set_line_metrics(findings, &lines[phase.index].1, phase);
+        })?;
+        if bench.target.is_rotational() == Some(true)
+            && let Some(verdict) = faster_than_medium(&bench.findings)
+        {
+            bench.set_check(verdict);
+        }
+        Ok(())
+    }
 }
 
 /// The check for sequential workloads of a disk that differ: the medium passes under the heads at

@@ -18,16 +18,12 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::parameter_conflict::ParameterConflict;
-use crate::bench::hdd::full_stroke::FullStrokeSeek;
-use crate::bench::hdd::rotation::RotationSpeed;
-use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
-use crate::bench::hdd::track_to_track::TrackToTrack;
+use crate::bench::hdd;
 use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description,
-    Forecast, Parameter, ParameterSet, RunContext,
+    FioGap, Parameter, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
@@ -84,11 +80,11 @@ static PARTS: &[SurveyPart] = &[
     part(&CONCURRENCY, [60, 27], Applies::ToAnyTarget),
     part(&BLOCK_SIZE, [24, 24], Applies::ToAnyTarget),
     part(&InterferenceBenchmark, [15, 15], Applies::ToAnyTarget),
-    part(&RotationSpeed, [10, 0], Applies::IfPossiblyRotational),
+    part(&hdd::ROTATION, [10, 0], Applies::IfPossiblyRotational),
     part(&ReorderBenchmark, [40, 0], Applies::IfRotational),
-    part(&FullStrokeSeek, [15, 0], Applies::IfRotational),
-    part(&TrackToTrack, [15, 0], Applies::IfRotational),
-    part(&SeekCurveBenchmark, [30, 0], Applies::IfRotational),
+    part(&hdd::FULL_STROKE, [15, 0], Applies::IfRotational),
+    part(&hdd::TRACK_TO_TRACK, [15, 0], Applies::IfRotational),
+    part(&hdd::SEEK_CURVE, [30, 0], Applies::IfRotational),
 ];
 
 // Names of the benchmarks of the survey, in the ids of its metrics.
@@ -255,29 +251,29 @@ impl Benchmark for SurveySuite {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
         if framework::plan_window(target, parameters).is_empty() {
-            return Err(ParameterConflict::WindowEmpty.into());
+            return Err(BenchError::InvalidParameters(
+                "--window-begin must be less than --window-end".to_owned(),
+            ));
         }
         let parts = applicable_parts(target, parameters);
+        let names = parts.iter();
+        let names: Vec<&str> = names
+            .map(|(part, ..)| part.benchmark.description().name)
+            .collect();
         // A benchmark that does not fit the target is skipped.
-        let forecasts = parts
-            .iter()
-            .filter_map(|(part, _, own)| part.benchmark.forecast(target, own).ok());
-        let names = parts
-            .iter()
-            .map(|(part, ..)| part.benchmark.description().name);
-        let names: Vec<&str> = names.collect();
-        Ok(Forecast {
+        let phases = parts.iter();
+        let phases = phases.filter_map(|(part, _, own)| part.benchmark.phases(target, own).ok());
+        Ok(Phases {
             sentence: format!(
                 "runs {} tests on {}: {}",
                 names.len(),
                 describe_target(target),
                 names.join(", "),
             ),
-            run_time: forecasts.map(|forecast| forecast.run_time).sum(),
-            max_read_bytes: None,
-            max_written_bytes: None,
+            groups: phases.flat_map(|phases| phases.groups).collect(),
+            fio_gap: Some(FioGap::SeveralPoints),
         })
     }
 

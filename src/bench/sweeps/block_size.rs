@@ -11,7 +11,6 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::parameter_conflict::ParameterConflict;
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SweepRounds, metric_of_repetitions};
 use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
@@ -274,7 +273,9 @@ fn sweep(
         ));
     }
     if points.is_empty() {
-        return Err(ParameterConflict::NoBlockSize { min_bytes: least }.into());
+        return Err(BenchError::InvalidParameters(format!(
+            "--min-block {least} is more than --max-block or the window holds: make it smaller"
+        )));
     }
     Sweep::new(target, parameters, points)
 }

@@ -90,7 +90,7 @@ static DESCRIPTION: Description = Description {
         &MAX_ROUNDS,
         &ROUND_DURATION,
         &framework::BLOCK_SIZE,
-        &framework::DEPTH,
+        &framework::DEPTH_OF_MEDIUM,
         &framework::WORKERS,
         &framework::PATTERN,
         &framework::ZIPF,

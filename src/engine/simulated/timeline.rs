@@ -162,7 +162,6 @@ impl<'a> SimExecution<'a> {
                             address: request.request.offset,
                             bytes: request.request.length,
                             is_write: request.request.writes,
-                            data: self.plan.data_kind,
                         };
                         model.submit(now_ns + self.power_on_ns, id as u64, sim_request);
                     }
