@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn fio_lines(run: &BenchmarkRun) -> String {
-        lines(run)[1..].join("\n")
+        lines(run).join("\n")
     }
 
     fn with_text(run: &BenchmarkRun, text: &str) -> BenchmarkRun {

@@ -46,7 +46,7 @@ const DURATION: Parameter<Option<Duration>> = framework::DURATION.with_default(|
 const ZONE_BYTES: Parameter<u64> = Parameter {
     name: "zone-bytes",
     kind: ParameterKind::Size { min: 1 },
-    help: "bytes transferred in each of the 100 zones; the other limits are divided among them",
+    help: "bytes transferred in each of the 100 zones in one pass",
     default: |_| 128 << 20,
 };
 

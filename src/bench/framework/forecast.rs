@@ -125,6 +125,6 @@ mod tests {
         };
         assert_eq!(described([10, 10, 10]), "at most 10 s");
         assert_eq!(described([10, 12, 40]), "about 12 s, at most 40 s");
-        assert_eq!(described([1, 13, 40]), "1 s to 40 s");
+        assert_eq!(described([1, 13, 40]), "1.0 s to 40 s");
     }
 }

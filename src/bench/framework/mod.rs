@@ -12,7 +12,6 @@ pub mod forecast;
 pub(crate) mod intervals;
 pub mod metric_families;
 mod metrics;
-pub(crate) mod nested;
 pub mod operation;
 mod options;
 pub mod parameter;

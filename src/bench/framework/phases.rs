@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::budget::PhaseBudget;
-use super::describe::describe_written_limit;
+use super::describe::describe_written_bytes;
 use super::fio::FioJob;
 use super::forecast::{Forecast, RunTime};
 use super::rounds::DEFAULT_ROUNDS;
@@ -171,12 +171,11 @@ impl Phases {
     #[must_use]
     pub fn forecast(&self, target: &Target) -> Forecast {
         let max_written_bytes = self.max_bytes(|plan| plan.operation.writes());
-        let written = describe_written_limit(max_written_bytes, target);
         let also_reads = self.plans().any(|plan| !plan.operation.writes());
-        let written = match written.strip_prefix(", ") {
-            Some(amount) if also_reads => format!(", writes {amount}"),
-            _ => written,
-        };
+        let written = max_written_bytes.map_or_else(String::new, |bytes| {
+            let verb = if also_reads { ", writes" } else { "," };
+            format!("{verb} at most {}", describe_written_bytes(bytes, target))
+        });
         Forecast {
             sentence: format!("{}{written}", self.sentence),
             run_time: self.run_time(target),
@@ -199,14 +198,11 @@ impl Phases {
         let [phase] = &group.phases[..] else {
             return Err(FioGap::SeveralPoints);
         };
+        let job = FioJob::of_plan(&phase.plan, target)?;
         match group.repetition {
-            // A repeated pass is the same as one, apart from its time.
-            Repetition::Rounds(1) | Repetition::Passes(Some(_)) => {
-                FioJob::of_plan(&phase.plan, target)
-            }
-            Repetition::Passes(None) if group.max_bytes(|_| true) <= phase.max_bytes() => {
-                FioJob::of_plan(&phase.plan, target)
-            }
+            // The same as one pass, apart from its time.
+            Repetition::Rounds(1) | Repetition::Passes(Some(_)) => Ok(job),
+            Repetition::Passes(None) if group.max_bytes(|_| true) <= phase.max_bytes() => Ok(job),
             Repetition::Passes(None) => Err(FioGap::UnevenZones),
             Repetition::Rounds(_) => Err(FioGap::SeveralPoints),
         }

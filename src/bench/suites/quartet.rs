@@ -379,7 +379,7 @@ mod tests {
             test.forecast(&target, &parameters)
                 .unwrap()
                 .max_written_bytes,
-            Some(4 * 80 << 30)
+            Some(320 << 30)
         );
     }
 }

@@ -75,9 +75,6 @@ pub trait AnyParameter: Debug + Sync {
                 reason,
             })
     }
-
-    /// Whether the parameter can have this value.
-    fn accepts(&self, value: &ParameterValue) -> bool;
 }
 
 impl<T: ParameterType> AnyParameter for Parameter<T> {
@@ -95,10 +92,6 @@ impl<T: ParameterType> AnyParameter for Parameter<T> {
 
     fn default_value(&self, target: &Target) -> ParameterValue {
         (self.default)(target).to_value(self.kind)
-    }
-
-    fn accepts(&self, value: &ParameterValue) -> bool {
-        T::from_value(value).is_some()
     }
 }
 
