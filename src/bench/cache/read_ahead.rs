@@ -315,20 +315,18 @@ fn setting_not_changed(during_sweep: bool, error: Option<&SettingError>) -> Verd
     } else {
         "the read-ahead could not be changed, only its current state was measured"
     };
-    let Some(error) = error else {
-        return SETTING_NOT_CHANGEABLE.found(
-            format!("{consequence}: no block device is known for this target"),
-            "name a block device, or a directory on one",
-            json!({ "during_sweep": during_sweep, "cause": { "cause": "not-supported" } }),
-        );
+    let (message, advice, cause) = match error {
+        Some(error) => (error.to_string(), error.advice(), "error"),
+        None => (
+            "no block device is known for this target".to_owned(),
+            "name a block device, or a directory on one".to_owned(),
+            "not-supported",
+        ),
     };
-    let (message, advice) = (SafeText::from(error.to_string()), error.advice());
-    let cause = json!({ "cause": "error", "message": message, "advice": SafeText::from(&advice) });
-    SETTING_NOT_CHANGEABLE.found(
-        format!("{consequence}: {message}"),
-        advice,
-        json!({ "during_sweep": during_sweep, "cause": cause }),
-    )
+    let message = SafeText::from(message);
+    let facts =
+        json!({ "during_sweep": during_sweep, "cause": { "cause": cause, "message": message } });
+    SETTING_NOT_CHANGEABLE.found(format!("{consequence}: {message}"), advice, facts)
 }
 
 #[cfg(test)]

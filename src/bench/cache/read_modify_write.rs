@@ -34,54 +34,33 @@ const BUFFERED_4000: VariantKey = VariantKey::new("buffered_4000");
 const DIRECT_4096: VariantKey = VariantKey::new("direct_4096");
 const DIRECT_512: VariantKey = VariantKey::new("direct_512");
 
-/// A pair of variants: whole blocks and partial ones.
+/// Records of one size: bytes, label, variant, and the curve of their latencies.
+type Records = (u32, &'static str, VariantKey, SeriesKind);
+
+/// A pair of variants: whole blocks, then partial ones.
 struct Pair {
     cache: CacheMode,
-    whole: Records,
-    partial: Records,
+    records: [Records; 2],
     penalty: MetricId,
 }
 
-/// Records of one size.
-struct Records {
-    bytes: u32,
-    label: &'static str,
-    key: VariantKey,
-    /// Their latency distribution.
-    latencies: SeriesKind,
-}
-
+#[rustfmt::skip]
 const BUFFERED: Pair = Pair {
     cache: CacheMode::Drop,
-    whole: Records {
-        bytes: PAGE_BYTES,
-        label: "4096 bytes, buffered",
-        key: BUFFERED_4096,
-        latencies: SeriesKind::TimesBuffered4096,
-    },
-    partial: Records {
-        bytes: UNALIGNED_RECORD_BYTES,
-        label: "4000 bytes, buffered",
-        key: BUFFERED_4000,
-        latencies: SeriesKind::TimesBuffered4000,
-    },
+    records: [
+        (PAGE_BYTES, "4096 bytes, buffered", BUFFERED_4096, SeriesKind::TimesBuffered4096),
+        (UNALIGNED_RECORD_BYTES, "4000 bytes, buffered", BUFFERED_4000, SeriesKind::TimesBuffered4000),
+    ],
     penalty: MetricId::PENALTY_BUFFERED,
 };
 
+#[rustfmt::skip]
 const DIRECT: Pair = Pair {
     cache: CacheMode::Bypass,
-    whole: Records {
-        bytes: PAGE_BYTES,
-        label: "4096 bytes, direct",
-        key: DIRECT_4096,
-        latencies: SeriesKind::TimesDirect4096,
-    },
-    partial: Records {
-        bytes: 512,
-        label: "512 bytes, direct",
-        key: DIRECT_512,
-        latencies: SeriesKind::TimesDirect512,
-    },
+    records: [
+        (PAGE_BYTES, "4096 bytes, direct", DIRECT_4096, SeriesKind::TimesDirect4096),
+        (512, "512 bytes, direct", DIRECT_512, SeriesKind::TimesDirect512),
+    ],
     penalty: MetricId::PENALTY_DIRECT,
 };
 
@@ -153,14 +132,14 @@ fn pairs(target: &Target) -> Vec<Pair> {
 fn record_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
     let mut points = Vec::new();
     for pair in pairs(target) {
-        for records in [pair.whole, pair.partial] {
+        for (bytes, label, key, _) in pair.records {
             let (operation, pattern) = (IoOperation::Write, AccessPattern::Random);
             let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
-            plan.block_size = BlockSize::Fixed(records.bytes);
-            plan.alignment = u64::from(records.bytes);
+            plan.block_size = BlockSize::Fixed(bytes);
+            plan.alignment = u64::from(bytes);
             plan.cache_mode = pair.cache;
             plan.end_fsync = Some(FlushMethod::Fsync);
-            points.push(Point::variant(records.label, records.key, plan));
+            points.push(Point::variant(label, key, plan));
         }
     }
     Sweep::new(target, parameters, points)
@@ -196,25 +175,22 @@ impl Benchmark for ReadModifyWriteCost {
             bench.set_check(not_512e(bench.target));
         }
         let pairs = pairs(bench.target);
-        let curves: Vec<SeriesKind> = pairs
-            .iter()
-            .flat_map(|pair| [pair.whole.latencies, pair.partial.latencies])
-            .collect();
+        let records: Vec<&Records> = pairs.iter().flat_map(|pair| &pair.records).collect();
         while let Some(turn) = sweep.next_turn(bench) {
             sweep.execute(bench, &turn)?;
             if let Some(summary) = framework::latency_summary(&sweep.totals[turn.point].latency) {
                 let points = summary.cumulative_points();
-                bench.set_series(Series::new(curves[turn.point], points));
+                bench.set_series(Series::new(records[turn.point].3, points));
             }
             bench.phase_finished();
         }
-        for (index, pair) in pairs.into_iter().enumerate() {
+        for (index, pair) in pairs.iter().enumerate() {
             let Some(penalty) = sweep.iops.ratio_of_points(2 * index, 2 * index + 1) else {
                 continue;
             };
-            bench.set_metric(penalty.to_metric(pair.penalty));
+            bench.set_metric(penalty.to_metric(pair.penalty.clone()));
             if penalty.includes_one() {
-                let labels = [pair.whole.label, pair.partial.label];
+                let labels = [pair.records[0].1, pair.records[1].1];
                 bench.set_check(penalty.without_difference(labels));
             }
         }

@@ -189,7 +189,8 @@ impl Benchmark for WriteSyncCloseBenchmark {
     }
 
     fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
-        let Files { sweep, records } = files(target, parameters)?;
+        let sweep = file_sweep(target, parameters)?;
+        let records = record_count(&sweep);
         let sentence = format!(
             "writes, syncs and closes {} with {records} record sizes and {} sync methods in \
              {DEFAULT_ROUNDS} rounds",
@@ -200,7 +201,8 @@ impl Benchmark for WriteSyncCloseBenchmark {
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let Files { mut sweep, records } = files(bench.target, bench.parameters)?;
+        let mut sweep = file_sweep(bench.target, bench.parameters)?;
+        let records = record_count(&sweep);
         set_tables(bench, &sweep.points[..records], &sweep.points[records..]);
         if !bench.target.supports_direct_io {
             bench.set_check(direct_io_unavailable(bench.target));
@@ -227,13 +229,8 @@ impl Benchmark for WriteSyncCloseBenchmark {
     }
 }
 
-/// Points by record size, as many as `records`, then those of the sync methods.
-struct Files {
-    sweep: Sweep,
-    records: usize,
-}
-
-fn files(target: &Target, parameters: &ParameterSet) -> Result<Files, BenchError> {
+/// Points by record size, then those of the sync methods, which have no position on a curve.
+fn file_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
     let (bytes, window) = (
         parameters.get(FILE_BYTES),
         framework::plan_window(target, parameters),
@@ -258,7 +255,6 @@ fn files(target: &Target, parameters: &ParameterSet) -> Result<Files, BenchError
             });
         }
     }
-    let records = points.len();
     let record = framework::request_bytes(parameters.get(METHOD_BLOCK_BYTES))?;
     let bytes = parameters.get(METHOD_BYTES).max(u64::from(record));
     for (path, path_key, cache) in paths {
@@ -275,8 +271,13 @@ fn files(target: &Target, parameters: &ParameterSet) -> Result<Files, BenchError
             ));
         }
     }
-    let sweep = Sweep::new(target, parameters, points)?;
-    Ok(Files { sweep, records })
+    Sweep::new(target, parameters, points)
+}
+
+/// Number of points by record size.
+fn record_count(sweep: &Sweep) -> usize {
+    let points = sweep.points.iter();
+    points.filter(|point| point.value > 0.0).count()
 }
 
 /// Sequential writes of this many bytes in records of this size, followed by fsync.

@@ -114,6 +114,7 @@ impl NoOptimum {
     #[must_use]
     pub fn verdict(self, sought: SoughtOptimum, values: &[f64]) -> Verdict {
         let value = |point: usize| values.get(point).copied().unwrap_or(f64::NAN);
+        let word = |point: usize| (sought.format)(value(point));
         let points = sought.points;
         let (reason, facts) = match self {
             Self::TooFewRounds => (
@@ -121,25 +122,22 @@ impl NoOptimum {
                 json!({ "reason": "too-few-rounds" }),
             ),
             Self::NoDifference => {
-                let (first, last) = (value(0), value(values.len().saturating_sub(1)));
-                let reason = format!(
-                    "no significant difference between the {points} from {} to {}",
-                    (sought.format)(first),
-                    (sought.format)(last)
-                );
-                let facts = json!({ "reason": "no-difference", "first": first, "last": last });
-                (reason, facts)
+                let last = values.len().saturating_sub(1);
+                let range = format!("{} to {}", word(0), word(last));
+                (
+                    format!("no significant difference between the {points} from {range}"),
+                    json!({ "reason": "no-difference", "first": value(0), "last": value(last) }),
+                )
             }
             Self::NotSeparated(smaller, larger) => {
+                let pair = format!("{} and {}", word(smaller), word(larger));
                 let (smaller, larger) = (value(smaller), value(larger));
-                let reason = format!(
-                    "no significant difference between {} and {}, so that the larger may not be needed",
-                    (sought.format)(smaller),
-                    (sought.format)(larger)
-                );
-                let facts =
-                    json!({ "reason": "not-separated", "smaller": smaller, "larger": larger });
-                (reason, facts)
+                (
+                    format!(
+                        "no significant difference between {pair}, so that the larger may not be needed"
+                    ),
+                    json!({ "reason": "not-separated", "smaller": smaller, "larger": larger }),
+                )
             }
         };
         let sentence = format!("{reason}: the {} is not determined", sought.optimum);
@@ -339,8 +337,8 @@ fn excess_over_threshold(rounds: &[Vec<f64>]) -> (Vec<f64>, f64) {
     let deviation = residual_deviation(rounds, &means, degrees);
     let margin_of = |share: f64| student_t_975(degrees).unwrap_or(0.0) * deviation * share.sqrt();
     let highest = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let largest_gap = RANGE_FACTOR * margin_of(2.0 / count);
     // The highest of several equal points is too high by chance, their mean is not.
+    let largest_gap = (RANGE_FACTOR * margin_of(2.0 / count)).min(-EQUIVALENCE_FRACTION.ln());
     let may_be_best: Vec<f64> = means
         .iter()
         .copied()

@@ -206,7 +206,7 @@ fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredP
         findings.set_metric(metric.with_observations(latency.count()));
     }
     let timeline = phase.stats.counts_over_time();
-    intervals::set_variant_intervals(findings, key, &latency, &timeline, phase.elapsed);
+    intervals::set_intervals(findings, Some(key), &latency, &timeline, phase.elapsed);
 }
 
 impl Benchmark for QuartetSuite {

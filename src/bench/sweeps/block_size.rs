@@ -17,7 +17,7 @@ use crate::bench::{
     BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, Parameter, ParameterKind,
     ParameterSet, Phases, RunContext,
 };
-use crate::drive::Target;
+use crate::drive::{BlockDevice, Target};
 use crate::engine::{AccessPattern, BlockSize};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
@@ -363,7 +363,9 @@ fn set_model(bench: &mut RunContext<'_>, sweep: &Sweep) {
         bench.set_metric(metric_of_repetitions(id, value, &crossings));
     }
     // The kernel submits the pieces of larger requests in parallel.
-    let limit = split_limit(bench.target).map_or(f64::INFINITY, |(limit, _)| limit);
+    let drive = bench.target.drive.as_ref();
+    let limit = drive.and_then(BlockDevice::largest_request);
+    let limit = limit.map_or(f64::INFINITY, |(limit, _)| limit as f64);
     let unsplit = |points: &[Measured]| -> Vec<[f64; 2]> {
         let unsplit = points.iter().filter(|point| point[0] <= limit);
         unsplit.map(|point| [point[0], point[1]]).collect()
@@ -433,10 +435,11 @@ fn set_fitted_line(
 
 /// The check for sizes that the kernel splits.
 fn set_splits(bench: &mut RunContext<'_>, sweep: &Sweep) {
-    let Some((limit, attribute)) = split_limit(bench.target) else {
+    let drive = bench.target.drive.as_ref();
+    let Some((limit, attribute)) = drive.and_then(BlockDevice::largest_request) else {
         return;
     };
-    let sizes = sizes_with_enough_requests(sweep);
+    let (limit, sizes) = (limit as f64, sizes_with_enough_requests(sweep));
     if sizes.iter().any(|point| sweep.points[*point].value > limit) {
         bench.set_check(KERNEL_SPLITS.found(
             format!(
@@ -447,10 +450,4 @@ fn set_splits(bench: &mut RunContext<'_>, sweep: &Sweep) {
             json!({ "limit_bytes": limit, "attribute": attribute }),
         ));
     }
-}
-
-/// Bytes above which the kernel splits requests, and the attribute of the queue that says so.
-fn split_limit(target: &Target) -> Option<(f64, &'static str)> {
-    let (bytes, attribute) = target.drive.as_ref()?.largest_request()?;
-    Some((bytes as f64, attribute))
 }

@@ -291,33 +291,18 @@ fn set_round_results(
     };
     let (begin, end) = ((count - WINDOW_ROUNDS + 1) as f64, count as f64);
     let half = corridor.mean * MAX_RANGE / 2.0;
+    let (high, low) = (corridor.mean + half, corridor.mean - half);
+    let (first, last) = (corridor.fit_at_begin, corridor.fit_at_end);
     for (kind, from, to) in [
-        (
-            SeriesKind::CorridorHigh,
-            corridor.mean + half,
-            corridor.mean + half,
-        ),
-        (
-            SeriesKind::CorridorLow,
-            corridor.mean - half,
-            corridor.mean - half,
-        ),
-        (
-            SeriesKind::CorridorSlope,
-            corridor.fit_at_begin,
-            corridor.fit_at_end,
-        ),
+        (SeriesKind::CorridorHigh, high, high),
+        (SeriesKind::CorridorLow, low, low),
+        (SeriesKind::CorridorSlope, first, last),
     ] {
         bench.set_series(Series::new(kind, vec![[begin, from], [end, to]]));
     }
-    bench.set_metric(Metric::new(
-        MetricId::STEADY_STATE_RANGE,
-        corridor.relative_range,
-    ));
-    bench.set_metric(Metric::new(
-        MetricId::STEADY_STATE_SLOPE,
-        corridor.relative_slope,
-    ));
+    let (range, slope) = (corridor.relative_range, corridor.relative_slope);
+    bench.set_metric(Metric::new(MetricId::STEADY_STATE_RANGE, range));
+    bench.set_metric(Metric::new(MetricId::STEADY_STATE_SLOPE, slope));
     if !corridor.is_steady() {
         return false;
     }

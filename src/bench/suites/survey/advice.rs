@@ -55,8 +55,11 @@ fn depth_point(findings: &Findings, kinds: [MetricKind; 3]) -> Option<(f64, Stri
     Some((depth, text, facts))
 }
 
-/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
-/// significant differences count.
+/// Maximum ratio of the highest IOPS to those of the optimal depth that is no gain.
+const MAX_RATIO_WITHOUT_GAIN: f64 = 1.05;
+
+/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Whether there is
+/// a gain is said where the intervals say so.
 pub(super) fn queue_advice(findings: &Findings) -> Option<Verdict> {
     let optimal = [
         MetricKind::OptimalDepth,
@@ -69,22 +72,40 @@ pub(super) fn queue_advice(findings: &Findings) -> Option<Verdict> {
         MetricKind::IopsMaxP90,
     ];
     let (depth, text, facts) = depth_point(findings, optimal)?;
-    let iops = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
-    let is_more = iops(MetricKind::IopsMax)
-        .and_then(|most| most.low)
-        .zip(iops(MetricKind::OptimalDepthIops).and_then(|iops| iops.high))
+    let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
+    let (iops, highest) = (metric(optimal[1])?, metric(most[1]));
+    let is_more = highest
+        .and_then(|highest| highest.low.zip(iops.high))
         .is_some_and(|(low, high)| low > high);
+    let is_best = metric(most[0]).is_some_and(|most| most.value <= depth);
+    let is_no_more = is_best
+        || highest
+            .and_then(|highest| highest.high)
+            .is_some_and(|high| high <= MAX_RATIO_WITHOUT_GAIN * iops.value);
     let more = depth_point(findings, most).filter(|_| is_more);
-    let advice = match &more {
-        Some((most, ..)) => format!(
-            "keep about {depth} requests in flight for low latency, and up to {most} for throughput"
+    let keep = format!("keep about {depth} requests in flight");
+    let (gain, advice, max_facts) = match (more, highest) {
+        (Some((most, more, facts)), _) => (
+            format!(", {more}"),
+            format!("{keep} for low latency, and up to {most} for throughput"),
+            Some(facts),
         ),
-        None if depth > 1.0 => format!("keep about {depth} requests in flight"),
-        None => "use depth 1: more requests in flight only increase the latency".to_owned(),
-    };
-    let (gain, max_facts) = match more {
-        Some((_, more, facts)) => (format!(", {more}"), Some(facts)),
-        None => ("; no depth has significantly more".to_owned(), None),
+        (None, _) if is_no_more && depth <= 1.0 => (
+            "; no depth has significantly more".to_owned(),
+            "use depth 1: more requests in flight only increase the latency".to_owned(),
+            None,
+        ),
+        (None, _) if is_no_more => ("; no depth has significantly more".to_owned(), keep, None),
+        (None, Some(highest)) => {
+            let iops = units::format_count(highest.value);
+            let gain = match is_more {
+                true => format!("; deeper queues have up to {iops}"),
+                false => format!("; the most are {iops}, whether that is a gain is not determined"),
+            };
+            let advice = "for low latency; a longer --duration shows which depth throughput needs";
+            (gain, format!("{keep} {advice}"), None)
+        }
+        (None, None) => (String::new(), keep, None),
     };
     Some(ADVICE_QUEUE_DEPTH.found(
         text + &gain,
@@ -176,13 +197,32 @@ mod tests {
         put(MetricKind::OptimalDepthIops, 200.0);
         put(MetricKind::IopsMaxDepth, 64.0);
         put(MetricKind::IopsMax, 400.0);
-        // The advice states that a disk achieves far more IOPS with many queued requests.
-        let advice = |findings: &Findings| queue_advice(findings).unwrap().advice;
-        assert!(advice(&findings).contains("up to 64"));
+        // A disk achieves far more IOPS with many queued requests.
+        let said = |findings: &Findings, evidence: &str, advice: &str| {
+            let found = queue_advice(findings).unwrap();
+            assert!(found.evidence.contains(evidence), "{found:?}");
+            assert!(found.advice.contains(advice), "{found:?}");
+        };
+        said(&findings, "400 IOPS at depth 64", "up to 64 for throughput");
+        // Which depth has them is not determined.
         findings
             .metrics
-            .retain(|it| !it.id.to_string().contains("iops_max"));
-        assert_eq!(advice(&findings), "keep about 4 requests in flight");
+            .retain(|it| it.id.kind() != Some(MetricKind::IopsMaxDepth));
+        said(
+            &findings,
+            "deeper queues have up to 400",
+            "a longer --duration",
+        );
+        // "No gain" only where an interval says so.
+        for (most, margin, evidence) in [
+            (205.0, 20.0, "whether that is a gain is not determined"),
+            (202.0, 4.0, "no depth has significantly more"),
+        ] {
+            let id = MetricId::of_nested(CONCURRENCY_READ, MetricKind::IopsMax);
+            let most = Metric::new(id, most).with_interval(most - margin, most + margin);
+            findings.set_metric(most);
+            said(&findings, evidence, "keep about 4 requests in flight");
+        }
     }
 
     #[test]
