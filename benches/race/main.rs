@@ -1,11 +1,12 @@
 //! diskscope against fio, and the engine's own limit:
 //!
 //! ```text
-//! cargo bench --bench race [-- --rounds 30 --seconds 1 --depth 32 --baseline OTHER_DISKSCOPE
-//!     --t-io-uring PROGRAM]
+//! cargo bench --bench race [-- --rounds 24 --seconds 1 --depth 32 --file --spin
+//!     --baseline OTHER_DISKSCOPE --t-io-uring PROGRAM]
 //! ```
 //!
-//! Random reads of 4 KiB from a loop device with direct I/O over a file in memory; in every round each program runs once, in random order. Ratios are diskscope over the other
+//! Random reads of 4 KiB from a loop device with direct I/O over a file in memory, or (`--file`) from a file on the
+//! disk of the build directory; `--spin` adds diskscope with `--wait spin`. In every round each program runs once, in random order. Ratios are diskscope over the other
 //! program within a round. The engine's own limit is the same queue with IORING_OP_NOP in place of
 //! the reads. Prints the tables of `docs/performance.md`. Needs root, losetup and fio, and a machine
 //! that has nothing else to do.
@@ -47,15 +48,19 @@ struct Options {
     /// Length of one run.
     seconds: u32,
     depths: Vec<u32>,
+    is_file: bool,
+    spins: bool,
     baseline: Option<PathBuf>,
     t_io_uring: Option<PathBuf>,
 }
 
 fn options() -> Options {
     let mut options = Options {
-        rounds: 30,
+        rounds: 24,
         seconds: 1,
         depths: DEPTHS.to_vec(),
+        is_file: false,
+        spins: false,
         baseline: None,
         t_io_uring: None,
     };
@@ -65,12 +70,15 @@ fn options() -> Options {
             "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
             "--seconds" => options.seconds = words.next().unwrap().parse().unwrap(),
             "--depth" => options.depths = vec![words.next().unwrap().parse().unwrap()],
+            "--file" => options.is_file = true,
+            "--spin" => options.spins = true,
             "--baseline" => options.baseline = Some(words.next().unwrap().into()),
             "--t-io-uring" => options.t_io_uring = Some(words.next().unwrap().into()),
             // What cargo adds.
             "--bench" => {}
             _ => panic!(
-                "usage: race [--rounds N] [--seconds N] [--depth N] [--baseline P] [--t-io-uring P]"
+                "usage: race [--rounds N] [--seconds N] [--depth N] [--file] [--spin] \
+                 [--baseline P] [--t-io-uring P]"
             ),
         }
     }
@@ -81,13 +89,25 @@ fn options() -> Options {
 fn main() {
     let options = options();
     assert!(fio::has_fio(), "fio is not installed");
-    let medium = Medium::new().unwrap();
+    let medium = if options.is_file {
+        Medium::file()
+    } else {
+        Medium::loop_device()
+    };
+    let medium = medium.unwrap();
     let mut racers = vec![Racer::Diskscope, Racer::Fio, Racer::FioTuned];
+    racers.extend(options.spins.then_some(Racer::DiskscopeSpinning));
     racers.extend(options.t_io_uring.clone().map(Racer::TIoUring));
     racers.extend(options.baseline.clone().map(Racer::Baseline));
     println!(
-        "{} rounds, runs of {} s; median (95 % confidence interval)\n",
-        options.rounds, options.seconds
+        "{}, {} rounds, runs of {} s; median (95 % confidence interval)\n",
+        if options.is_file {
+            "file"
+        } else {
+            "loop device"
+        },
+        options.rounds,
+        options.seconds
     );
     println!(
         "| depth | program | IOPS | CPU us/request | p50 us | p99 us | IOPS ratio | CPU ratio |"

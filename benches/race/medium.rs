@@ -1,6 +1,7 @@
-//! What is read: a loop device with direct I/O over a file in memory, which adds no noise of a drive.
+//! What is read: a loop device with direct I/O over a file in memory, which adds no noise of a drive, or a
+//! file on the disk of the build directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -13,7 +14,8 @@ const FILE_BYTES: u64 = 256 << 20;
 const TMPFS: &str = "/dev/shm";
 
 pub struct Medium {
-    device: LoopDevice,
+    path: PathBuf,
+    _device: Option<LoopDevice>,
     /// Gone with the medium.
     _directory: TempDir,
 }
@@ -21,19 +23,34 @@ pub struct Medium {
 impl Medium {
     /// # Errors
     /// When the file or the loop device cannot be made; the reason of the latter was printed.
-    pub fn new() -> std::io::Result<Self> {
+    pub fn loop_device() -> std::io::Result<Self> {
         let directory = tempfile::tempdir_in(TMPFS)?;
         let data = directory.path().join("data");
         write_random_file(&data, FILE_BYTES)?;
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"])
             .ok_or(std::io::ErrorKind::Unsupported)?;
         Ok(Self {
-            device,
+            path: device.path().into(),
+            _device: Some(device),
+            _directory: directory,
+        })
+    }
+
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn file() -> std::io::Result<Self> {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let path = directory.path().join("data");
+        write_random_file(&path, FILE_BYTES)?;
+        std::fs::File::open(&path)?.sync_all()?;
+        Ok(Self {
+            path,
+            _device: None,
             _directory: directory,
         })
     }
 
     pub fn path(&self) -> &Path {
-        Path::new(self.device.path())
+        &self.path
     }
 }

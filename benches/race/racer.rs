@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::fio::FioReads;
 use crate::processor::children_cpu_us;
 
+/// This build.
+const OURS: &str = env!("CARGO_BIN_EXE_diskscope");
+
 /// What one run measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
@@ -28,6 +31,8 @@ pub struct Percentiles {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Racer {
     Diskscope,
+    /// With `--wait spin`.
+    DiskscopeSpinning,
     /// Another build of diskscope.
     Baseline(PathBuf),
     /// fio as its manual's examples call it.
@@ -43,6 +48,7 @@ impl Racer {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Diskscope => "diskscope",
+            Self::DiskscopeSpinning => "diskscope, --wait spin",
             Self::Baseline(_) => "baseline",
             Self::Fio => "fio",
             Self::FioTuned => "fio tuned",
@@ -54,12 +60,12 @@ impl Racer {
     pub fn run(&self, path: &Path, depth: u32, seconds: u32) -> Run {
         let path = path.to_str().unwrap();
         let mut command = match self {
-            Self::Diskscope => diskscope(
-                Path::new(env!("CARGO_BIN_EXE_diskscope")),
-                path,
-                depth,
-                seconds,
-            ),
+            Self::Diskscope => diskscope(Path::new(OURS), path, depth, seconds),
+            Self::DiskscopeSpinning => {
+                let mut command = diskscope(Path::new(OURS), path, depth, seconds);
+                command.args(["--wait", "spin"]);
+                command
+            }
             Self::Baseline(program) => diskscope(program, path, depth, seconds),
             Self::Fio => fio(path, depth, seconds),
             Self::FioTuned => fio_tuned(path, depth, seconds),
@@ -71,7 +77,9 @@ impl Racer {
         let elapsed_s = started.elapsed().as_secs_f64();
         assert!(output.status.success(), "{self:?}");
         match self {
-            Self::Diskscope | Self::Baseline(_) => run_of_diskscope(&output.stdout, cpu_us),
+            Self::Diskscope | Self::DiskscopeSpinning | Self::Baseline(_) => {
+                run_of_diskscope(&output.stdout, cpu_us)
+            }
             Self::Fio | Self::FioTuned => run_of_fio(&output.stdout, cpu_us),
             Self::TIoUring(_) => run_of_t_io_uring(&output.stdout, cpu_us / elapsed_s),
         }

@@ -25,6 +25,7 @@ pub use self::framework::parameter::{
     AnyParameter, Keyword, Parameter, ParameterError, ParameterKind, ParameterSet, ParameterType,
     ParameterValue, SizeRange, WindowPosition,
 };
+pub use self::framework::phases::{Phase, PhaseGroup, Phases, Repetition, Sharing};
 pub use self::framework::run_event::{RunEvent, RunProgress, RunSink, RunStart};
 pub use self::framework::spec::BenchmarkSpec;
 pub use self::registry::{BENCHMARKS, find_benchmark, suggest_benchmark};

@@ -1,6 +1,5 @@
 //! The list of all benchmarks.
 
-use super::basic::random::RandomWorkload;
 use super::framework::benchmark::Benchmark;
 use super::framework::operation::Operation;
 use super::{basic, cache, contention, hdd, suites, sweeps};
@@ -16,15 +15,9 @@ pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &basic::sequential::SequentialBenchmark {
         operation: Operation::Write,
     },
-    &basic::random::RandomBenchmark {
-        workload: RandomWorkload::Read,
-    },
-    &basic::random::RandomBenchmark {
-        workload: RandomWorkload::Write,
-    },
-    &basic::random::RandomBenchmark {
-        workload: RandomWorkload::Mixed,
-    },
+    &basic::random::RandomBenchmark::Read,
+    &basic::random::RandomBenchmark::Write,
+    &basic::random::RandomBenchmark::Mixed,
     &contention::interference::InterferenceBenchmark,
     &cache::compression::CompressionBenchmark,
     &cache::read_modify_write::ReadModifyWriteCost,
@@ -44,11 +37,11 @@ pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &cache::read_ahead::ReadAheadSweep,
     &cache::write_sync_close::WriteSyncCloseBenchmark,
     &cache::write_cache::WriteCacheBenchmark,
-    &hdd::rotation::RotationSpeed,
-    &hdd::full_stroke::FullStrokeSeek,
-    &hdd::track_to_track::TrackToTrack,
-    &hdd::seek_curve::SeekCurveBenchmark,
-    &hdd::geometry::GeometryBenchmark,
+    &hdd::ROTATION,
+    &hdd::FULL_STROKE,
+    &hdd::TRACK_TO_TRACK,
+    &hdd::SEEK_CURVE,
+    &hdd::GEOMETRY,
     &contention::reorder::ReorderBenchmark,
 ];
 

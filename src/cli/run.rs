@@ -17,7 +17,7 @@ use super::output::{print_result, print_status_line};
 use super::show::session_data;
 use super::signals;
 use super::subcommand::{Arguments, MEASURE, Subcommand};
-use crate::bench::framework::{ENGINE, SCRATCH_SIZE};
+use crate::bench::framework::{CONTINUE_ON_ERROR, ENGINE, SCRATCH_SIZE};
 use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
 use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
 use crate::cli::destination::Destination;
@@ -141,13 +141,22 @@ fn parameters_by_name() -> BTreeMap<&'static str, &'static dyn AnyParameter> {
 fn parameter_argument(parameter: &'static dyn AnyParameter) -> Arg {
     let mut fio_names = FIO_NAMES.iter();
     let fio_names = fio_names.find(|(name, _)| *name == parameter.name());
-    Arg::new(parameter.name())
+    let argument = Arg::new(parameter.name())
         .long(parameter.name())
         .aliases(fio_names.map_or(&[] as &[&str], |(_, names)| *names))
         .value_name(parameter.name().to_uppercase())
         .help(parameter.help())
         .allow_hyphen_values(true)
-        .help_heading(PARAMETERS_HEADING)
+        .help_heading(PARAMETERS_HEADING);
+    if parameter.name() == CONTINUE_ON_ERROR.name {
+        // A flag; what follows it is the target.
+        argument
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("yes")
+    } else {
+        argument
+    }
 }
 
 impl Arguments for RunArguments {

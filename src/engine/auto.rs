@@ -71,6 +71,10 @@ impl Engine for AutoEngine {
         })
     }
 
+    fn can_spin(&self, plan: &Plan) -> bool {
+        plan.cache_mode == CacheMode::Bypass && self.direct_engine.can_spin(plan)
+    }
+
     fn execute_with_open_hook(
         &self,
         plan: &Plan,

@@ -3,7 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-use super::outcome::{DirectionStats, IoCounts, IoStats, LoggedRequest};
+use super::EngineError;
+use super::io_target::transferred_bytes;
+use super::outcome::{
+    DirectionStats, FailedRequest, IoCounts, IoStats, LoggedRequest, RequestErrors,
+};
+use super::plan::Plan;
 use super::request_generator::{ScheduledRequest, saturating_nanoseconds};
 
 /// Interval between two publications of a worker when there are few workers.
@@ -22,6 +27,8 @@ pub struct CompletionRecorder {
     unpublished: IoStats,
     shared_stats: SharedStats,
     log: Vec<LoggedRequest>,
+    errors: RequestErrors,
+    continue_on_error: bool,
     /// Every n-th request is logged.
     log_interval: u32,
     /// Requests since the last logged one.
@@ -32,35 +39,64 @@ pub struct CompletionRecorder {
     publish_interval_ns: u64,
 }
 
+/// What a worker recorded besides its statistics.
+#[derive(Debug, Default)]
+pub struct FinishedRecords {
+    /// Logged requests in order of completion.
+    pub log: Vec<LoggedRequest>,
+    /// End of the last counted request in nanoseconds since the origin.
+    pub last_completion_ns: u64,
+    /// Requests that failed without ending the execution.
+    pub errors: RequestErrors,
+}
+
 impl CompletionRecorder {
-    /// For one of `threads` threads, with capacity for `log.0` logged requests, one of `log.1`.
+    /// For one of the `threads` threads of a plan.
     #[must_use]
-    pub fn new(slot: SharedStats, ramp: Duration, log: (usize, u32), threads: u32) -> Self {
+    pub fn new(slot: SharedStats, plan: &Plan, threads: u32) -> Self {
         let pace = threads.div_ceil(MAX_WORKERS_AT_FULL_RATE).max(1);
         let publish_every_ns = saturating_nanoseconds(PUBLISH_INTERVAL * pace);
         Self {
             unpublished: IoStats::default(),
             shared_stats: slot,
-            log: Vec::with_capacity(log.0),
-            log_interval: log.1.max(1),
+            log: Vec::with_capacity(plan.log_capacity.div_ceil(threads as usize)),
+            errors: RequestErrors::default(),
+            continue_on_error: plan.continue_on_error,
+            log_interval: plan.log_interval.max(1),
             requests_since_logged: 0,
-            ramp_end_ns: saturating_nanoseconds(ramp),
+            ramp_end_ns: saturating_nanoseconds(plan.ramp_time),
             last_completion_ns: 0,
             next_publish_ns: publish_every_ns,
             publish_interval_ns: publish_every_ns,
         }
     }
 
-    /// Records a request that started and ended at these times (nanoseconds since the origin) and
-    /// transferred `moved` bytes.
+    /// Records what the kernel answered to a request of `target`: the number of bytes, or a negative
+    /// error number.
+    ///
+    /// # Errors
+    /// [`EngineError::RequestFailed`] for an error that ends the execution.
     #[inline(always)]
-    pub fn record(
+    pub fn record_answer(
         &mut self,
+        target: &str,
         request: &ScheduledRequest,
-        start_ns: u64,
-        end_ns: u64,
-        transferred: u32,
-    ) {
+        (start_ns, end_ns): (u64, u64),
+        answer: i32,
+    ) -> Result<(), EngineError> {
+        match transferred_bytes(target, request, answer) {
+            Ok(bytes) => self.record(request, start_ns, end_ns, bytes),
+            Err(_) if self.continue_on_error && is_medium_error(-answer) => {
+                self.record_error(request, -answer);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Records a request that started and ended at these times (nanoseconds since the origin).
+    #[inline(always)]
+    fn record(&mut self, request: &ScheduledRequest, start_ns: u64, end_ns: u64, transferred: u32) {
         let job = request.request;
         if !request.counted {
             self.unpublished
@@ -111,17 +147,46 @@ impl CompletionRecorder {
         }
     }
 
-    /// Publishes the remaining counts. Returns the log and the end of the last counted request in
-    /// nanoseconds since the origin.
-    pub fn finish(mut self) -> (Vec<LoggedRequest>, u64) {
+    /// Counts a request that failed with this error number, and that does not end the execution.
+    #[cold]
+    fn record_error(&mut self, request: &ScheduledRequest, errno: i32) {
+        let job = request.request;
+        self.errors.add(FailedRequest {
+            address: job.offset,
+            bytes: job.length,
+            is_write: job.writes,
+            errno,
+        });
+    }
+
+    /// Publishes the remaining counts and returns what else was recorded.
+    pub fn finish(mut self) -> FinishedRecords {
         let mut total = self
             .shared_stats
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         merge_and_clear(&mut total, &mut self.unpublished);
         drop(total);
-        (self.log, self.last_completion_ns)
+        FinishedRecords {
+            log: self.log,
+            last_completion_ns: self.last_completion_ns,
+            errors: self.errors,
+        }
     }
+}
+
+/// Whether another request may succeed after this error: it concerns the blocks of the request, not the
+/// target as a whole (block/blk-core.c, `blk_errors`).
+fn is_medium_error(errno: i32) -> bool {
+    [
+        libc::EIO,
+        libc::EILSEQ,
+        libc::ENODATA,
+        libc::EREMOTEIO,
+        libc::ETIMEDOUT,
+        libc::EBADMSG,
+    ]
+    .contains(&errno)
 }
 
 /// Moves all counts from `fresh` to `total`.

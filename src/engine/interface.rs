@@ -23,6 +23,12 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether the workers of this plan can wait for completions without sleeping.
+    fn can_spin(&self, plan: &Plan) -> bool {
+        let _ = plan;
+        false
+    }
+
     /// Executes the plan until it completes, fails or is cancelled. Blocks the caller;
     /// calls `observe` on the calling thread 5 to 10 times a second.
     ///

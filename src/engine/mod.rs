@@ -32,6 +32,7 @@ mod tests;
 mod threads;
 mod uring;
 mod validate;
+pub mod wait;
 mod worker;
 mod worker_pool;
 mod write_gate;
@@ -42,8 +43,8 @@ pub use self::error::EngineError;
 pub use self::interface::Engine;
 pub use self::open::{EngineChoice, OpenError, OpenedTarget, open_medium, open_target};
 pub use self::outcome::{
-    CpuTime, DirectionStats, EndReason, ExecutionOutcome, ExecutionSnapshot, FinishTimes, IoCounts,
-    IoStats, LoggedRequest,
+    CpuTime, DirectionStats, EndReason, ExecutionOutcome, ExecutionSnapshot, FailedRequest,
+    FinishTimes, IoCounts, IoStats, LoggedRequest, RequestErrors,
 };
 pub use self::plan::{
     AccessPattern, BlockSize, CacheMode, DataKind, FlushMethod, IoOperation, IoSchedulingClass,
@@ -51,3 +52,4 @@ pub use self::plan::{
 };
 pub use self::plan_error::PlanError;
 pub use self::threads::WORKER_THREAD_PREFIX;
+pub use self::wait::WaitMode;

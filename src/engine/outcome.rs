@@ -138,6 +138,48 @@ pub struct LoggedRequest {
     pub end_ns: u64,
 }
 
+/// A request that the medium answered with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// Byte address on the medium.
+    pub address: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Whether it was a write.
+    pub is_write: bool,
+    /// The kernel's error number (errno(3)).
+    pub errno: i32,
+}
+
+/// Errors of the medium that did not end the execution ([`Plan::continue_on_error`](super::Plan)).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestErrors {
+    /// Number of failed requests.
+    pub count: u64,
+    /// The first ones of each worker, at most [`MAX_LISTED_ERRORS`] in all.
+    pub first: Vec<FailedRequest>,
+}
+
+/// Failed requests that are listed.
+pub const MAX_LISTED_ERRORS: usize = 16;
+
+impl RequestErrors {
+    /// Counts one more.
+    pub fn add(&mut self, failed: FailedRequest) {
+        self.count += 1;
+        if self.first.len() < MAX_LISTED_ERRORS {
+            self.first.push(failed);
+        }
+    }
+
+    /// Adds those of another worker or phase.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        let room = MAX_LISTED_ERRORS - self.first.len();
+        self.first.extend(other.first.iter().take(room));
+    }
+}
+
 /// Why an execution ended.
 #[derive(Debug)]
 pub enum EndReason {
@@ -185,6 +227,8 @@ pub struct ExecutionOutcome {
     /// over the threads, ramp_time included (/proc/thread-self/schedstat); `None` in virtual time, or
     /// where the kernel does not report it.
     pub run_delay: Option<Duration>,
+    /// Failed requests that did not end the execution.
+    pub errors: RequestErrors,
     /// Durations of the steps after the last request, where the plan has them; excluded from
     /// `elapsed`.
     pub finish_times: Option<FinishTimes>,

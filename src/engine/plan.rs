@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::wait::WaitMode;
+
 /// Direction of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IoOperation {
@@ -206,6 +208,12 @@ pub struct Plan {
     pub end_fsync: Option<FlushMethod>,
     /// I/O class of the workers; `None` keeps that of the program.
     pub io_class: Option<IoSchedulingClass>,
+    /// How workers wait for completions. System calls sleep in every mode, and so does a plan with an
+    /// arrival rate.
+    pub wait_mode: WaitMode,
+    /// Whether errors of the medium are counted, with the addresses of the first ones, instead of ending
+    /// the execution (fio's continue_on_error=io).
+    pub continue_on_error: bool,
 }
 
 impl Plan {
@@ -262,6 +270,8 @@ impl Plan {
             log_interval: 1,
             end_fsync: None,
             io_class: None,
+            wait_mode: WaitMode::default(),
+            continue_on_error: false,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::buffers::RequestBuffers;
 use super::execution;
-use super::io_target::{IoTarget, PlanFile, transferred_bytes};
+use super::io_target::{IoTarget, PlanFile};
 use super::plan::SyncMode;
 use super::plan_error::PlanError;
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
@@ -176,8 +176,9 @@ impl SyncWorker {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
             Err(error) => -error.raw_os_error(),
         };
-        let bytes = transferred_bytes(&self.target, request, answer)?;
-        worker.recorder.record(request, start, end, bytes);
+        worker
+            .recorder
+            .record_answer(&self.target, request, (start, end), answer)?;
         worker.recorder.publish(end);
         Ok(end)
     }

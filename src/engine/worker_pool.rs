@@ -9,9 +9,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::completion_recorder;
-use super::completion_recorder::{CompletionRecorder, SharedStats};
+use super::completion_recorder::{CompletionRecorder, FinishedRecords, SharedStats};
 use super::outcome::{
-    CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, LoggedRequest,
+    CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, RequestErrors,
 };
 use super::plan::Plan;
 use super::progress::{SnapshotPublisher, measured_time};
@@ -103,12 +103,10 @@ impl<'a> WorkerPool<'a> {
         let threads = self.plan.workers * id.threads_per_worker;
         let slot = id.worker as usize % self.published_stats.len();
         let slot = Arc::clone(&self.published_stats[slot]);
-        let room = self.plan.log_capacity.div_ceil(threads as usize);
-        let log = (room, self.plan.log_interval);
         let mut context = WorkerContext {
             id,
             generator: RequestGenerator::new(self.plan, id, tickets),
-            recorder: CompletionRecorder::new(slot, self.plan.ramp_time, log, threads),
+            recorder: CompletionRecorder::new(slot, self.plan, threads),
             shared: Arc::clone(&self.shared),
             origin: Instant::now(),
             gate: None,
@@ -279,11 +277,13 @@ impl<'a> WorkerPool<'a> {
             request_log: Vec::new(),
             cpu_time: CpuTime::default(),
             run_delay: None,
+            errors: RequestErrors::default(),
             finish_times: None,
         };
         for report in self.reports {
-            last_end_ns = last_end_ns.max(report.last_completion_ns);
-            outcome.request_log.extend(report.log);
+            last_end_ns = last_end_ns.max(report.records.last_completion_ns);
+            outcome.request_log.extend(report.records.log);
+            outcome.errors.merge(&report.records.errors);
             outcome.cpu_time.user_time += report.cpu.user_time;
             outcome.cpu_time.system_time += report.cpu.system_time;
             if let Some(delay) = report.run_delay {
@@ -315,8 +315,7 @@ enum WorkerMessage {
 struct WorkerReport {
     id: WorkerId,
     error: Option<EngineError>,
-    log: Vec<LoggedRequest>,
-    last_completion_ns: u64,
+    records: FinishedRecords,
     cpu: CpuTime,
     run_delay: Option<Duration>,
 }
@@ -326,8 +325,7 @@ impl WorkerReport {
         Self {
             id,
             error: Some(EngineError::WorkerPanicked),
-            log: Vec::new(),
-            last_completion_ns: 0,
+            records: FinishedRecords::default(),
             cpu: CpuTime::default(),
             run_delay: None,
         }
@@ -382,12 +380,10 @@ fn run_worker(work: &mut dyn Submitter, mut context: WorkerContext) -> WorkerRep
         .zip(delay.elapsed_delay())
         .map(|(before, after)| after.saturating_sub(before));
     let id = context.id;
-    let (log, last_end_ns) = context.recorder.finish();
     WorkerReport {
         id,
         error: result.err(),
-        log,
-        last_completion_ns: last_end_ns,
+        records: context.recorder.finish(),
         cpu,
         run_delay,
     }

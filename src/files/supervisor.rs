@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, waitpid};
 
-use self::system::SavedTerminal;
+use self::system::{BlockedSignals, SavedTerminal};
 
 /// How long a worker that was asked to end may take before it is abandoned.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
@@ -73,12 +73,15 @@ pub fn split_process(leave_screen: fn() -> Vec<u8>, print_line: fn(&str)) -> Opt
     let (messages, to_supervisor) = std::io::pipe().ok()?;
     let terminal = SavedTerminal::save(leave_screen);
     let supervisor = getpid();
+    let blocked = BlockedSignals::new();
     let Some(worker) = system::fork().ok()? else {
+        drop(blocked);
         become_worker(supervisor, to_supervisor);
         return None;
     };
     drop(to_supervisor);
     system::forward_signals(worker);
+    drop(blocked);
     // Without this a read could wait for the worker; then only messages are late.
     let _ = rustix::io::ioctl_fionbio(&messages, true);
     let supervisor = Supervisor {

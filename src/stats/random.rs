@@ -11,7 +11,6 @@ const SPLITMIX64_INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes the bits of a number: SplitMix64's output for that state. One to one.
 #[inline]
-#[must_use]
 pub fn splitmix64(state: u64) -> u64 {
     let mut word = state.wrapping_add(SPLITMIX64_INCREMENT);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,14 +21,12 @@ pub fn splitmix64(state: u64) -> u64 {
 /// Maps a random word to a number in `0..bound` (Lemire, Fast Random Integer Generation in an
 /// Interval, 2019, without its rejection: the bias is below `bound` in 2^64).
 #[inline]
-#[must_use]
 pub fn scale_to_bound(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }
 
 /// Maps a random word to a number in [0, 1).
 #[inline]
-#[must_use]
 pub fn unit_interval(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }

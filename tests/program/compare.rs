@@ -103,7 +103,13 @@ fn repeated_runs_are_saved_in_one_session_with_summary() {
     let state = tempfile::tempdir().unwrap();
     let run = |words: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-            .args(["run", "random-read", "sim:bimodal", "--repeat", "3"])
+            .args([
+                "run",
+                "random-read",
+                "sim:given,latencies=100us*9+5ms",
+                "--repeat",
+                "3",
+            ])
             .args(["--duration", "2s"])
             .args(words)
             .env("XDG_STATE_HOME", state.path())

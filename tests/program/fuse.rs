@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings};
+use diskscope::engine::simulated::SimRequest;
+use diskscope::engine::simulated::hdd::{HardDisk, HardDiskSettings};
 use diskscope::engine::{self, EngineChoice};
 use diskscope::roots::SysPaths;
 use diskscope::session::document::MetricId;
@@ -76,26 +77,15 @@ impl Filesystem for SpinningFileSystem {
         reply: ReplyData,
     ) {
         let now = self.started_at.elapsed().as_nanos() as f64;
-        let access = DriveAccess {
+        let request = SimRequest {
             address: offset,
             bytes: size,
             is_write: false,
         };
-        match self
-            .drive
-            .lock()
-            .expect("no reader panicked")
-            .serve(&access, now)
-        {
-            DriveAnswer::Completed(at) => {
-                self.wait_until(at);
-                reply.data(&vec![0; size as usize]);
-            }
-            DriveAnswer::Failed(at) => {
-                self.wait_until(at);
-                reply.error(Errno::EIO);
-            }
-        }
+        let mut drive = self.drive.lock().expect("no reader panicked");
+        let done = drive.serve(&request, now);
+        self.wait_until(done);
+        reply.data(&vec![0; size as usize]);
     }
 }
 

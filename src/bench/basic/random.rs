@@ -1,26 +1,24 @@
 //! Random reads, writes, or both: IOPS and latency.
 
-mod description;
-mod workload;
-
 use std::time::Duration;
 
-use self::description::RATE_NOT_REACHED;
-use self::workload::PERCENTILES;
 use crate::bench::framework;
-use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::context::IO_ERRORS;
+use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::{describe_target, random_pattern};
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, ParameterSet,
+    Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{IoOperation, IoStats, Plan};
-use crate::session::checks::QUEUE_DEPTH_NOT_REACHED;
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey, Verdict};
+use crate::session::checks::{QUEUE_DEPTH_NOT_REACHED, Workload};
+use crate::session::document::check::Check;
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, Percentile, SeriesId, VariantKey, Verdict,
+};
 use crate::stats::latency::concurrency::{max_mean_in_flight, mean_in_flight};
 use crate::units;
-
-pub use self::workload::RandomWorkload;
 
 /// Fraction of the arrival rate below which the drive does not keep up.
 const MIN_RATE_FRACTION: f64 = 0.98;
@@ -28,76 +26,221 @@ const MIN_RATE_FRACTION: f64 = 0.98;
 /// rate may miss.
 const MIN_BACKLOG: f64 = 10.0;
 
-/// Requests at random offsets.
-pub struct RandomBenchmark {
-    /// The requests.
-    pub workload: RandomWorkload,
-}
+/// The percentiles of each direction.
+const PERCENTILES: [Percentile; 4] = [
+    Percentile::from_tenths(500),
+    Percentile::from_tenths(900),
+    Percentile::from_tenths(990),
+    Percentile::from_tenths(999),
+];
+const LATENCY_P50: MetricKind = MetricKind::LatencyPercentile(PERCENTILES[0]);
+const LATENCY_P90: MetricKind = MetricKind::LatencyPercentile(PERCENTILES[1]);
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(PERCENTILES[2]);
+const LATENCY_P99_9: MetricKind = MetricKind::LatencyPercentile(PERCENTILES[3]);
 
-impl RandomBenchmark {
-    fn plan(&self, target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-        let operation = self.workload.operation(parameters);
-        framework::build_plan(target, parameters, operation, random_pattern(parameters))
-    }
+/// Requests at random offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RandomBenchmark {
+    /// Reads only.
+    Read,
+    /// Writes only.
+    Write,
+    /// Reads and writes; a parameter is the fraction of the reads.
+    Mixed,
 }
 
 impl Benchmark for RandomBenchmark {
     fn description(&self) -> &'static Description {
-        description::of(self.workload)
+        match self {
+            Self::Read => &READ,
+            Self::Write => &WRITE,
+            Self::Mixed => &MIXED,
+        }
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let plan = self.plan(target, parameters)?;
-        let operation = plan.operation;
-        let does = match operation {
-            IoOperation::Read => "reads".to_owned(),
-            IoOperation::Write => "writes".to_owned(),
-            IoOperation::Mixed { reads } => {
-                format!("reads ({}) and writes", units::format_percent(reads))
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let (operation, label, does) = match self {
+            Self::Read => (IoOperation::Read, "random reads", "reads".to_owned()),
+            Self::Write => (IoOperation::Write, "random writes", "writes".to_owned()),
+            Self::Mixed => {
+                let reads = parameters.get(framework::READ_FRACTION);
+                let does = format!("reads ({}) and writes", units::format_percent(reads));
+                let operation = IoOperation::Mixed { reads };
+                (operation, "random reads and writes", does)
             }
         };
+        let plan =
+            framework::build_plan(target, parameters, operation, random_pattern(parameters))?;
         let load = match plan.arrival_rate {
             Some(rate) => format!("{} arrivals/s (open loop)", units::format_count(rate)),
-            None => format!(
-                "{} in flight",
-                u64::from(plan.depth) * u64::from(plan.workers)
-            ),
+            None => format!("{} in flight", requested_in_flight(&plan)),
         };
-        let bytes = plan.max_bytes();
-        let written = bytes.filter(|_| operation.writes());
-        Ok(Forecast {
-            sentence: format!(
-                "{does} {} at random offsets of {}, {load}{}",
-                framework::describe_block_size(plan.block_size),
-                describe_target(target),
-                framework::describe_written_limit(written, target)
-            ),
-            run_time: PlannedPhases::single(plan).run_time(target),
-            max_read_bytes: bytes.filter(|_| operation != IoOperation::Write),
-            max_written_bytes: written,
-        })
+        let sentence = format!(
+            "{does} {} at random offsets of {}, {load}",
+            framework::describe_block_size(plan.block_size),
+            describe_target(target),
+        );
+        Ok(Phases::of_plan(sentence, label, plan.clone()).with_wakeup_phase(&plan, parameters))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let plan = self.plan(bench.target, bench.parameters)?;
+        let phases = self.phases(bench.target, bench.parameters)?;
         let slower = bench.parameters.get(framework::SLOWER_THAN);
-        let phase = match self.workload {
-            RandomWorkload::Read => "random reads",
-            RandomWorkload::Write => "random writes",
-            RandomWorkload::Mixed => "random reads and writes",
-        };
-        bench.measure(phase, 1.0, &plan, &mut |findings, stats, elapsed| {
-            set_metrics(findings, &plan, stats, elapsed, slower);
+        bench.run_phases(&phases.expected(), &mut |findings, phase| {
+            set_metrics(findings, phase.plan, phase.stats, phase.elapsed, slower);
         })?;
-        Ok(())
+        bench.measure_wakeup(&phases)
     }
+}
 
-    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        let plan = self
-            .plan(target, parameters)
-            .map_err(|_| FioGap::Parameters)?;
-        FioJob::random_job(&plan, target)
-    }
+/// The chart of random-read, random-write and mixed.
+const CHART: ChartSpec = ChartSpec::new(
+    "IOPS over the run",
+    ChartShape::Line,
+    &[SeriesId::IOPS_OVER_TIME],
+);
+
+/// The metrics of each direction of a benchmark that reads and writes.
+const DIRECTION_METRICS: &[MetricFamily] = &[MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::LatencyMean,
+    LATENCY_P50,
+    LATENCY_P90,
+    LATENCY_P99,
+    LATENCY_P99_9,
+])];
+
+/// The metrics of all requests together.
+const OVERALL_METRICS: MetricFamily = MetricFamily::Own(&[
+    MetricKind::Iops,
+    MetricKind::Throughput,
+    MetricKind::DepthReached,
+    MetricKind::ShareSlower,
+    MetricKind::WakeupCost,
+]);
+
+/// The parameters of all three benchmarks in their order: `$first` ones, those of every workload with
+/// those of writes among them, and the limit in bytes.
+macro_rules! random_parameters {
+    ([$($first:ident),*], [$($of_writes:ident),*], $bytes:ident) => {
+        &[
+            $(&framework::$first,)*
+            &framework::BLOCK_SIZES,
+            &framework::DEPTH_OF_MEDIUM,
+            &framework::WORKERS,
+            &framework::PATTERN,
+            &framework::ZIPF,
+            &framework::RATE,
+            $(&framework::$of_writes,)*
+            &framework::DURATION,
+            &framework::$bytes,
+            &framework::REQUESTS,
+            &framework::RAMP,
+            &framework::WINDOW_BEGIN,
+            &framework::WINDOW_END,
+            &framework::ALIGN,
+            &framework::SEED,
+            &framework::SLOWER_THAN,
+            &framework::CACHE,
+            &framework::WAIT,
+            &framework::CONTINUE_ON_ERROR,
+        ]
+    };
+}
+
+/// What the workloads have in common.
+const SHARED: Description = Description {
+    name: "",
+    aliases: &[],
+    group: BenchmarkGroup::Throughput,
+    example: "",
+    summary: "",
+    explanation: "",
+    may_write: false,
+    checks: CHECKS,
+    workload: Workload::RANDOM,
+    parameters: &[],
+    metrics: &[OVERALL_METRICS, MetricFamily::Latency],
+    charts: &[CHART],
+    headline_metrics: &[
+        MetricId::IOPS,
+        MetricId::THROUGHPUT,
+        MetricId::LATENCY_MEAN,
+        MetricId::LATENCY_P50,
+        MetricId::LATENCY_P99,
+        MetricId::WAKEUP_COST,
+        MetricId::SHARE_SLOWER,
+    ],
+};
+
+static READ: Description = Description {
+    name: "random-read",
+    aliases: &["rndread", "randread"],
+    example: "/srv --depth 32 --duration 30s",
+    summary: "random reads: IOPS and latency",
+    explanation: include_str!("random/random-read.md").trim_ascii_end(),
+    workload: Workload::RANDOM_READS,
+    parameters: random_parameters!([], [], BYTES),
+    ..SHARED
+};
+
+static WRITE: Description = Description {
+    name: "random-write",
+    aliases: &["rndwrite", "randwrite"],
+    example: "/srv --depth 1 --sync dsync",
+    summary: "random writes: IOPS and latency",
+    explanation: include_str!("random/random-write.md").trim_ascii_end(),
+    may_write: true,
+    parameters: random_parameters!([], [SYNC, DATA], WRITTEN_BYTES),
+    ..SHARED
+};
+
+static MIXED: Description = Description {
+    name: "mixed",
+    aliases: &["randrw"],
+    example: "/srv --reads 70% --block-size 8KiB",
+    summary: "mixed random reads and writes: IOPS and latency of each direction",
+    explanation: include_str!("random/mixed.md").trim_ascii_end(),
+    may_write: true,
+    workload: Workload::RANDOM_READS,
+    metrics: &[
+        OVERALL_METRICS,
+        MetricFamily::Latency,
+        MetricFamily::Variants {
+            variants: &[
+                VariantFamily::One(VariantKey::READ),
+                VariantFamily::One(VariantKey::WRITE),
+            ],
+            metrics: DIRECTION_METRICS,
+        },
+    ],
+    parameters: random_parameters!([READ_FRACTION], [SYNC, DATA], WRITTEN_BYTES),
+    headline_metrics: &[
+        MetricId::IOPS,
+        MetricId::of_variant(VariantKey::READ, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::WRITE, MetricKind::Iops),
+        MetricId::of_variant(VariantKey::READ, LATENCY_P50),
+        MetricId::of_variant(VariantKey::READ, LATENCY_P99),
+        MetricId::of_variant(VariantKey::WRITE, LATENCY_P50),
+        MetricId::of_variant(VariantKey::WRITE, LATENCY_P99),
+        MetricId::SHARE_SLOWER,
+    ],
+    ..SHARED
+};
+
+/// The drive does not keep up with an open loop.
+const RATE_NOT_REACHED: Check = Check::warning(
+    "rate-not-reached",
+    "Fewer requests per second were completed than arrived.",
+);
+
+/// Checks of the benchmarks with random requests.
+const CHECKS: &[Check] = &[RATE_NOT_REACHED, QUEUE_DEPTH_NOT_REACHED, IO_ERRORS];
+
+/// Requests in flight of all workers.
+fn requested_in_flight(plan: &Plan) -> u64 {
+    u64::from(plan.depth) * u64::from(plan.workers)
 }
 
 fn set_metrics(
@@ -120,7 +263,7 @@ fn set_metrics(
     if let Some(rate) = plan.arrival_rate {
         // Requests that arrived and are not complete: of a drive that keeps up, those in flight.
         let backlog = (rate - iops) * elapsed.as_secs_f64();
-        let in_flight = f64::from(plan.depth) * f64::from(plan.workers);
+        let in_flight = requested_in_flight(plan) as f64;
         if iops < MIN_RATE_FRACTION * rate && backlog >= MIN_BACKLOG.max(2.0 * in_flight) {
             findings.set_check(rate_not_reached(rate, iops));
         } else {
@@ -130,7 +273,7 @@ fn set_metrics(
     }
     let reached = mean_in_flight(iops, mean_ns);
     findings.set_metric(Metric::new(MetricId::DEPTH_REACHED, reached));
-    let requested = f64::from(plan.depth) * f64::from(plan.workers);
+    let requested = requested_in_flight(plan) as f64;
     let latency = stats.latency();
     let bound = max_mean_in_flight(
         latency.count(),

@@ -1,47 +1,141 @@
 //! Sequential reads or writes: throughput over the address space.
 
-mod description;
-mod fast_start;
+mod checks;
 #[cfg(test)]
 mod tests;
 mod zones;
 
-use std::ops::Range;
 use std::time::Duration;
 
-use serde_json::json;
-
-use self::description::{ZONE_BYTES, ZONE_TOO_SHORT, ZONES_NOT_MEASURED, ZONES_UNCERTAIN};
-use self::fast_start::{addresses_are_of_medium, partition_advice};
-use self::zones::MeasuredZone;
+use self::checks::CHECKS;
+use self::zones::{MeasuredPasses, MeasuredZone, ZONE_COUNT, mean_throughput};
 use crate::bench::framework;
+use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::context::PhaseHooks;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
 use crate::bench::{
-    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
+    ParameterKind, ParameterSet, PhaseGroup, Phases, Repetition, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{
-    AccessPattern, EndReason, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap,
+use crate::engine::{AccessPattern, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits};
+use crate::session::checks::Workload;
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
-use crate::session::document::{Findings, Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::general::segments::find_segments;
-use crate::stats::latency::histogram::LatencyHistogram;
-use crate::units;
 
-/// Number of zones in the window.
-const ZONE_COUNT: u64 = 100;
 /// Minimum number of measured zones in a zone of the drive: fewer are a transient disturbance.
 const MIN_ZONES_PER_LEVEL: usize = 3;
-/// Minimum requests, per request in flight, for a zone's own rate to be meaningful.
-const MIN_REQUESTS_PER_DEPTH: u64 = 10;
-/// Minimum requests in the median measured zone for a reliable count of the drive's zones: of
-/// simulated disks with up to 2 % outliers, none with as many was miscounted.
-const ENOUGH_TO_COUNT: u64 = 32;
-/// Minimum mean number of measured zones per zone of the drive for a complete count.
-const ENOUGH_IN_ZONE: usize = 5;
+/// Where no limit is set, passes are repeated for this time: a fast drive reads all zones in a
+/// fraction of a second, which says little about it.
+const MIN_TIME: Duration = Duration::from_secs(10);
+/// A further pass that has less than this fraction of the time of the last one is not worth it.
+const MIN_PASS_FRACTION: f64 = 0.1;
+
+const BLOCK_SIZE: Parameter<u64> = framework::BLOCK_SIZE.with_default(|_| 1 << 20);
+const DEPTH: Parameter<u32> = framework::DEPTH.with_default(|_| 4);
+/// No time limit by default: every zone is measured completely.
+const DURATION: Parameter<Option<Duration>> = framework::DURATION.with_default(|_| None);
+/// Bytes transferred per zone, unless the zone is smaller.
+const ZONE_BYTES: Parameter<u64> = Parameter {
+    name: "zone-bytes",
+    kind: ParameterKind::Size { min: 1 },
+    help: "bytes transferred in each of the 100 zones in one pass",
+    default: |_| 128 << 20,
+};
+
+/// What both directions have in common.
+const SHARED: Description = Description {
+    name: "",
+    aliases: &[],
+    group: BenchmarkGroup::Quick,
+    example: "",
+    summary: "",
+    explanation: "",
+    may_write: false,
+    checks: CHECKS,
+    workload: Workload::CONSTANT,
+    parameters: &[],
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::ThroughputMean,
+            MetricKind::ThroughputMin,
+            MetricKind::ThroughputMax,
+            MetricKind::ThroughputMinOffset,
+            MetricKind::ThroughputMaxOffset,
+            MetricKind::Zones,
+            MetricKind::FullCopyTime,
+        ]),
+        MetricFamily::Latency,
+    ],
+    charts: &[ChartSpec::new(
+        "Throughput against address",
+        ChartShape::Steps,
+        &[
+            SeriesId::THROUGHPUT_OVER_ADDRESS,
+            SeriesId::ZONES_OVER_ADDRESS,
+        ],
+    )],
+    headline_metrics: &[
+        MetricId::THROUGHPUT_MEAN,
+        MetricId::THROUGHPUT_MIN,
+        MetricId::THROUGHPUT_MAX,
+        MetricId::ZONES,
+        MetricId::FULL_COPY_TIME,
+    ],
+};
+
+static READ: Description = Description {
+    name: "sequential-read",
+    aliases: &["seqread", "read"],
+    group: BenchmarkGroup::Throughput,
+    example: "/dev/sda",
+    summary: "sequential reads of large blocks: throughput against offset",
+    explanation: include_str!("sequential/sequential-read.md").trim_ascii_end(),
+    parameters: &[
+        &BLOCK_SIZE,
+        &DEPTH,
+        &ZONE_BYTES,
+        &DURATION,
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::CACHE,
+        &framework::WAIT,
+        &framework::CONTINUE_ON_ERROR,
+    ],
+    ..SHARED
+};
+
+static WRITE: Description = Description {
+    name: "sequential-write",
+    aliases: &["seqwrite", "write"],
+    group: BenchmarkGroup::Throughput,
+    example: "/srv --scratch-size 16GiB",
+    summary: "sequential writes of large blocks: throughput against offset",
+    explanation: include_str!("sequential/sequential-write.md").trim_ascii_end(),
+    may_write: true,
+    parameters: &[
+        &BLOCK_SIZE,
+        &DEPTH,
+        &ZONE_BYTES,
+        &DURATION,
+        &framework::BYTES,
+        &framework::REQUESTS,
+        &framework::WINDOW_BEGIN,
+        &framework::WINDOW_END,
+        &framework::SYNC,
+        &framework::DATA,
+        &framework::CACHE,
+        &framework::WAIT,
+        &framework::CONTINUE_ON_ERROR,
+    ],
+    ..SHARED
+};
 
 /// Large requests in 100 equidistant zones of the window, ascending.
 pub struct SequentialBenchmark {
@@ -51,262 +145,131 @@ pub struct SequentialBenchmark {
 
 impl Benchmark for SequentialBenchmark {
     fn description(&self) -> &'static Description {
-        description::of(self.operation)
-    }
-
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        forecast(self.operation, target, parameters)
-    }
-
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        run(self.operation, bench)
-    }
-
-    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        fio(self.operation, target, parameters)
-    }
-}
-
-fn complete_plan(
-    operation: Operation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Plan, BenchError> {
-    framework::build_plan(
-        target,
-        parameters,
-        operation.into(),
-        AccessPattern::Sequential,
-    )
-}
-
-fn planned_phases(whole: &Plan, map: &ZoneMap) -> PlannedPhases {
-    let block = u64::from(whole.block_size.max_bytes());
-    let zones = (0..map.zones()).map(|zone| {
-        let bytes = (map.requests_before(zone + 1) - map.requests_before(zone)) * block;
-        let start = map.zone_begin(zone);
-        Plan {
-            window: start..start + bytes,
-            limits: PlanLimits {
-                bytes: Some(bytes),
-                ..PlanLimits::default()
-            },
-            ..whole.clone()
+        match self.operation {
+            Operation::Read => &READ,
+            Operation::Write => &WRITE,
         }
-    });
-    // A single execution over all zones has the ramp time only once.
-    let ramped = |(index, plan): (usize, Plan)| Plan {
-        ramp_time: match whole.limits.duration {
-            None if index > 0 => Duration::ZERO,
-            _ => plan.ramp_time,
-        },
-        ..plan
-    };
-    PlannedPhases::with_even_shares(whole.limits).add_phases(zones.enumerate().map(ramped))
-}
+    }
 
-fn forecast(
-    operation: Operation,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Forecast, BenchError> {
-    let plan = complete_plan(operation, target, parameters)?;
-    let map = zone_map(&plan, parameters);
-    let most = map.requests() * u64::from(plan.block_size.max_bytes());
-    let amount = if operation.writes() {
-        format!(
-            "writes at most {}",
-            framework::describe_written_bytes(most, target)
-        )
-    } else {
-        format!("reads at most {}", units::format_size(most))
-    };
-    Ok(Forecast {
-        sentence: format!(
-            "{amount} in {} zones of {}, ascending, {} at a time",
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let operation = self.operation;
+        let pattern = AccessPattern::Sequential;
+        let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+        let mut limits = plan.limits;
+        let least = (limits == PlanLimits::default()).then_some(MIN_TIME);
+        // The zones contain the limits on bytes and requests, the plan that on time.
+        plan.limits.bytes = None;
+        plan.limits.requests = None;
+        let block = u64::from(plan.block_size.max_bytes());
+        let each = (parameters.get(ZONE_BYTES) / block).max(1);
+        let plan = zones::plan_of_pass(&plan, each.saturating_mul(ZONE_COUNT), limits);
+        let map = zones::map_of(&plan);
+        if operation.writes() && limits.bytes.is_none() && limits.requests.is_none() {
+            let time = limits.duration.unwrap_or(MIN_TIME);
+            let most = framework::timed_write_limit(target, time);
+            limits.bytes = Some(most.max(map.requests() * block));
+        }
+        let sentence = format!(
+            "{} {} zones of {}, ascending, {} at a time",
+            operation.verb(),
             map.zones(),
             describe_target(target),
             framework::describe_block_size(plan.block_size),
-        ),
-        run_time: planned_phases(&plan, &map).run_time(target),
-        max_read_bytes: (!operation.writes()).then_some(most),
-        max_written_bytes: operation.writes().then_some(most),
-    })
-}
-
-fn run(operation: Operation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-    let whole = complete_plan(operation, bench.target, bench.parameters)?;
-    let map = zone_map(&whole, bench.parameters);
-    let measured = measure_zones(operation, bench, &whole, &map)?;
-    let block = u64::from(whole.block_size.max_bytes());
-    set_results(bench, &measured, block, whole.window);
-    Ok(())
-}
-
-/// One execution over all zones, which keeps the queue full from zone to zone. Under a time limit
-/// each zone gets at least an even fraction of the time.
-fn measure_zones(
-    operation: Operation,
-    bench: &mut RunContext<'_>,
-    whole: &Plan,
-    map: &ZoneMap,
-) -> Result<Vec<MeasuredZone>, BenchError> {
-    let block = u64::from(whole.block_size.max_bytes());
-    let (log, log_every) = self::zones::log_capacity_and_interval(map.requests());
-    let duration = whole.limits.duration;
-    let plan = Plan {
-        pattern: AccessPattern::Zones {
-            zones: map.zones(),
-            requests: map.requests(),
-        },
-        // The zone map already contains the limits on bytes and requests.
-        limits: PlanLimits {
-            duration,
-            ..PlanLimits::default()
-        },
-        log_capacity: log,
-        log_interval: log_every,
-        ..whole.clone()
-    };
-    let phase = format!("{} zones", map.zones());
-    let mut report_so_far = |findings: &mut Findings, io_stats: &IoStats, elapsed: Duration| {
-        let measured = self::zones::zones_in_progress(
-            map,
-            block,
-            io_stats,
-            elapsed.as_nanos() as f64,
-            duration,
         );
-        set_metrics(findings, operation, &measured, &io_stats.latency());
-    };
-    let hooks = PhaseHooks {
-        report: Some(&mut report_so_far),
-        ..PhaseHooks::default()
-    };
-    let outcome = bench.execute_phase(&phase, 1.0, &plan, hooks)?;
-    let measured = self::zones::zones_of_outcome(map, block, &outcome, &plan);
-    let latency = outcome.stats.latency();
-    set_metrics(&mut bench.findings, operation, &measured, &latency);
-    let fewest = measured.iter().map(|zone| zone.bytes / block).min();
-    if let Some(requests) =
-        fewest.filter(|it| *it < MIN_REQUESTS_PER_DEPTH * u64::from(whole.depth))
-    {
-        bench.set_check(zone_too_short(requests, whole.depth));
+        let label = format!("{} zones", map.zones());
+        let mut phases = Phases::of_plan(sentence, label, plan);
+        phases.groups[0].limits = limits;
+        phases.groups[0].repetition = Repetition::Passes(least);
+        Ok(phases)
     }
-    if let Some(verdict) = zones_not_measured(&measured, map, &plan, &outcome) {
-        bench.set_check(verdict);
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let phases = self.phases(bench.target, bench.parameters)?;
+        for group in &phases.groups {
+            let measured = self.measure_passes(bench, group)?;
+            let plan = &group.phases[0].plan;
+            checks::check_zones(&mut bench.findings, bench.target, &measured, plan);
+            set_results(bench, &measured.zones, plan);
+            bench.phase_finished();
+        }
+        Ok(())
     }
-    bench.phase_finished();
-    Ok(measured)
 }
 
-fn zone_too_short(requests: u64, depth: u32) -> Verdict {
-    let plural = if requests == 1 { "" } else { "s" };
-    ZONE_TOO_SHORT.found(
-        format!(
-            "a zone holds {requests} request{plural}, fewer than 10 x depth {depth}: the throughput of a \
-             single zone depends on requests of the adjacent zones; the mean of all zones does not"
-        ),
-        "use a smaller --block-size or --depth, or a larger --zone-bytes",
-        json!({ "requests": requests, "depth": depth }),
-    )
-}
-
-/// The check for a possible miscount of the drive's zones: too few requests given outliers, or
-/// zones too small.
-fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
-    let (reason, facts) = if median < ENOUGH_TO_COUNT {
-        (
-            format!(
-                "half of the measured zones hold {median} requests or fewer, and {ENOUGH_TO_COUNT} are \
-                 needed: a single slow request may look like another zone"
-            ),
-            json!({
-                "reason": "few-requests",
-                "median_requests": median,
-                "needed_requests": ENOUGH_TO_COUNT,
-            }),
-        )
-    } else if found * ENOUGH_IN_ZONE > measured {
-        (
-            format!(
-                "{found} zones of the drive were found with {measured} measured ones: smaller zones may \
-                 have been missed"
-            ),
-            json!({ "reason": "many-zones", "found": found, "measured": measured }),
-        )
-    } else {
-        return None;
-    };
-    Some(ZONES_UNCERTAIN.found(
-        format!("the number of zones is uncertain: {reason}"),
-        "use a longer --duration or a smaller --block-size; the benchmark geometry counts the zones of \
-         a disk by its tracks",
-        facts,
-    ))
-}
-
-/// The check for zones that the time limit excluded.
-fn zones_not_measured(
-    measured: &[MeasuredZone],
-    map: &ZoneMap,
-    plan: &Plan,
-    outcome: &ExecutionOutcome,
-) -> Option<Verdict> {
-    let missing = map.zones().saturating_sub(measured.len() as u64);
-    let limited =
-        plan.limits.duration.is_some() && matches!(outcome.end_reason, EndReason::Completed);
-    if missing == 0 || !limited {
-        return None;
+impl SequentialBenchmark {
+    /// Passes over all zones until the limits are used up or the time of the group has passed. The
+    /// queue stays full from zone to zone; under a time limit each zone gets at least an even
+    /// fraction of it.
+    fn measure_passes(
+        &self,
+        bench: &mut RunContext<'_>,
+        group: &PhaseGroup,
+    ) -> Result<MeasuredPasses, BenchError> {
+        let whole = &group.phases[0].plan;
+        let block = u64::from(whole.block_size.max_bytes());
+        let mut budget = PhaseBudget::new(group.limits_with_least_time());
+        let mut sum = MeasuredPasses::default();
+        let mut share = group.fraction_of_first_pass(bench.target);
+        let mut reported = 0.0;
+        for pass in 1.. {
+            let Some(left) = budget.next_phase_limits(1, block, PlanLimits::default()) else {
+                break;
+            };
+            if let Some(time) = left.duration.filter(|_| whole.limits.duration.is_some())
+                && time < sum.first_pass.mul_f64(MIN_PASS_FRACTION)
+            {
+                break;
+            }
+            let plan = zones::plan_of_pass(whole, zones::map_of(whole).requests(), left);
+            let label = match pass {
+                1 => group.phases[0].label.clone(),
+                _ => format!("{}, pass {pass}", group.phases[0].label),
+            };
+            let outcome = self.measure_pass(bench, (&label, share), &plan, &mut sum)?;
+            budget.consume_outcome(&outcome);
+            if bench.is_stopped() || outcome.stats.all_counts() == IoCounts::default() {
+                break;
+            }
+            reported += share;
+            bench.skip_fraction((budget.used_fraction() - reported).max(0.0));
+            reported = reported.max(budget.used_fraction());
+            share = (budget.used_fraction() / f64::from(pass)).min(1.0 - reported);
+        }
+        Ok(sum)
     }
-    Some(ZONES_NOT_MEASURED.found(
-        format!(
-            "{missing} of {} zones have no throughput: a request takes longer than their share of the \
-             time",
-            map.zones()
-        ),
-        "use a longer --duration, or a smaller --block-size or --depth",
-        json!({ "missing": missing, "zones": map.zones() }),
-    ))
-}
 
-fn fio(operation: Operation, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-    let plan = complete_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
-    if plan.limits.duration.is_some() {
-        return Err(FioGap::TimeLimitedZones);
+    fn measure_pass(
+        &self,
+        bench: &mut RunContext<'_>,
+        (label, share): (&str, f64),
+        plan: &Plan,
+        sum: &mut MeasuredPasses,
+    ) -> Result<ExecutionOutcome, BenchError> {
+        let mut report = |findings: &mut Findings, stats: &IoStats, elapsed: Duration| {
+            let zones = zones::zones_in_progress(plan, stats, elapsed);
+            set_metrics(findings, self.operation, &sum.with_pass(&zones, stats));
+        };
+        let hooks = PhaseHooks {
+            report: Some(&mut report),
+            ..PhaseHooks::default()
+        };
+        let outcome = bench.execute_phase(label, share, plan, hooks)?;
+        let zones = zones::zones_of_outcome(plan, &outcome);
+        *sum = sum.with_pass(&zones, &outcome.stats);
+        if sum.first_pass.is_zero() {
+            let block = u64::from(plan.block_size.max_bytes());
+            sum.fewest_requests = zones.iter().map(|zone| zone.bytes / block).min();
+            sum.first_pass = outcome.elapsed;
+        }
+        set_metrics(&mut bench.findings, self.operation, sum);
+        bench.phase_finished();
+        Ok(outcome)
     }
-    let map = zone_map(&plan, parameters);
-    let block = u64::from(plan.block_size.max_bytes());
-    let range = |zone: u64| {
-        let requests = map.requests_before(zone + 1) - map.requests_before(zone);
-        let start = map.zone_begin(zone);
-        start..start + requests * block
-    };
-    let ranges: Vec<Range<u64>> = (0..map.zones()).map(range).collect();
-    FioJob::sequential_job(&plan, &ranges)
-}
-
-/// The zones and their requests: up to `--zone-bytes` at the beginning of each, within the limits
-/// of the whole benchmark.
-fn zone_map(plan: &Plan, parameters: &ParameterSet) -> ZoneMap {
-    let block = u64::from(plan.block_size.max_bytes());
-    let each = (parameters.get(ZONE_BYTES) / block).max(1);
-    let limited = [
-        plan.limits.bytes.map(|bytes| (bytes / block).max(1)),
-        plan.limits.requests,
-        Some(each.saturating_mul(ZONE_COUNT)),
-    ];
-    let requests = limited.into_iter().flatten().min().unwrap_or(u64::MAX);
-    ZoneMap::new(plan, ZONE_COUNT, requests)
 }
 
 /// Sets the metrics of the zones measured so far.
-fn set_metrics(
-    findings: &mut Findings,
-    operation: Operation,
-    zones: &[MeasuredZone],
-    latency: &LatencyHistogram,
-) {
+fn set_metrics(findings: &mut Findings, operation: Operation, passes: &MeasuredPasses) {
+    let MeasuredPasses { zones, latency, .. } = passes;
     let by_rate = |left: &&MeasuredZone, right: &&MeasuredZone| {
         left.bytes_per_second.total_cmp(&right.bytes_per_second)
     };
@@ -340,42 +303,22 @@ fn set_metrics(
     ));
 }
 
-/// Bytes over time of all zones together: the rate of moving them one after the other.
-fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
-    let bytes: f64 = zones.iter().map(|zone| zone.bytes as f64).sum();
-    let seconds: f64 = zones
-        .iter()
-        .map(|zone| zone.bytes as f64 / zone.bytes_per_second)
-        .sum();
-    bytes / seconds
-}
-
 /// Sets what follows from the whole curve: the drive's zones, the location for a fast partition,
 /// and the time of a full copy.
-fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, window: Range<u64>) {
+fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], plan: &Plan) {
     let rates: Vec<f64> = zones.iter().map(|zone| zone.typical).collect();
     if rates.len() < 4 * MIN_ZONES_PER_LEVEL {
         return;
     }
     let steps = find_segments(&rates, MIN_ZONES_PER_LEVEL);
     bench.set_metric(Metric::new(MetricId::ZONES, steps.len() as f64));
-    let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
-    requests.sort_unstable();
-    let median = requests[requests.len() / 2];
-    // The zones of a file are those of its file system's layout.
-    if addresses_are_of_medium(bench.target)
-        && (steps.len() > 1 || bench.target.is_rotational() == Some(true))
-        && let Some(verdict) = uncertain_count(steps.len(), zones.len(), median)
-    {
-        bench.set_check(verdict);
-    }
     let copy_ns =
         framework::underlying_capacity(bench.target) as f64 / mean_throughput(zones) * 1e9;
     bench.set_metric(Metric::new(MetricId::FULL_COPY_TIME, copy_ns));
     let edges = steps.iter().flat_map(|step| {
         let end = zones
             .get(step.range.end)
-            .map_or(window.end, |zone| zone.offset);
+            .map_or(plan.window.end, |zone| zone.offset);
         let mean = mean_throughput(&zones[step.range.clone()]);
         [
             [zones[step.range.start].offset as f64, mean],
@@ -383,9 +326,5 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
         ]
     });
     bench.set_series(Series::new(SeriesKind::ZonesOverAddress, edges.collect()));
-    if addresses_are_of_medium(bench.target)
-        && let Some(verdict) = partition_advice(&rates, &steps, bench.target.is_rotational())
-    {
-        bench.set_check(verdict);
-    }
+    checks::check_levels(&mut bench.findings, bench.target, zones, plan, &steps);
 }

@@ -2,25 +2,23 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds};
-use crate::bench::framework::sweep::SweepTurn;
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{PassHook, VARIANT_METRICS, Variant, VariantTotal};
+use crate::bench::framework::sweep::{Point, Sweep, Turn, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast, Parameter,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter,
+    ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
+use crate::engine::{AccessPattern, DataKind, IoOperation, Plan};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, SeriesId, SeriesKind,
+    Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Series, SeriesId, SeriesKind,
     VariantKey, Verdict,
 };
 use crate::stats::latency::concurrency::mean_in_flight;
@@ -146,30 +144,17 @@ const DATA_KINDS: [WrittenData; 3] = [
     },
 ];
 
-/// The throughput of one kind of data in a round, from 1 on.
-fn throughput_in_round(key: &VariantKey, round: usize) -> MetricId {
-    MetricId::of_variant(key.round(round), MetricKind::Throughput)
-}
-
-fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-    framework::build_plan(
-        target,
-        parameters,
-        IoOperation::Write,
-        AccessPattern::Sequential,
-    )
-}
-
-/// One variant per data pattern.
-fn data_variants(base_plan: &Plan) -> [Variant; 3] {
-    DATA_KINDS.map(|written| {
+fn data_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+    let (operation, pattern) = (IoOperation::Write, AccessPattern::Sequential);
+    let whole = framework::build_plan(target, parameters, operation, pattern)?;
+    let points = DATA_KINDS.map(|written| {
         let plan = Plan {
             data_kind: written.data,
-            limits: PlanLimits::default(),
-            ..base_plan.clone()
+            ..whole.clone()
         };
-        Variant::new(written.label, written.key, plan)
-    })
+        Point::variant(written.label, written.key, plan)
+    });
+    Sweep::new(target, parameters, points.to_vec())
 }
 
 impl Benchmark for CompressionBenchmark {
@@ -177,47 +162,77 @@ impl Benchmark for CompressionBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let plan = complete_plan(target, parameters)?;
-        let amount = framework::describe_written_limit(plan.limits.bytes, target);
-        let time = variants::planned_rounds(plan.limits, &data_variants(&plan));
-        Ok(Forecast {
-            sentence: format!(
-                "writes random, zero and repeated data in {DEFAULT_ROUNDS} rounds to {}{amount}",
-                describe_target(target)
-            ),
-            run_time: time.run_time(target),
-            max_read_bytes: None,
-            max_written_bytes: plan.limits.bytes,
-        })
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sentence = format!(
+            "writes random, zero and repeated data in {DEFAULT_ROUNDS} rounds to {}",
+            describe_target(target)
+        );
+        Ok(data_sweep(target, parameters)?.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let base_plan = complete_plan(bench.target, bench.parameters)?;
+        let mut sweep = data_sweep(bench.target, bench.parameters)?;
         bench.findings.set_table(throughput_table());
-        let variants = data_variants(&base_plan);
-        variants::measure_in_rounds(
-            bench,
-            base_plan.limits,
-            &variants,
-            base_plan.seed,
-            &mut EachRound,
-        )?;
-        set_results(bench, base_plan.seed);
+        let mut in_flight = Vec::new();
+        while let Some(turn) = sweep.next_turn(bench) {
+            let outcome = sweep.execute(bench, &turn)?;
+            let written = &DATA_KINDS[turn.point];
+            set_metrics_of_round(bench, &sweep, &turn);
+            sweep.sort_metrics(&mut bench.findings);
+            let rates = (0..DEFAULT_ROUNDS).filter_map(|round| {
+                let rate = sweep.throughputs.value_in_round(turn.point, round)?;
+                Some([(round + 1) as f64, rate])
+            });
+            bench.set_series(Series::new(written.series, rates.collect()));
+            if written.data == DataKind::Random {
+                let latency = outcome.stats.latency();
+                let rate = outcome.per_second(latency.count()).zip(latency.mean());
+                in_flight.extend(rate.map(|(iops, mean)| mean_in_flight(iops, mean)));
+            }
+            bench.phase_finished();
+        }
+        let depth = f64::from(bench.parameters.get(framework::DEPTH));
+        let in_flight = in_flight.iter().sum::<f64>() / in_flight.len().max(1) as f64;
+        if let Some(found) = assess(&sweep.throughputs, (in_flight, depth), sweep.longer()) {
+            let ids = [MetricId::COMPRESSION_RATIO, MetricId::DEDUPLICATION_RATIO];
+            for (ratio, id) in found.ratios.into_iter().zip(ids) {
+                bench.set_metric(ratio.to_metric(id));
+            }
+            bench.set_check(found.verdict);
+        }
+        sweep.sort_metrics(&mut bench.findings);
         Ok(())
     }
 }
 
+/// The metrics of each round: `KEY_1_throughput` and so on.
+fn set_metrics_of_round(bench: &mut RunContext<'_>, sweep: &Sweep, turn: &Turn) {
+    let key = DATA_KINDS[turn.point].key.round(turn.round + 1);
+    for (kind, rounds) in [
+        (MetricKind::Iops, &sweep.iops),
+        (MetricKind::Throughput, &sweep.throughputs),
+        (MetricKind::Latency, &sweep.mean_latencies),
+    ] {
+        if let Some(value) = rounds.value_in_round(turn.point, turn.round) {
+            bench.set_metric(Metric::new(MetricId::of_variant(key.clone(), kind), value));
+        }
+    }
+}
+
+/// The throughput of one kind of data in a round, from 1 on.
+fn throughput_in_round(written: &WrittenData, round: usize) -> MetricId {
+    MetricId::of_variant(written.key.round(round), MetricKind::Throughput)
+}
+
 /// Mean throughput of each kind of data, and that of every round.
 fn throughput_table() -> MetricTable {
-    let row = |written: WrittenData| MetricTableRow {
-        name: written.label.into(),
-        cells: std::iter::once(MetricId::of_variant(
-            written.key.clone(),
-            MetricKind::Throughput,
-        ))
-        .chain((1..=DEFAULT_ROUNDS).map(|round| throughput_in_round(&written.key, round)))
-        .collect(),
+    let row = |written: WrittenData| {
+        let mean = MetricId::of_variant(written.key.clone(), MetricKind::Throughput);
+        let rounds = (1..=DEFAULT_ROUNDS).map(|round| throughput_in_round(&written, round));
+        MetricTableRow {
+            name: written.label.into(),
+            cells: std::iter::once(mean).chain(rounds).collect(),
+        }
     };
     MetricTable {
         name: "Data patterns".into(),
@@ -228,166 +243,84 @@ fn throughput_table() -> MetricTable {
     }
 }
 
-/// Sets the metrics of each round separately: `KEY_1_throughput` and so on.
-struct EachRound;
+/// What was found out about the data patterns.
+struct Assessment {
+    /// Throughput of zeros and of the repeated block as ratios to that of random data.
+    ratios: [RatioEstimate; 2],
+    verdict: Verdict,
+}
 
-impl PassHook for EachRound {
-    fn after_variant(
-        &mut self,
-        findings: &mut Findings,
-        turn: SweepTurn,
-        outcome: &ExecutionOutcome,
-        _: &VariantTotal,
-    ) {
-        let key = DATA_KINDS[turn.point].key.round(turn.round + 1);
-        variants::set_variant_metrics(findings, &key, outcome);
-        set_throughput_series(findings);
+/// `None` unless all rounds are complete. `rounds` are throughputs; `in_flight` is the mean number of
+/// requests in flight with random data, by Little's law, of `depth`; `longer` names the option for a
+/// longer run.
+fn assess(
+    rounds: &SweepRounds,
+    (in_flight, depth): (f64, f64),
+    longer: &str,
+) -> Option<Assessment> {
+    let throughputs = [0, 1, 2].map(|point| rounds.values_of_point(point));
+    if throughputs
+        .iter()
+        .any(|values| values.len() < DEFAULT_ROUNDS)
+    {
+        return None;
     }
-}
-
-/// Throughput of each data pattern over the round number.
-fn set_throughput_series(findings: &mut Findings) {
-    for written in DATA_KINDS {
-        let of_round = |round: usize| {
-            let run_metric = findings.metric(&throughput_in_round(&written.key, round))?;
-            let interval = run_metric
-                .low
-                .zip(run_metric.high)
-                .map(|(low, high)| [low, high]);
-            Some(([round as f64, run_metric.value], interval))
-        };
-        let points: Vec<_> = (1..=DEFAULT_ROUNDS).filter_map(of_round).collect();
-        if !points.is_empty() {
-            findings.set_series(framework::series_with_intervals(written.series, points));
-        }
-    }
-}
-
-/// Throughputs of the data patterns by round; `None` unless all rounds are complete.
-fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
-    let mut rounds = SweepRounds::new(DATA_KINDS.len(), seed);
-    for (point, written) in DATA_KINDS.iter().enumerate() {
-        for round in 0..DEFAULT_ROUNDS {
-            let throughput = throughput_in_round(&written.key, round + 1);
-            rounds.set_value(point, round, findings.metric(&throughput)?.value);
-        }
-    }
-    Some(rounds)
-}
-
-/// Mean requests in flight during writes of random data, by Little's law.
-fn random_data_in_flight(findings: &Findings) -> Option<f64> {
-    let of = |round: usize, kind| {
-        let id = MetricId::of_variant(RANDOM.round(round), kind);
-        findings.metric(&id).map(|metric| metric.value)
-    };
-    let reached = |round| {
-        let (iops, mean_ns) = (
-            of(round, MetricKind::Iops)?,
-            of(round, MetricKind::Latency)?,
-        );
-        Some(mean_in_flight(iops, mean_ns))
-    };
-    let sum: Option<f64> = (1..=DEFAULT_ROUNDS).map(reached).sum();
-    Some(sum? / DEFAULT_ROUNDS as f64)
-}
-
-fn set_results(bench: &mut RunContext<'_>, seed: u64) {
-    let depth = f64::from(bench.parameters.get(framework::DEPTH));
-    let Some((run_metrics, verdict)) = assess_compression(&bench.findings, depth, seed) else {
-        return;
-    };
-    run_metrics
-        .into_iter()
-        .for_each(|run_metric| bench.set_metric(run_metric));
-    bench.set_check(verdict);
-}
-
-/// The metrics and the check from the throughputs at this queue depth; `None` unless all rounds are complete.
-fn assess_compression(
-    findings: &Findings,
-    depth: f64,
-    seed: u64,
-) -> Option<([Metric; 2], Verdict)> {
-    let rounds = round_throughputs(findings, seed)?;
+    let [random, zeros, repeats] = &throughputs;
     let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
-    let run_metrics = [
-        zero.to_metric(MetricId::COMPRESSION_RATIO),
-        repeat.to_metric(MetricId::DEDUPLICATION_RATIO),
-    ];
-    let throughputs = |point: usize| rounds.values_of_point(point).into_iter();
-    let least = |point: usize| throughputs(point).fold(f64::INFINITY, f64::min);
-    let (slowest, fastest) = (least(0), throughputs(0).fold(0.0, f64::max));
-    let is_faster = |point: usize, ratio: RatioEstimate| {
-        least(point) > fastest && ratio.value > MIN_SIGNIFICANT_RATIO && ratio.low > 1.0
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let (slowest, fastest) = (least(random), random.iter().copied().fold(0.0, f64::max));
+    let is_faster = |values: &[f64], ratio: RatioEstimate| {
+        least(values) > fastest && ratio.value > MIN_SIGNIFICANT_RATIO && ratio.low > 1.0
     };
-    let is_faster = is_faster(1, zero) || is_faster(2, repeat);
-    let ratios = DataRatios {
-        zero_ratio: zero.value,
-        repeat_ratio: repeat.value,
-    };
-    let in_flight = random_data_in_flight(findings);
-    let starved = in_flight.filter(|in_flight| *in_flight < FULL_QUEUE_FRACTION * depth);
-    let verdict = match (is_faster, starved) {
-        (true, Some(in_flight)) => data_generation_too_slow(ratios, in_flight, depth),
-        (true, None) => DRIVE_COMPRESSES.found(
-            ratios.text(),
-            "measure with random data only; results of programs that write zeros are not comparable",
-            ratios.facts(),
-        ),
-        (false, _) if fastest / slowest > MAX_REPEAT_RATIO => rate_changed(slowest, fastest),
-        (false, _) => NO_COMPRESSION.found(
-            ratios.text(),
-            "no action needed: any data pattern gives valid metrics on this drive",
-            ratios.facts(),
-        ),
-    };
-    Some((run_metrics, verdict))
-}
-
-/// Throughput of other data patterns as a ratio to random data.
-#[derive(Clone, Copy)]
-struct DataRatios {
-    zero_ratio: f64,
-    repeat_ratio: f64,
-}
-
-impl DataRatios {
-    fn text(self) -> String {
-        format!(
-            "zeros are written {} times and a repeated block {} times as fast as random data",
-            units::format_three_digits(self.zero_ratio),
-            units::format_three_digits(self.repeat_ratio)
+    let is_faster = is_faster(zeros, zero) || is_faster(repeats, repeat);
+    let ratios = [zero, repeat];
+    let facts = json!({ "zero_ratio": zero.value, "repeat_ratio": repeat.value });
+    let verdict = if is_faster && in_flight < FULL_QUEUE_FRACTION * depth {
+        DATA_GENERATION_TOO_SLOW.found(
+            format!(
+                "{}, but with random data only {} of {depth} requests were in flight: this machine \
+                 generates random data more slowly than the drive accepts it",
+                describe(ratios),
+                units::format_three_digits(in_flight)
+            ),
+            "whether the drive compresses is not determined: use a smaller --depth, and larger --bytes",
+            json!({ "ratios": facts, "in_flight": in_flight, "depth": depth }),
         )
-    }
-
-    fn facts(self) -> Value {
-        json!({ "zero_ratio": self.zero_ratio, "repeat_ratio": self.repeat_ratio })
-    }
+    } else if is_faster {
+        DRIVE_COMPRESSES.found(
+            describe(ratios),
+            "measure with random data only; results of programs that write zeros are not comparable",
+            facts,
+        )
+    } else if fastest / slowest > MAX_REPEAT_RATIO {
+        rate_changed(slowest, fastest, longer)
+    } else {
+        NO_COMPRESSION.found(
+            describe(ratios),
+            "no action needed: any data pattern gives valid metrics on this drive",
+            facts,
+        )
+    };
+    Some(Assessment { ratios, verdict })
 }
 
-fn data_generation_too_slow(ratios: DataRatios, in_flight: f64, depth: f64) -> Verdict {
-    DATA_GENERATION_TOO_SLOW.found(
-        format!(
-            "{}, but with random data only {} of {depth} requests were in flight: this machine generates \
-             random data more slowly than the drive accepts it",
-            ratios.text(),
-            units::format_three_digits(in_flight)
-        ),
-        "whether the drive compresses is not determined: use a smaller --depth, and larger --bytes",
-        json!({ "ratios": ratios.facts(), "in_flight": in_flight, "depth": depth }),
+/// Throughput of zeros and of the repeated block as ratios to that of random data, in words.
+fn describe([zero, repeat]: [RatioEstimate; 2]) -> String {
+    format!(
+        "zeros are written {} times and a repeated block {} times as fast as random data",
+        units::format_three_digits(zero.value),
+        units::format_three_digits(repeat.value)
     )
 }
 
-fn rate_changed(lowest: f64, highest: f64) -> Verdict {
+fn rate_changed(lowest: f64, highest: f64, longer: &str) -> Verdict {
     RATE_CHANGED.found(
         format!(
             "the same random data was written at {} to {}",
             units::format_throughput(lowest),
             units::format_throughput(highest)
         ),
-        "a cache was full, or the drive has other users: repeat the run with a longer --duration on an \
-         idle drive",
+        format!("a cache was full, or the drive has other users: repeat the run with {longer} on an idle drive"),
         json!({ "lowest": lowest, "highest": highest }),
     )
 }
@@ -439,46 +372,27 @@ mod tests {
         assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
     }
 
-    /// Findings of four equal rounds: throughput, IOPS and latency of each data pattern.
-    fn findings_of_rounds(kinds: [(&str, [f64; 3]); 3]) -> Findings {
-        let mut findings = Findings::default();
-        for (key, values) in kinds {
-            for cycle in 1..=DEFAULT_ROUNDS {
-                for (name, value) in ["throughput", "iops", "latency"].into_iter().zip(values) {
-                    findings.set_metric(Metric::new(
-                        MetricId::parse(&format!("{key}_{cycle}_{name}")),
-                        value,
-                    ));
-                }
-            }
-        }
-        findings
-    }
-
     #[test]
     fn compression_with_slow_random_data_source_is_not_detected() {
-        // Little's law: 2000 requests per second of 0.5 ms each are one in flight, of 32 requested.
-        let starved = [
-            ("random", [262e6, 2000.0, 5e5]),
-            ("zero", [786e6, 6000.0, 5.3e6]),
-            ("repeat", [786e6, 6000.0, 5.3e6]),
-        ];
-        let (run_metrics, verdict) =
-            assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
-        assert!(verdict.is_of(DATA_GENERATION_TOO_SLOW));
-        assert_eq!(
-            (&verdict.facts["in_flight"], &verdict.facts["depth"]),
-            (&json!(1.0), &json!(32.0))
-        );
-        assert!((run_metrics[0].value - 3.0).abs() < 1e-9);
-        // With the requested queue depth in flight the drive is the bottleneck.
-        let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
-        assert!(verdict.is_of(DRIVE_COMPRESSES));
-        // Equal throughputs: the bottleneck does not matter.
-        let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
-        let (_, verdict) = assess_compression(&findings_of_rounds(even), 32.0, 1).unwrap();
-        assert!(verdict.is_of(NO_COMPRESSION));
-        assert!(assess_compression(&Findings::default(), 32.0, 1).is_none());
+        let rounds_of = |means: [f64; 3]| {
+            let mut rounds = SweepRounds::new(3);
+            for (point, mean) in means.into_iter().enumerate() {
+                (0..DEFAULT_ROUNDS).for_each(|round| rounds.set_value(point, round, mean));
+            }
+            rounds
+        };
+        let (faster, equal) = (rounds_of([262e6, 786e6, 786e6]), rounds_of([262e6; 3]));
+        for (rounds, depth, check) in [
+            (&faster, 32.0, DATA_GENERATION_TOO_SLOW),
+            // With the requested queue depth in flight the drive is the bottleneck.
+            (&faster, 1.0, DRIVE_COMPRESSES),
+            // Equal throughputs: the bottleneck does not matter.
+            (&equal, 32.0, NO_COMPRESSION),
+        ] {
+            let found = assess(rounds, (1.0, depth), "").unwrap();
+            assert!(found.verdict.is_of(check), "{:?}", found.verdict);
+        }
+        assert!(assess(&SweepRounds::new(3), (1.0, 1.0), "").is_none());
     }
 
     #[test]
@@ -518,5 +432,8 @@ mod tests {
             &fake,
         );
         assert_eq!(check_codes(&finished), ["rate-changed"]);
+        // 1 GiB is written in a fraction of the 40 s.
+        let advice = &finished.findings.verdicts[0].advice;
+        assert!(advice.contains("more --bytes"), "{advice}");
     }
 }

@@ -5,16 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::bench::framework;
-use crate::bench::framework::budget::PhaseBudget;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::rounds::{
-    DEFAULT_ROUNDS, SoughtOptimum, SweepRounds, measurement_order,
-};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
+use crate::bench::framework::sweep::{self, Point, Sweep, Turn};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Parameter,
+    ParameterKind, ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
@@ -23,7 +20,7 @@ use crate::files::safe_text::SafeText;
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Metric, MetricId, MetricKind, MetricTable, SeriesId, SeriesKind, VariantKey, Verdict,
+    Metric, MetricId, MetricKind, SeriesId, SeriesKind, VariantKey, Verdict,
 };
 use crate::units;
 
@@ -31,8 +28,6 @@ use crate::units;
 pub struct ReadAheadSweep;
 
 const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
-/// Fraction of the best throughput from which a setting is equivalent to the best.
-const EQUIVALENCE_FRACTION: f64 = 0.95;
 
 const STEP_BYTES: Parameter<u64> = Parameter {
     name: "step-bytes",
@@ -67,6 +62,7 @@ const BEST_READ_AHEAD: SoughtOptimum = SoughtOptimum {
     format: units::format_block_size,
     advice: "use a larger --step-bytes and a longer --duration for narrower intervals; if all settings \
              are equal, keep the current one",
+    equal_is_first: false,
 };
 
 static DESCRIPTION: Description = Description {
@@ -105,9 +101,8 @@ static DESCRIPTION: Description = Description {
         &framework::WINDOW_END,
         &SEED,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "Throughput against read-ahead",
-        ChartShape::Line,
         &[SeriesId::THROUGHPUT_AGAINST_READ_AHEAD],
     )
     .log_x()
@@ -123,20 +118,6 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-    let mut plan = framework::build_read_plan(target, parameters, AccessPattern::Sequential)?;
-    plan.cache_mode = CacheMode::Drop;
-    Ok(plan)
-}
-
-/// Each step reads its own range as far as the window permits, because the drive has a cache too.
-fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
-    let window = &plan.window;
-    let slots = ((window.end - window.start) / bytes.max(1)).max(1);
-    let begin = window.start + (step as u64 % slots) * bytes / plan.alignment * plan.alignment;
-    begin..(begin + bytes).min(window.end)
-}
-
 /// The device whose setting applies: a partition uses its parent's. A simulated drive has none.
 fn device_with_setting(target: &Target) -> Option<&str> {
     let drive = target
@@ -149,29 +130,45 @@ fn device_with_setting(target: &Target) -> Option<&str> {
     }
 }
 
-/// One phase per setting and round; a single one if the setting is unavailable.
-fn planned_phases(base_plan: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
-    let is_changeable =
-        target.kind != TargetKind::Simulated && device_with_setting(target).is_some();
-    let count = match is_changeable {
-        true => READ_AHEAD_KIB.len() * DEFAULT_ROUNDS,
-        false => 1,
-    };
-    let plan = Plan {
+/// Reads the bytes of a setting in one round.
+fn step_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let plan = framework::build_read_plan(target, parameters, AccessPattern::Sequential)?;
+    let bytes = (parameters.get(STEP_BYTES) / DEFAULT_ROUNDS as u64)
+        .next_multiple_of(plan.alignment)
+        .max(plan.alignment);
+    Ok(Plan {
+        cache_mode: CacheMode::Drop,
         limits: PlanLimits {
-            bytes: Some(bytes_of_step(parameters, base_plan)),
+            bytes: Some(bytes),
             ..PlanLimits::default()
         },
-        ..base_plan.clone()
-    };
-    PlannedPhases::with_even_shares(base_plan.limits).add_phases(std::iter::repeat_n(plan, count))
+        ..plan
+    })
 }
 
-/// Divides the bytes of a setting and the time of the benchmark among the rounds.
-fn bytes_of_step(parameters: &ParameterSet, base_plan: &Plan) -> u64 {
-    (parameters.get(STEP_BYTES) / DEFAULT_ROUNDS as u64)
-        .next_multiple_of(base_plan.alignment)
-        .max(base_plan.alignment)
+/// One point for each setting.
+fn settings_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+    let plan = step_plan(target, parameters)?;
+    let points = READ_AHEAD_KIB.map(|kib| {
+        let bytes = f64::from(kib) * 1024.0;
+        let key = READ_AHEAD.kibibytes(kib.into());
+        Point {
+            metrics: Some((key, &[MetricKind::Throughput])),
+            ..Point::at(bytes, units::format_block_size(bytes), plan.clone())
+        }
+    });
+    Sweep::new(target, parameters, points.to_vec())
+}
+
+/// A single phase: the setting as it is.
+fn current_setting(target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+    let sentence = format!(
+        "reads {} sequentially with its current read-ahead",
+        describe_target(target)
+    );
+    let phase = Phase::new("current setting", step_plan(target, parameters)?);
+    let limits = framework::plan_limits(parameters);
+    Ok(Phases::new(sentence, limits, Sharing::Even, vec![phase]))
 }
 
 impl Benchmark for ReadAheadSweep {
@@ -179,104 +176,76 @@ impl Benchmark for ReadAheadSweep {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let plan = complete_plan(target, parameters)?;
-        let all = parameters
-            .get(STEP_BYTES)
-            .saturating_mul(READ_AHEAD_KIB.len() as u64);
-        let bytes = plan.limits.bytes.unwrap_or(all).min(all);
-        Ok(Forecast {
-            sentence: format!(
-                "reads {} of {} sequentially with {} read-ahead settings, and restores the previous \
-                 one",
-                units::format_size(bytes),
-                describe_target(target),
-                READ_AHEAD_KIB.len()
-            ),
-            run_time: planned_phases(&plan, target, parameters).run_time(target),
-            max_read_bytes: Some(bytes),
-            max_written_bytes: None,
-        })
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        if device_with_setting(target).is_none() {
+            return current_setting(target, parameters);
+        }
+        let sentence = format!(
+            "reads {} sequentially with {} read-ahead settings, and restores the previous one",
+            describe_target(target),
+            READ_AHEAD_KIB.len()
+        );
+        let phases = settings_sweep(target, parameters)?.phases(sentence);
+        Ok(phases.without_fio(FioGap::SettingChange))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let base_plan = complete_plan(bench.target, bench.parameters)?;
         let setting = device_with_setting(bench.target).and_then(SystemSetting::read_ahead);
-        let guard = setting.map(|setting| bench.settings.lock_setting(setting));
-        let mut budget = PhaseBudget::new(base_plan.limits);
-        match guard {
-            Some(Ok(guard)) => sweep_settings(bench, &base_plan, &mut budget, guard),
+        match setting.map(|setting| bench.settings.lock_setting(setting)) {
+            Some(Ok(guard)) => sweep_settings(bench, guard),
             Some(Err(error)) if error.is_locked_by_process() => {
                 Err(BenchError::SettingInUse(error))
             }
-            Some(Err(error)) => measure_current_setting(bench, &base_plan, &budget, Some(&error)),
-            None => measure_current_setting(bench, &base_plan, &budget, None),
+            Some(Err(error)) => measure_current_setting(bench, Some(&error)),
+            None => measure_current_setting(bench, None),
         }
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::SettingChange)
     }
 }
 
 /// Measures current setting if it cannot be changed.
 fn measure_current_setting(
     bench: &mut RunContext<'_>,
-    base_plan: &Plan,
-    budget: &PhaseBudget,
     error: Option<&SettingError>,
 ) -> Result<(), BenchError> {
     bench.set_check(setting_not_changed(false, error));
-    if let Some(plan) = plan_of_step(bench, base_plan, budget, (0, 1)) {
-        let outcome = bench.execute("current setting", 1.0, &plan)?;
-        if let Some(rate) = bytes_per_second(&outcome) {
-            set_throughput(bench, MetricId::PRESENT_READ_AHEAD_THROUGHPUT, rate);
+    let phases = current_setting(bench.target, bench.parameters)?;
+    bench.run_phases(&phases, &mut |findings, measured| {
+        let (bytes, seconds) = (measured.stats.bytes(), measured.elapsed.as_secs_f64());
+        if bytes > 0 && seconds > 0.0 {
+            let id = MetricId::PRESENT_READ_AHEAD_THROUGHPUT;
+            findings.set_metric(Metric::new(id, bytes as f64 / seconds));
         }
-    }
-    Ok(())
+    })
 }
 
-fn sweep_settings(
-    bench: &mut RunContext<'_>,
-    base_plan: &Plan,
-    budget: &mut PhaseBudget,
-    mut guard: SettingLock,
-) -> Result<(), BenchError> {
+fn sweep_settings(bench: &mut RunContext<'_>, mut guard: SettingLock) -> Result<(), BenchError> {
+    let mut sweep = settings_sweep(bench.target, bench.parameters)?;
     let present = guard.original_value();
-    set_size(bench, MetricId::PRESENT_READ_AHEAD_SIZE, present);
-    set_table(bench);
-    let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), base_plan.seed);
-    let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, base_plan.seed);
-    for (index, point) in order.iter().copied().enumerate() {
-        let round = index / READ_AHEAD_KIB.len() + 1;
-        let phase = format!(
-            "read-ahead {}, round {round} of {DEFAULT_ROUNDS}",
-            setting_name(point)
-        );
-        let share = 1.0 / order.len() as f64;
-        let position = (index, order.len() - index);
-        let Some(plan) = plan_of_step(bench, base_plan, budget, position) else {
-            break;
-        };
-        let measured = measure_setting(bench, &mut guard, point, (&phase, share, &plan))?;
-        let outcome = match measured {
-            Ok(outcome) => outcome,
+    let present_bytes = f64::from(present) * 1024.0;
+    bench.set_metric(Metric::new(
+        MetricId::PRESENT_READ_AHEAD_SIZE,
+        present_bytes,
+    ));
+    let columns = [("throughput", MetricKind::Throughput)];
+    bench
+        .findings
+        .set_table(sweep::table("Settings", &columns, &sweep.points));
+    while let Some(mut turn) = sweep.next_turn(bench) {
+        // Each step reads its own range as far as the window permits, because the drive has a cache too.
+        let step = turn.round * READ_AHEAD_KIB.len() + turn.point;
+        turn.plan.window = window_of_step(step, &sweep.points[turn.point].plan);
+        match measure_setting(bench, &mut guard, &turn, sweep.share())? {
+            Ok(outcome) => sweep.add(&mut bench.findings, &turn, &outcome),
             Err(error) => {
                 bench.set_check(setting_not_changed(true, Some(&error)));
                 break;
             }
-        };
-        budget.consume_outcome(&outcome);
-        if let Some(rate) = bytes_per_second(&outcome) {
-            rounds.set_value(point, round - 1, rate);
         }
-        set_series(bench, &rounds);
+        let rates = &sweep.throughputs;
+        sweep.set_series(bench, SeriesKind::ThroughputAgainstReadAhead, rates);
         bench.phase_finished();
-        if bench.is_stopped() {
-            break;
-        }
     }
-    set_results(bench, &rounds, present);
+    set_results(bench, &sweep, present);
     if let Err(error) = guard.restore() {
         let error = SafeText::from(error.to_string());
         bench.set_check(SETTING_NOT_RESTORED.found(
@@ -288,125 +257,54 @@ fn sweep_settings(
     Ok(())
 }
 
+/// The range of the window that a step reads.
+fn window_of_step(step: usize, plan: &Plan) -> std::ops::Range<u64> {
+    let (window, bytes) = (&plan.window, plan.limits.bytes.unwrap_or(plan.alignment));
+    let slots = ((window.end - window.start) / bytes).max(1);
+    let begin = window.start + (step as u64 % slots) * bytes / plan.alignment * plan.alignment;
+    begin..(begin + bytes).min(window.end)
+}
+
 /// Measures with a setting, or returns why it could not be changed or restored. The kernel copies the setting
 /// into a file when the file is opened (mm/readahead.c, `file_ra_state_init`): it is restored as soon as the
 /// target is open, so that no other program works with it.
 fn measure_setting(
     bench: &mut RunContext<'_>,
     guard: &mut SettingLock,
-    point: usize,
-    (phase, share, plan): (&str, f64, &Plan),
+    turn: &Turn,
+    share: f64,
 ) -> Result<Result<ExecutionOutcome, SettingError>, BenchError> {
-    if let Err(error) = guard.set(READ_AHEAD_KIB[point]) {
+    if let Err(error) = guard.set(READ_AHEAD_KIB[turn.point]) {
         return Ok(Err(error));
     }
     let mut restored = Ok(());
-    let outcome = bench.execute_with_open_hook(phase, share, plan, &mut || {
+    let outcome = bench.execute_with_open_hook(&turn.label, share, &turn.plan, &mut || {
         restored = guard.restore();
     })?;
     Ok(restored.map(|()| outcome))
 }
 
-/// The plan of a step; `None` if the budget is used up.
-fn plan_of_step(
-    bench: &RunContext<'_>,
-    base_plan: &Plan,
-    budget: &PhaseBudget,
-    (index, left): (usize, usize),
-) -> Option<Plan> {
-    let bytes = bytes_of_step(bench.parameters, base_plan);
-    let own = PlanLimits {
-        bytes: Some(bytes),
-        ..PlanLimits::default()
-    };
-    let limits = budget.next_phase_limits(left as u64, base_plan.alignment, own)?;
-    Some(Plan {
-        window: window_of_step(index, base_plan, bytes),
-        limits,
-        ..base_plan.clone()
-    })
-}
-
-/// Setting of a point as text: `128 KiB`.
-fn setting_name(point: usize) -> String {
-    units::format_block_size(f64::from(READ_AHEAD_KIB[point]) * 1024.0)
-}
-
-/// Variant of a setting.
-fn variant_key(point: usize) -> VariantKey {
-    READ_AHEAD.kibibytes(READ_AHEAD_KIB[point].into())
-}
-
-/// `None` where nothing was read, or the time is not known.
-fn bytes_per_second(outcome: &ExecutionOutcome) -> Option<f64> {
-    let bytes = outcome.stats.bytes();
-    outcome.per_second(bytes).filter(|_| bytes > 0)
-}
-
-fn set_throughput(bench: &mut RunContext<'_>, id: MetricId, value: f64) {
-    bench.set_metric(Metric::new(id, value));
-}
-
-fn set_size(bench: &mut RunContext<'_>, id: MetricId, kib: u32) {
-    bench.set_metric(Metric::new(id, f64::from(kib) * 1024.0));
-}
-
-fn set_table(bench: &mut RunContext<'_>) {
-    let names: Vec<String> = (0..READ_AHEAD_KIB.len()).map(setting_name).collect();
-    let rows: Vec<(&str, VariantKey)> = names
-        .iter()
-        .enumerate()
-        .map(|(point, name)| (name.as_str(), variant_key(point)))
-        .collect();
-    let columns = [("throughput", MetricKind::Throughput)];
-    bench
-        .findings
-        .set_table(MetricTable::cross_product("Settings", &columns, &rows));
-}
-
-/// Sets the means of the rounds so far.
-fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
-    for point in 0..READ_AHEAD_KIB.len() {
-        let id = MetricId::of_variant(variant_key(point), MetricKind::Throughput);
-        if let Some(metric) = rounds.metric_of_point(point, id) {
-            bench.set_metric(metric);
-        }
-    }
-    bench.set_series(rounds.series_of_means(
-        SeriesKind::ThroughputAgainstReadAhead,
-        &READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0),
-    ));
-}
-
-/// Sets the smallest setting on the plateau, if it is significantly better than smaller ones.
-fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: u32) {
+/// Sets the smallest setting on the plateau, if it is significantly better than smaller ones, and the
+/// present one.
+fn set_results(bench: &mut RunContext<'_>, sweep: &Sweep, present: u32) {
+    let rates = &sweep.throughputs;
     // The present setting may not be a power of two: the next lower step stands for it.
     let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
-    let now = READ_AHEAD_KIB.iter().rposition(not_larger);
-    let put_rate = |bench: &mut RunContext<'_>, id: MetricId, point: usize| {
-        if let Some(metric) = rounds.metric_of_point(point, id) {
+    let now = READ_AHEAD_KIB.iter().rposition(not_larger).unwrap_or(0);
+    let of_present = rates.metric_of_point(now, MetricId::PRESENT_READ_AHEAD_THROUGHPUT);
+    of_present
+        .into_iter()
+        .for_each(|metric| bench.set_metric(metric));
+    if let Some(best) = sweep.find_optimum(bench, rates, BEST_READ_AHEAD) {
+        let size = Metric::new(MetricId::BEST_READ_AHEAD_SIZE, sweep.points[best].value);
+        let rate = rates.metric_of_point(best, MetricId::BEST_READ_AHEAD_THROUGHPUT);
+        let gain = rates.ratio_of_points(best, now);
+        let gain = gain.map(|gain| gain.to_metric(MetricId::READ_AHEAD_GAIN));
+        for metric in [Some(size), rate, gain].into_iter().flatten() {
             bench.set_metric(metric);
         }
-    };
-    if let Some(now) = now {
-        put_rate(bench, MetricId::PRESENT_READ_AHEAD_THROUGHPUT, now);
     }
-    let best = match rounds.first_equivalent_to_best(EQUIVALENCE_FRACTION) {
-        Ok(best) => best,
-        Err(reason) => {
-            if !bench.is_stopped() {
-                let sizes = READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0);
-                bench.set_check(reason.verdict(BEST_READ_AHEAD, &sizes));
-            }
-            return;
-        }
-    };
-    set_size(bench, MetricId::BEST_READ_AHEAD_SIZE, READ_AHEAD_KIB[best]);
-    put_rate(bench, MetricId::BEST_READ_AHEAD_THROUGHPUT, best);
-    let gain = now.and_then(|now| rounds.ratio_of_points(best, now));
-    if let Some(gain) = gain {
-        bench.set_metric(gain.to_metric(MetricId::READ_AHEAD_GAIN));
-    }
+    sweep.sort_metrics(&mut bench.findings);
 }
 
 /// `error` is why; without one the target has no such setting. During the sweep some values were
@@ -417,20 +315,18 @@ fn setting_not_changed(during_sweep: bool, error: Option<&SettingError>) -> Verd
     } else {
         "the read-ahead could not be changed, only its current state was measured"
     };
-    let Some(error) = error else {
-        return SETTING_NOT_CHANGEABLE.found(
-            format!("{consequence}: no block device is known for this target"),
-            "name a block device, or a directory on one",
-            json!({ "during_sweep": during_sweep, "cause": { "cause": "not-supported" } }),
-        );
+    let (message, advice, cause) = match error {
+        Some(error) => (error.to_string(), error.advice(), "error"),
+        None => (
+            "no block device is known for this target".to_owned(),
+            "name a block device, or a directory on one".to_owned(),
+            "not-supported",
+        ),
     };
-    let (message, advice) = (SafeText::from(error.to_string()), error.advice());
-    let cause = json!({ "cause": "error", "message": message, "advice": SafeText::from(&advice) });
-    SETTING_NOT_CHANGEABLE.found(
-        format!("{consequence}: {message}"),
-        advice,
-        json!({ "during_sweep": during_sweep, "cause": cause }),
-    )
+    let message = SafeText::from(message);
+    let facts =
+        json!({ "during_sweep": during_sweep, "cause": { "cause": cause, "message": message } });
+    SETTING_NOT_CHANGEABLE.found(format!("{consequence}: {message}"), advice, facts)
 }
 
 #[cfg(test)]

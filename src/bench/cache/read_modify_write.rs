@@ -7,27 +7,18 @@ use serde_json::{Value, json};
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::rounds::{NO_SIGNIFICANT_PENALTY, SweepRounds};
-use crate::bench::framework::sweep::SweepTurn;
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{
-    LATENCY_COLUMNS, PassHook, VARIANT_METRICS, Variant, VariantTotal,
-};
+use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
+use crate::bench::framework::sweep::{self, LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, Forecast,
-    ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{
-    AccessPattern, BlockSize, CacheMode, ExecutionOutcome, FlushMethod, IoOperation, Plan,
-    PlanLimits,
-};
+use crate::engine::{AccessPattern, BlockSize, CacheMode, FlushMethod, IoOperation};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, MetricId, MetricKind, MetricTable, Series, SeriesId, SeriesKind, VariantKey, Verdict,
+    MetricId, MetricKind, Series, SeriesId, SeriesKind, VariantKey, Verdict,
 };
-use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
@@ -43,13 +34,35 @@ const BUFFERED_4000: VariantKey = VariantKey::new("buffered_4000");
 const DIRECT_4096: VariantKey = VariantKey::new("direct_4096");
 const DIRECT_512: VariantKey = VariantKey::new("direct_512");
 
-/// The latency distribution of each variant.
-const LATENCY_SERIES: [(VariantKey, SeriesKind); 4] = [
-    (BUFFERED_4096, SeriesKind::TimesBuffered4096),
-    (BUFFERED_4000, SeriesKind::TimesBuffered4000),
-    (DIRECT_4096, SeriesKind::TimesDirect4096),
-    (DIRECT_512, SeriesKind::TimesDirect512),
-];
+/// Records of one size: bytes, label, variant, and the curve of their latencies.
+type Records = (u32, &'static str, VariantKey, SeriesKind);
+
+/// A pair of variants: whole blocks, then partial ones.
+struct Pair {
+    cache: CacheMode,
+    records: [Records; 2],
+    penalty: MetricId,
+}
+
+#[rustfmt::skip]
+const BUFFERED: Pair = Pair {
+    cache: CacheMode::Drop,
+    records: [
+        (PAGE_BYTES, "4096 bytes, buffered", BUFFERED_4096, SeriesKind::TimesBuffered4096),
+        (UNALIGNED_RECORD_BYTES, "4000 bytes, buffered", BUFFERED_4000, SeriesKind::TimesBuffered4000),
+    ],
+    penalty: MetricId::PENALTY_BUFFERED,
+};
+
+#[rustfmt::skip]
+const DIRECT: Pair = Pair {
+    cache: CacheMode::Bypass,
+    records: [
+        (PAGE_BYTES, "4096 bytes, direct", DIRECT_4096, SeriesKind::TimesDirect4096),
+        (512, "512 bytes, direct", DIRECT_512, SeriesKind::TimesDirect512),
+    ],
+    penalty: MetricId::PENALTY_DIRECT,
+};
 
 const NO_PAGE_CACHE: Check = Check::note("no-page-cache", "A simulated drive has no page cache.");
 const NOT_512E: Check = Check::note(
@@ -88,9 +101,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::DATA,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "Writes completed within a latency, full and partial blocks",
-        ChartShape::Line,
         &[
             SeriesId::TIMES_BUFFERED_4096,
             SeriesId::TIMES_BUFFERED_4000,
@@ -102,28 +114,6 @@ static DESCRIPTION: Description = Description {
     headline_metrics: &[MetricId::PENALTY_BUFFERED, MetricId::PENALTY_DIRECT],
 };
 
-fn plan_for_record_size(
-    size: u32,
-    cache: CacheMode,
-    target: &Target,
-    parameters: &ParameterSet,
-) -> Result<Plan, BenchError> {
-    let mut plan = framework::build_plan(
-        target,
-        parameters,
-        IoOperation::Write,
-        AccessPattern::Random,
-    )?;
-    plan.block_size = BlockSize::Fixed(size);
-    plan.alignment = u64::from(size);
-    plan.cache_mode = cache;
-    plan.limits = PlanLimits::default();
-    plan.end_fsync = Some(FlushMethod::Fsync);
-    // Other offsets per variant: data read by one variant must not speed up another.
-    plan.seed = plan.seed.wrapping_add(u64::from(size));
-    Ok(plan)
-}
-
 /// Whether the logical sectors are smaller than the physical sectors.
 fn is_512e(target: &Target) -> bool {
     target.supports_direct_io
@@ -131,36 +121,28 @@ fn is_512e(target: &Target) -> bool {
         && target.physical_block_bytes >= PAGE_BYTES
 }
 
-fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Variant>, BenchError> {
-    let plan = |size, cache| plan_for_record_size(size, cache, target, parameters);
-    let mut variants = Vec::new();
-    if target.kind != TargetKind::Simulated {
-        let cache = CacheMode::Drop;
-        variants.push(Variant::new(
-            "4096 bytes, buffered",
-            BUFFERED_4096,
-            plan(PAGE_BYTES, cache)?,
-        ));
-        variants.push(Variant::new(
-            "4000 bytes, buffered",
-            BUFFERED_4000,
-            plan(UNALIGNED_RECORD_BYTES, cache)?,
-        ));
+/// The pairs that the target permits.
+fn pairs(target: &Target) -> Vec<Pair> {
+    let buffered = (target.kind != TargetKind::Simulated).then_some(BUFFERED);
+    let direct = is_512e(target).then_some(DIRECT);
+    buffered.into_iter().chain(direct).collect()
+}
+
+/// Two points for each pair: whole blocks, then partial ones.
+fn record_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+    let mut points = Vec::new();
+    for pair in pairs(target) {
+        for (bytes, label, key, _) in pair.records {
+            let (operation, pattern) = (IoOperation::Write, AccessPattern::Random);
+            let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
+            plan.block_size = BlockSize::Fixed(bytes);
+            plan.alignment = u64::from(bytes);
+            plan.cache_mode = pair.cache;
+            plan.end_fsync = Some(FlushMethod::Fsync);
+            points.push(Point::variant(label, key, plan));
+        }
     }
-    if is_512e(target) {
-        let cache = CacheMode::Bypass;
-        variants.push(Variant::new(
-            "4096 bytes, direct",
-            DIRECT_4096,
-            plan(PAGE_BYTES, cache)?,
-        ));
-        variants.push(Variant::new(
-            "512 bytes, direct",
-            DIRECT_512,
-            plan(512, cache)?,
-        ));
-    }
-    Ok(variants)
+    Sweep::new(target, parameters, points)
 }
 
 impl Benchmark for ReadModifyWriteCost {
@@ -168,34 +150,20 @@ impl Benchmark for ReadModifyWriteCost {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let variants = record_variants(target, parameters)?;
-        let limits = framework::plan_limits(parameters);
-        let all = limits
-            .requests
-            .map(|requests| requests.saturating_mul(u64::from(PAGE_BYTES)));
-        let bytes = limits.bytes.into_iter().chain(all).min();
-        let amount = framework::describe_written_limit(bytes, target);
-        Ok(Forecast {
-            sentence: format!(
-                "writes full and partial blocks at random offsets of {} in {} variants{amount}",
-                describe_target(target),
-                variants.len()
-            ),
-            run_time: variants::planned_rounds(limits, &variants).run_time(target),
-            max_read_bytes: None,
-            max_written_bytes: bytes,
-        })
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sweep = record_sweep(target, parameters)?;
+        let sentence = format!(
+            "writes full and partial blocks at random offsets of {} in {} variants",
+            describe_target(target),
+            sweep.points.len(),
+        );
+        Ok(sweep.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let variants = record_variants(bench.target, bench.parameters)?;
-        let rows = variants::table_rows(&variants);
-        bench.findings.set_table(MetricTable::cross_product(
-            "Full and partial blocks",
-            &LATENCY_COLUMNS,
-            &rows,
-        ));
+        let mut sweep = record_sweep(bench.target, bench.parameters)?;
+        let table = sweep::table("Full and partial blocks", &LATENCY_COLUMNS, &sweep.points);
+        bench.findings.set_table(table);
         if bench.target.kind == TargetKind::Simulated {
             bench.set_check(NO_PAGE_CACHE.found(
                 "a simulated drive has no page cache: the buffered variants are skipped",
@@ -206,62 +174,28 @@ impl Benchmark for ReadModifyWriteCost {
         if !is_512e(bench.target) {
             bench.set_check(not_512e(bench.target));
         }
-        let limits = framework::plan_limits(bench.parameters);
-        let seed = bench.parameters.get(framework::SEED);
-        let rounds =
-            variants::measure_in_rounds(bench, limits, &variants, seed, &mut CurveHook(&variants))?;
-        for (metric, full, partial) in [
-            (MetricId::PENALTY_BUFFERED, BUFFERED_4096, BUFFERED_4000),
-            (MetricId::PENALTY_DIRECT, DIRECT_4096, DIRECT_512),
-        ] {
-            set_penalty(bench, &rounds, &variants, metric, [full, partial]);
+        let pairs = pairs(bench.target);
+        let records: Vec<&Records> = pairs.iter().flat_map(|pair| &pair.records).collect();
+        while let Some(turn) = sweep.next_turn(bench) {
+            sweep.execute(bench, &turn)?;
+            if let Some(summary) = framework::latency_summary(&sweep.totals[turn.point].latency) {
+                let points = summary.cumulative_points();
+                bench.set_series(Series::new(records[turn.point].3, points));
+            }
+            bench.phase_finished();
         }
+        for (index, pair) in pairs.iter().enumerate() {
+            let Some(penalty) = sweep.iops.ratio_of_points(2 * index, 2 * index + 1) else {
+                continue;
+            };
+            bench.set_metric(penalty.to_metric(pair.penalty.clone()));
+            if penalty.includes_one() {
+                let labels = [pair.records[0].1, pair.records[1].1];
+                bench.set_check(penalty.without_difference(labels));
+            }
+        }
+        sweep.sort_metrics(&mut bench.findings);
         Ok(())
-    }
-}
-
-/// Sets the latencies of each variant.
-struct CurveHook<'a>(&'a [Variant]);
-
-impl PassHook for CurveHook<'_> {
-    fn after_variant(
-        &mut self,
-        findings: &mut Findings,
-        turn: SweepTurn,
-        _: &ExecutionOutcome,
-        total: &VariantTotal,
-    ) {
-        set_latency_series(findings, &self.0[turn.point].key, &total.latency);
-    }
-}
-
-/// Sets the speedup of full blocks, compared round by round.
-fn set_penalty(
-    bench: &mut RunContext<'_>,
-    rounds: &SweepRounds,
-    variants: &[Variant],
-    metric: MetricId,
-    [full, partial]: [VariantKey; 2],
-) {
-    let point = |key: VariantKey| variants.iter().position(|variant| variant.key == key);
-    let (Some(full), Some(partial)) = (point(full), point(partial)) else {
-        return;
-    };
-    let Some(penalty) = rounds.ratio_of_points(full, partial) else {
-        return;
-    };
-    bench.set_metric(penalty.to_metric(metric));
-    if penalty.includes_one() {
-        let labels = [full, partial].map(|point| variants[point].label.as_str());
-        bench.set_check(penalty.without_difference(labels));
-    }
-}
-
-/// Sets the latency distribution of one variant as a curve.
-fn set_latency_series(findings: &mut Findings, key: &VariantKey, latency: &LatencyHistogram) {
-    let series = LATENCY_SERIES.into_iter().find(|(of, _)| of == key);
-    if let Some(((_, kind), summary)) = series.zip(framework::latency_summary(latency)) {
-        findings.set_series(Series::new(kind, summary.cumulative_points()));
     }
 }
 

@@ -6,15 +6,14 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
 use crate::bench::framework::rounds::NO_SIGNIFICANT_PENALTY;
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{LATENCY_COLUMNS, NoHook, VARIANT_METRICS, Variant};
+use crate::bench::framework::sweep::{self, LATENCY_COLUMNS, Point, Sweep, VARIANT_METRICS};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
+use crate::engine::{AccessPattern, IoOperation, Plan, SyncMode};
 use crate::session::checks::Workload;
-use crate::session::document::{MetricId, MetricKind, MetricTable, VariantKey};
+use crate::session::document::{MetricId, MetricKind, VariantKey};
 
 /// Plain writes, O_DSYNC writes and writes with flushes.
 pub struct WriteCacheBenchmark;
@@ -59,30 +58,23 @@ static DESCRIPTION: Description = Description {
     headline_metrics: &[MetricId::SYNC_PENALTY, MetricId::FLUSH_PENALTY],
 };
 
-fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-    framework::build_plan(
-        target,
-        parameters,
-        IoOperation::Write,
-        AccessPattern::Random,
-    )
-}
+const VARIANTS: [(&str, VariantKey, SyncMode); 3] = [
+    ("plain", PLAIN, SyncMode::None),
+    ("O_DSYNC", DSYNC, SyncMode::DataSync),
+    ("with flush", FLUSH, SyncMode::Flush),
+];
 
-fn durability_variants(base_plan: &Plan) -> Vec<Variant> {
-    let variants = [
-        ("plain", PLAIN, SyncMode::None),
-        ("O_DSYNC", DSYNC, SyncMode::DataSync),
-        ("with flush", FLUSH, SyncMode::Flush),
-    ];
-    let variant = |(label, key, sync_mode)| {
+fn durability_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+    let (operation, pattern) = (IoOperation::Write, AccessPattern::Random);
+    let whole = framework::build_plan(target, parameters, operation, pattern)?;
+    let points = VARIANTS.map(|(label, key, sync_mode)| {
         let plan = Plan {
             sync_mode,
-            limits: PlanLimits::default(),
-            ..base_plan.clone()
+            ..whole.clone()
         };
-        Variant::new(label, key, plan)
-    };
-    variants.into_iter().map(variant).collect()
+        Point::variant(label, key, plan)
+    });
+    Sweep::new(target, parameters, points.to_vec())
 }
 
 impl Benchmark for WriteCacheBenchmark {
@@ -90,45 +82,31 @@ impl Benchmark for WriteCacheBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let plan = complete_plan(target, parameters)?;
-        let amount = framework::describe_written_limit(plan.limits.bytes, target);
-        Ok(Forecast {
-            sentence: format!(
-                "writes at random offsets of {}, plain, with O_DSYNC and with a flush after each write{amount}",
-                describe_target(target)
-            ),
-            run_time: variants::planned_rounds(plan.limits, &durability_variants(&plan))
-                .run_time(target),
-            max_read_bytes: None,
-            max_written_bytes: plan.limits.bytes,
-        })
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sentence = format!(
+            "writes at random offsets of {}, plain, with O_DSYNC and with a flush after each write",
+            describe_target(target)
+        );
+        Ok(durability_sweep(target, parameters)?.phases(sentence))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let base_plan = complete_plan(bench.target, bench.parameters)?;
-        let variants = durability_variants(&base_plan);
-        let rows = variants::table_rows(&variants);
-        let table = MetricTable::cross_product("Durability", &LATENCY_COLUMNS, &rows);
+        let mut sweep = durability_sweep(bench.target, bench.parameters)?;
+        let table = sweep::table("Durability", &LATENCY_COLUMNS, &sweep.points);
         bench.findings.set_table(table);
-        let rounds = variants::measure_in_rounds(
-            bench,
-            base_plan.limits,
-            &variants,
-            base_plan.seed,
-            &mut NoHook,
-        )?;
+        sweep.run(bench)?;
         let (plain, dsync, flush) = (0, 1, 2);
-        if let Some(penalty) = rounds.ratio_of_points(plain, flush) {
+        if let Some(penalty) = sweep.iops.ratio_of_points(plain, flush) {
             bench.set_metric(penalty.to_metric(MetricId::FLUSH_PENALTY));
         }
-        if let Some(penalty) = rounds.ratio_of_points(plain, dsync) {
+        if let Some(penalty) = sweep.iops.ratio_of_points(plain, dsync) {
             bench.set_metric(penalty.to_metric(MetricId::SYNC_PENALTY));
             if penalty.includes_one() && !bench.is_stopped() {
-                let labels = [plain, dsync].map(|point| variants[point].label.as_str());
+                let labels = [VARIANTS[plain].0, VARIANTS[dsync].0];
                 bench.set_check(penalty.without_difference(labels));
             }
         }
+        sweep.sort_metrics(&mut bench.findings);
         Ok(())
     }
 }

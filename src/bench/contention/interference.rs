@@ -1,5 +1,6 @@
 //! Effect of a background job on foreground latency.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,21 +10,20 @@ use procfs::sys::kernel::Version;
 use crate::bench::framework;
 use crate::bench::framework::background_load::{BackgroundLoad, NotStarted};
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Keyword, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Keyword, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::{Target, scheduler};
 use crate::engine::{
-    AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
+    AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, Plan, PlanLimits,
 };
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
 };
 use crate::stats::general::timeline::RunTimeline;
 use crate::units;
@@ -34,7 +34,7 @@ pub struct InterferenceBenchmark;
 /// Request size of the background job.
 const BACKGROUND_BLOCK_BYTES: u32 = 1 << 20;
 
-/// I/O scheduling class of the background job.
+/// I/O scheduling class of the background job, at its default level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BackgroundClass {
     Idle,
@@ -47,17 +47,6 @@ keywords!(BackgroundClass {
     BackgroundClass::BestEffort = "best-effort",
     BackgroundClass::Realtime = "realtime",
 });
-
-impl BackgroundClass {
-    /// The class at its default level.
-    fn io_class(self) -> IoSchedulingClass {
-        match self {
-            Self::Idle => IoSchedulingClass::Idle,
-            Self::BestEffort => IoSchedulingClass::BestEffort(4),
-            Self::Realtime => IoSchedulingClass::Realtime(4),
-        }
-    }
-}
 
 const BACKGROUND_CLASS: Parameter<BackgroundClass> = Parameter {
     name: "class",
@@ -122,9 +111,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::CACHE,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "IOPS of the foreground load and of the job over time",
-        ChartShape::Line,
         &[SeriesId::IOPS_OVER_TIME, SeriesId::JOB_IOPS_OVER_TIME],
     )],
     headline_metrics: &[
@@ -157,7 +145,11 @@ fn background_plan(foreground: &Plan, parameters: &ParameterSet) -> Plan {
             duration: foreground.limits.duration,
             ..PlanLimits::default()
         },
-        io_class: Some(parameters.get(BACKGROUND_CLASS).io_class()),
+        io_class: Some(match parameters.get(BACKGROUND_CLASS) {
+            BackgroundClass::Idle => IoSchedulingClass::Idle,
+            BackgroundClass::BestEffort => IoSchedulingClass::BestEffort(4),
+            BackgroundClass::Realtime => IoSchedulingClass::Realtime(4),
+        }),
         ..foreground.clone()
     }
 }
@@ -167,19 +159,16 @@ impl Benchmark for InterferenceBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sentence = format!(
+            "issues random reads of {}, in the middle third with a sequential background job in the \
+             I/O class {}",
+            describe_target(target),
+            parameters.get(BACKGROUND_CLASS).word()
+        );
         let plan = foreground_plan(target, parameters)?;
-        Ok(Forecast {
-            sentence: format!(
-                "issues random reads of {}, in the middle third with a sequential background job in the \
-                 I/O class {}",
-                describe_target(target),
-                parameters.get(BACKGROUND_CLASS).word()
-            ),
-            run_time: PlannedPhases::single(plan).run_time(target),
-            max_read_bytes: None,
-            max_written_bytes: None,
-        })
+        let phases = Phases::of_plan(sentence, "foreground load and background job", plan);
+        Ok(phases.without_fio(FioGap::ConcurrentLoads))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
@@ -194,87 +183,69 @@ impl Benchmark for InterferenceBenchmark {
             "foreground load and background job",
             &plan,
             &background,
-            &mut set_metrics,
+            &mut |findings, stats, elapsed| {
+                framework::report_throughput_metrics(findings, stats, elapsed);
+            },
         )?;
-        let missing = match both.background {
-            Ok(outcome) if outcome.stats.requests() > 0 => {
-                set_results(bench, &both.foreground, &outcome, third);
-                None
+        match both.background {
+            Ok(job) if job.stats.requests() > 0 => {
+                set_results(bench, &both.foreground, &job, third);
             }
-            Ok(_) => Some(MissingLoad::NoRequestCompleted),
-            Err(NotStarted::ForegroundEnded) => Some(MissingLoad::ForegroundEnded),
-            Err(NotStarted::VirtualTime) => Some(MissingLoad::VirtualTime),
-        };
-        // A benchmark that was stopped is interrupted, which says more.
-        if let Some(cause) = missing.filter(|_| !bench.is_stopped()) {
-            bench.set_check(background_load_not_started(cause));
+            // A benchmark that was stopped is interrupted, which says more.
+            _ if bench.is_stopped() => {}
+            Ok(_) => bench.set_check(background_load_not_started(None)),
+            Err(cause) => bench.set_check(background_load_not_started(Some(cause))),
         }
         if let Some(verdict) = scheduler_ignores_io_class(bench.target) {
             bench.set_check(verdict);
         }
         Ok(())
     }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::ConcurrentLoads)
-    }
 }
 
-fn set_metrics(findings: &mut Findings, stats: &IoStats, elapsed: Duration) {
-    framework::report_throughput_metrics(findings, stats, elapsed);
-}
-
-/// Requests per second of a timeline between two times.
-fn iops_between(
-    timeline: &RunTimeline,
-    elapsed: Duration,
-    from: Duration,
-    to: Duration,
-) -> Option<f64> {
+/// Mean of the requests per second of a timeline within these seconds.
+fn iops_within(timeline: &RunTimeline, elapsed: Duration, seconds: &[Range<f64>]) -> Option<f64> {
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-    let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
     let within: Vec<f64> = timeline
         .rates_over_time(elapsed_ns)
         .into_iter()
-        .filter(|rate| (from..to).contains(&rate[0]))
+        .filter(|rate| seconds.iter().any(|range| range.contains(&rate[0])))
         .map(|rate| rate[1])
         .collect();
     (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64)
 }
 
+/// Sets what both loads achieved; the background job ran in the second third.
 fn set_results(
     bench: &mut RunContext<'_>,
     users: &ExecutionOutcome,
     job: &ExecutionOutcome,
     third: Duration,
 ) {
-    let timeline = &users.stats.read.counts_over_time;
-    let between = |from, to| iops_between(timeline, users.elapsed, from, to);
-    let alone = [
-        between(Duration::ZERO, third),
-        between(third * 2, third * 3),
-    ];
-    let alone: Vec<f64> = alone.into_iter().flatten().collect();
     let job_ns = u64::try_from(job.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    let join_ns = third.as_nanos() as f64;
     let rates = job.stats.read.counts_over_time.rates_over_time(job_ns);
-    bench.set_series(Series::new(
-        SeriesKind::JobIopsOverTime,
-        rates
-            .iter()
-            .map(|rate| [join_ns + rate[0] * 1e9, rate[1]])
-            .collect(),
-    ));
+    let third = third.as_secs_f64();
+    let job_iops = rates.iter().map(|rate| [(third + rate[0]) * 1e9, rate[1]]);
+    bench.set_series(Series::new(SeriesKind::JobIopsOverTime, job_iops.collect()));
     let job_rate = job.stats.bytes() as f64 / job.elapsed.as_secs_f64().max(1e-9);
     bench.set_metric(Metric::new(MetricId::JOB_THROUGHPUT, job_rate));
-    let (Some(disturbed), false) = (between(third, third * 2), alone.is_empty()) else {
+    let timeline = &users.stats.read.counts_over_time;
+    let within = |seconds: &[Range<f64>]| iops_within(timeline, users.elapsed, seconds);
+    let alone = within(&[0.0..third, third * 2.0..third * 3.0]);
+    let (Some(alone), Some(disturbed)) = (alone, within(&[third..third * 2.0])) else {
         return;
     };
-    let alone = alone.iter().sum::<f64>() / alone.len() as f64;
     let kept = disturbed / alone;
     bench.set_metric(Metric::new(MetricId::IOPS_ALONE, alone));
     bench.set_metric(Metric::new(MetricId::IOPS_DISTURBED, disturbed));
     bench.set_metric(Metric::new(MetricId::INTERFERENCE, 1.0 - kept));
+    // IOPS and latencies of the whole run mix both loads: what was asked for leads.
+    let leading = DESCRIPTION.headline_metrics;
+    let position = |metric: &Metric| leading.iter().position(|id| *id == metric.id);
+    bench
+        .findings
+        .metrics
+        .sort_by_key(|metric| position(metric).unwrap_or(usize::MAX));
     if kept < 0.8 {
         bench.set_check(users_are_disturbed(alone, disturbed, job_rate));
     }
@@ -314,27 +285,20 @@ fn users_are_disturbed(alone_iops: f64, disturbed_iops: f64, throughput: f64) ->
     )
 }
 
-/// Why there was no background load.
-#[derive(Clone, Copy)]
-enum MissingLoad {
-    VirtualTime,
-    ForegroundEnded,
-    NoRequestCompleted,
-}
-
-fn background_load_not_started(missing: MissingLoad) -> Verdict {
-    let (cause, sentence, advice) = match missing {
-        MissingLoad::VirtualTime => (
+/// `cause` is why the load did not start; without one it completed nothing.
+fn background_load_not_started(cause: Option<NotStarted>) -> Verdict {
+    let (cause, sentence, advice) = match cause {
+        Some(NotStarted::VirtualTime) => (
             "virtual-time",
             "the simulated drive has a virtual clock, on which two loads cannot run at once",
             "add clock=real to the parameters of the simulated drive",
         ),
-        MissingLoad::ForegroundEnded => (
+        Some(NotStarted::ForegroundEnded) => (
             "foreground-ended",
             "the foreground load ended before a third of the duration, when the background load starts",
             "use a longer --duration, and let the benchmark finish",
         ),
-        MissingLoad::NoRequestCompleted => (
+        None => (
             "no-request-completed",
             "the background load started, but the drive completed none of its requests before the end",
             "use a longer --duration; the class idle gets no request through while other users keep the \
@@ -364,11 +328,10 @@ mod tests {
     #[test]
     fn interference_separates_thirds_of_run() {
         let (timeline, elapsed) = (interrupted_timeline(), Duration::from_secs(3));
-        let second = Duration::from_secs(1);
-        let between = |from, to| iops_between(&timeline, elapsed, from, to);
-        assert_eq!(between(Duration::ZERO, second), Some(1000.0));
-        assert_eq!(between(second, second * 2), Some(250.0));
-        assert_eq!(between(second * 4, second * 5), None);
+        let within = |seconds: &[Range<f64>]| iops_within(&timeline, elapsed, seconds);
+        assert_eq!(within(&[0.0..1.0, 2.0..3.0]), Some(1000.0));
+        assert_eq!(within(&[1.0..2.0]), Some(250.0));
+        assert_eq!(within(&[4.0..5.0]), None);
     }
 
     #[test]
@@ -409,11 +372,17 @@ mod tests {
             &crate::drive::SettingsManager::default(),
             opened.engine(),
         );
-        assert!(metric_value(&finished, &MetricId::JOB_THROUGHPUT) > 0.0);
-        assert!(
-            metric_value(&finished, &MetricId::IOPS_ALONE) > 0.0
-                && metric_value(&finished, &MetricId::IOPS_DISTURBED) > 0.0
-        );
+        // IOPS before and beside the job and what the job takes lead.
+        let leading: Vec<&MetricId> = finished.findings.metrics.iter().map(|it| &it.id).collect();
+        let headline: Vec<&MetricId> = test.description().headline_metrics.iter().collect();
+        assert_eq!(leading[..4], headline);
+        for id in [
+            MetricId::IOPS_ALONE,
+            MetricId::IOPS_DISTURBED,
+            MetricId::JOB_THROUGHPUT,
+        ] {
+            assert!(metric_value(&finished, &id) > 0.0, "{id}");
+        }
         let job = &finished
             .findings
             .series(&SeriesId::JOB_IOPS_OVER_TIME)

@@ -8,14 +8,12 @@ use serde_json::{Value, json};
 
 use crate::bench::framework;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
 use crate::bench::framework::metric_families::MetricFamily;
-use crate::bench::framework::rounds;
-use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum, SweepRounds};
-use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, SoughtOptimum};
+use crate::bench::framework::sweep::{Point, Sweep};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, ChartSpec, Description, FioGap, Parameter,
+    ParameterKind, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
@@ -30,8 +28,6 @@ pub struct ReorderBenchmark;
 
 /// Sizes of the reorder buffer; the first leaves requests unsorted.
 const BATCH_SIZES: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// Fraction of the best IOPS from which a buffer size is equivalent to the best.
-const EQUIVALENCE_FRACTION: f64 = 0.95;
 /// Margin of a round's rate in standard errors: beyond the margins of two rounds, conditions
 /// changed.
 const CHANGE_SIGMAS: f64 = 2.58;
@@ -55,6 +51,7 @@ const BEST_BATCH: SoughtOptimum = SoughtOptimum {
     points: "reorder buffers",
     format: |batch| batch.to_string(),
     advice: "use more --reads-each and a longer --duration for narrower intervals",
+    equal_is_first: false,
 };
 const NO_REORDER_GAIN: Check = Check::note(
     "no-reorder-gain",
@@ -93,9 +90,8 @@ static DESCRIPTION: Description = Description {
         &framework::SEED,
         &framework::CACHE,
     ],
-    charts: &[ChartSpec::new(
+    charts: &[ChartSpec::line(
         "IOPS against reorder buffer size",
-        ChartShape::Line,
         &[SeriesId::IOPS_AGAINST_BATCH],
     )
     .log_x()
@@ -107,10 +103,6 @@ static DESCRIPTION: Description = Description {
         MetricId::BEST_BATCH,
     ],
 };
-
-fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
-    framework::build_read_plan(target, parameters, AccessPattern::Random)
-}
 
 /// Random aligned addresses in sorted batches, every other batch descending: `count` consecutive
 /// addresses of the full sequence from a random position on, so that a few reads represent a large
@@ -137,21 +129,26 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
     addresses[first..first + count].to_vec()
 }
 
-/// The plan that predicts the time of a batch: a disk serves sorted requests as fast as if it
-/// reordered its own queue.
-fn plan_for_batch(base_plan: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
-    let depth = match target.is_rotational() {
-        Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
-        _ => 1,
-    };
-    Plan {
-        depth,
-        limits: PlanLimits {
-            requests: Some(each),
-            ..PlanLimits::default()
-        },
-        ..base_plan.clone()
-    }
+/// One point for each size of the reorder buffer. Its plan predicts the time: a disk serves sorted
+/// requests as fast as if it reordered its own queue.
+fn buffer_sweep(target: &Target, parameters: &ParameterSet) -> Result<Sweep, BenchError> {
+    let plan = framework::build_read_plan(target, parameters, AccessPattern::Random)?;
+    let reads = parameters
+        .get(READS_PER_SIZE)
+        .div_ceil(DEFAULT_ROUNDS as u64);
+    let points = BATCH_SIZES.map(|batch| {
+        let is_disk = target.is_rotational() == Some(true);
+        let plan = Plan {
+            depth: if is_disk { batch as u32 } else { 1 },
+            limits: PlanLimits {
+                requests: Some(reads),
+                ..PlanLimits::default()
+            },
+            ..plan.clone()
+        };
+        Point::at(batch as f64, format!("batches of {batch}"), plan)
+    });
+    Sweep::new(target, parameters, points.to_vec())
 }
 
 impl Benchmark for ReorderBenchmark {
@@ -159,162 +156,99 @@ impl Benchmark for ReorderBenchmark {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let plan = complete_plan(target, parameters)?;
-        let each = parameters.get(READS_PER_SIZE);
-        let all = reads_per_round(each)
-            * rounds::phase_count(BATCH_SIZES.len()) as u64
-            * u64::from(plan.block_size.max_bytes());
-        Ok(Forecast {
-            sentence: format!(
-                "issues {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
-                describe_target(target),
-                BATCH_SIZES.len()
-            ),
-            run_time: PlannedPhases::with_even_shares(plan.limits)
-                .add_rounds(
-                    BATCH_SIZES
-                        .map(|batch| plan_for_batch(&plan, target, batch, reads_per_round(each))),
-                )
-                .run_time(target),
-            max_read_bytes: Some(plan.limits.bytes.unwrap_or(all).min(all)),
-            max_written_bytes: None,
-        })
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let sentence = format!(
+            "issues {} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
+            parameters.get(READS_PER_SIZE),
+            describe_target(target),
+            BATCH_SIZES.len()
+        );
+        let phases = buffer_sweep(target, parameters)?.phases(sentence);
+        Ok(phases.without_fio(FioGap::ListedAddresses))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let base_plan = complete_plan(bench.target, bench.parameters)?;
-        let each = bench.parameters.get(READS_PER_SIZE);
-        let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
-        let block = u64::from(base_plan.block_size.max_bytes());
-        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), base_plan.limits, base_plan.seed);
-        let mut sizes = BufferSweep::new(base_plan.seed);
-        while let Some(turn) = schedule.next_turn(bench, |_| (block, PlanLimits::default())) {
-            let batch = BATCH_SIZES[turn.point];
-            let plan = turn.turn_plan(&base_plan);
-            let list = sorted_batch_addresses(&base_plan, count, batch, plan.seed);
-            let plan = Plan {
-                pattern: AccessPattern::AddressList(list.into()),
-                ..plan
-            };
-            let phase = turn.phase_label(&format!("batches of {batch}"));
-            let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
-            schedule.consume_outcome(&outcome);
-            sizes.add(turn, &outcome);
-            bench.set_series(sizes.read_iops.series_of_means(
-                SeriesKind::IopsAgainstBatch,
-                &BATCH_SIZES.map(|batch| batch as f64),
-            ));
+        let mut sweep = buffer_sweep(bench.target, bench.parameters)?;
+        let mut unsorted = Vec::new();
+        while let Some(mut turn) = sweep.next_turn(bench) {
+            let (plan, batch) = (&mut turn.plan, BATCH_SIZES[turn.point]);
+            // The list ends the phase; its requests are issued one at a time.
+            let reads = plan.limits.requests.take().unwrap_or(1) as usize;
+            let list = sorted_batch_addresses(plan, reads, batch, plan.seed);
+            plan.pattern = AccessPattern::AddressList(list.into());
+            plan.depth = 1;
+            let outcome = sweep.execute(bench, &turn)?;
+            if turn.point == 0 {
+                unsorted.extend(rate_with_interval(&outcome));
+            }
+            sweep.set_series(bench, SeriesKind::IopsAgainstBatch, &sweep.iops);
             bench.phase_finished();
         }
-        sizes.set_results(bench);
+        set_results(bench, &sweep, &unsorted);
         bench.phase_finished();
         Ok(())
     }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::ListedAddresses)
-    }
 }
 
-/// Reads per buffer size and round.
-fn reads_per_round(each: u64) -> u64 {
-    each.div_ceil(DEFAULT_ROUNDS as u64)
+/// A rate and the interval that follows from the scatter of its latencies.
+struct Rate {
+    iops: f64,
+    low: f64,
+    high: f64,
 }
 
-/// Results per buffer size.
-struct BufferSweep {
-    read_iops: SweepRounds,
-    /// Confidence interval of the unsorted rate in each round, from the scatter of its latencies.
-    unsorted_intervals: Vec<[f64; 2]>,
+fn rate_with_interval(outcome: &ExecutionOutcome) -> Option<Rate> {
+    let latency = &outcome.stats.read.latency;
+    let iops = outcome.per_second(latency.count())?;
+    let scatter = latency.stddev_ns()? / latency.mean()?;
+    let margin = (CHANGE_SIGMAS * scatter / (latency.count() as f64).sqrt()).min(0.9);
+    Some(Rate {
+        iops,
+        low: iops / (1.0 + margin),
+        high: iops / (1.0 - margin),
+    })
 }
 
-impl BufferSweep {
-    fn new(seed: u64) -> Self {
-        Self {
-            read_iops: SweepRounds::new(BATCH_SIZES.len(), seed),
-            unsorted_intervals: Vec::new(),
-        }
+fn set_results(bench: &mut RunContext<'_>, sweep: &Sweep, unsorted: &[Rate]) {
+    let rates = &sweep.iops;
+    let (none, largest) = (0, BATCH_SIZES.len() - 1);
+    let gain = rates.ratio_of_points(largest, none);
+    let metrics = [
+        rates.metric_of_point(none, MetricId::UNORDERED_IOPS),
+        rates.metric_of_point(largest, MetricId::ORDERED_IOPS),
+        gain.map(|gain| gain.to_metric(MetricId::REORDER_GAIN)),
+    ];
+    metrics
+        .into_iter()
+        .flatten()
+        .for_each(|metric| bench.set_metric(metric));
+    if let Some(best) = sweep.find_optimum(bench, rates, BEST_BATCH) {
+        bench.set_metric(Metric::new(MetricId::BEST_BATCH, sweep.points[best].value));
+        let iops = rates.metric_of_point(best, MetricId::BEST_BATCH_IOPS);
+        iops.into_iter().for_each(|metric| bench.set_metric(metric));
+    } else if gain.is_some_and(|gain| gain.low <= 1.0) && !bench.is_stopped() {
+        bench.findings.remove_check(BEST_BATCH.check);
+        bench.set_check(NO_REORDER_GAIN.found(
+            "no size of the reorder buffer is significantly faster than none",
+            "a scheduler that sorts has no advantage on this drive: use the scheduler none",
+            Value::Null,
+        ));
     }
-
-    fn add(&mut self, turn: SweepTurn, outcome: &ExecutionOutcome) {
-        let requests = outcome.stats.requests();
-        let Some(rate) = outcome.per_second(requests).filter(|_| requests > 0) else {
-            return;
-        };
-        self.read_iops.set_value(turn.point, turn.round, rate);
-        if BATCH_SIZES[turn.point] == 1 {
-            let latency = &outcome.stats.read.latency;
-            let scatter = latency.stddev_ns().unwrap_or(0.0) / latency.mean().unwrap_or(1.0);
-            let margin = (CHANGE_SIGMAS * scatter / (requests as f64).sqrt()).min(0.9);
-            self.unsorted_intervals
-                .push([rate / (1.0 + margin), rate / (1.0 - margin)]);
-        }
-    }
-
-    fn set_results(&self, bench: &mut RunContext<'_>) {
-        let rates = &self.read_iops;
-        let (none, largest) = (0, BATCH_SIZES.len() - 1);
-        for (point, id) in [
-            (none, MetricId::UNORDERED_IOPS),
-            (largest, MetricId::ORDERED_IOPS),
-        ] {
-            if let Some(metric) = rates.metric_of_point(point, id) {
-                bench.set_metric(metric);
-            }
-        }
-        let gain = rates.ratio_of_points(largest, none);
-        if let Some(gain) = gain {
-            bench.set_metric(gain.to_metric(MetricId::REORDER_GAIN));
-        }
-        let best = rates.first_equivalent_to_best(EQUIVALENCE_FRACTION);
-        if let Ok(best) = best {
-            let size = BATCH_SIZES[best] as f64;
-            bench.set_metric(Metric::new(MetricId::BEST_BATCH, size));
-            let iops = rates.metric_of_point(best, MetricId::BEST_BATCH_IOPS);
-            iops.into_iter().for_each(|metric| bench.set_metric(metric));
-        }
-        if bench.is_stopped() {
-            return;
-        }
-        if let Some((low, high)) = self.unsorted_rate_change() {
-            bench.set_check(UNSORTED_READS_CHANGED.found(
-                format!(
-                    "the unsorted reads had {} IOPS in one round and {} in another",
-                    units::format_count(low),
-                    units::format_count(high)
-                ),
-                "a cache filled, or another user started or stopped: repeat the run; the intervals \
-                 include this change",
-                json!({ "lowest": low, "highest": high }),
-            ));
-        }
-        match (best, gain) {
-            (Err(_), Some(gain)) if gain.low <= 1.0 => {
-                bench.set_check(NO_REORDER_GAIN.found(
-                    "no size of the reorder buffer is significantly faster than none",
-                    "a scheduler that sorts has no advantage on this drive: use the scheduler none",
-                    Value::Null,
-                ));
-            }
-            (Err(reason), _) => {
-                let sizes = BATCH_SIZES.map(|batch| batch as f64);
-                bench.set_check(reason.verdict(BEST_BATCH, &sizes));
-            }
-            (Ok(_), _) => {}
-        }
-    }
-
-    /// Lowest and highest unsorted rate, if their difference is significant.
-    fn unsorted_rate_change(&self) -> Option<(f64, f64)> {
-        let unsorted = self.unsorted_intervals.iter();
-        let low = unsorted.clone().map(|[_, high]| *high);
-        let low = low.fold(f64::INFINITY, f64::min);
-        let high = unsorted.map(|[low, _]| *low).fold(0.0, f64::max);
-        let rates = self.read_iops.values_of_point(0);
-        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        (high > low).then_some((least, most))
+    let least = |value: fn(&Rate) -> f64| unsorted.iter().map(value).fold(f64::INFINITY, f64::min);
+    let most = |value: fn(&Rate) -> f64| unsorted.iter().map(value).fold(0.0, f64::max);
+    // The intervals of two rounds do not overlap.
+    if most(|rate| rate.low) > least(|rate| rate.high) && !bench.is_stopped() {
+        let (lowest, highest) = (least(|rate| rate.iops), most(|rate| rate.iops));
+        bench.set_check(UNSORTED_READS_CHANGED.found(
+            format!(
+                "the unsorted reads had {} IOPS in one round and {} in another",
+                units::format_count(lowest),
+                units::format_count(highest)
+            ),
+            "a cache filled, or another user started or stopped: repeat the run; the intervals \
+             include this change",
+            json!({ "lowest": lowest, "highest": highest }),
+        ));
     }
 }
 
@@ -349,8 +283,10 @@ mod tests {
         assert!((gain.value - 2.25).abs() < 0.1, "{gain:?}");
         assert!(gain.low.unwrap() > 1.9 && gain.high.unwrap() < 2.6);
         // 95 % of the best: 0.2 ms of the 15 ms of a stroke remain, a 64th or a 128th.
-        assert!([64.0, 128.0].contains(&metric_value(&finished, &MetricId::BEST_BATCH)));
-        assert!(fake::check_codes(&finished).is_empty());
+        match finished.findings.metric(&MetricId::BEST_BATCH) {
+            Some(best) => assert!([64.0, 128.0].contains(&best.value), "{best:?}"),
+            None => assert!(finished.findings.has_check(BEST_BATCH.check)),
+        }
         let points = &finished
             .findings
             .series(&SeriesId::IOPS_AGAINST_BATCH)

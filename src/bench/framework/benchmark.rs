@@ -5,6 +5,7 @@ use super::error::BenchError;
 use super::fio::FioJob;
 use super::forecast::Forecast;
 use super::parameter::{AnyParameter, ParameterSet};
+use super::phases::Phases;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::drive::Target;
 use crate::session::chart::{ChartSpec, ResultPresentation};
@@ -23,11 +24,20 @@ pub trait Benchmark: Sync + Send {
         self.description().may_write
     }
 
+    /// What the benchmark executes with these parameters: the only source of its run, its forecast
+    /// and its fio line.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError>;
+
     /// Predicts run time, bytes read and bytes written with these parameters.
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError>;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        Ok(self.phases(target, parameters)?.forecast(target))
+    }
 
     /// Executes the plans and analyses their outcomes. After a stop or a failure (see
     /// [`RunContext::is_stopped`]) it analyses the data measured so far and returns.
@@ -41,8 +51,8 @@ pub trait Benchmark: Sync + Send {
     /// # Errors
     /// Why fio cannot run an equivalent job.
     fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        let _ = (target, parameters);
-        Err(FioGap::SeveralPoints)
+        let phases = self.phases(target, parameters);
+        phases.map_err(|_| FioGap::Parameters)?.fio(target)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::engine::{ExecutionOutcome, PlanLimits};
 /// last phase. What a phase does not use remains available to the others.
 #[derive(Debug, Clone)]
 pub struct PhaseBudget {
+    limits: PlanLimits,
     remaining: PlanLimits,
 }
 
@@ -17,7 +18,27 @@ impl PhaseBudget {
     /// A budget with all of these limits unused.
     #[must_use]
     pub fn new(limits: PlanLimits) -> Self {
-        Self { remaining: limits }
+        Self {
+            limits,
+            remaining: limits,
+        }
+    }
+
+    /// Fraction (0 to 1) of the limit of which most is used.
+    #[must_use]
+    pub fn used_fraction(&self) -> f64 {
+        let used = |limit: Option<f64>, left: Option<f64>| Some(1.0 - left? / limit?.max(1e-9));
+        let seconds = |limits: PlanLimits| limits.duration.map(|time| time.as_secs_f64());
+        let (all, left) = (self.limits, self.remaining);
+        let count = |count: Option<u64>| count.map(|count| count as f64);
+        [
+            used(seconds(all), seconds(left)),
+            used(count(all.bytes), count(left.bytes)),
+            used(count(all.requests), count(left.requests)),
+        ]
+        .into_iter()
+        .flatten()
+        .fold(0.0, f64::max)
     }
 
     /// Limits for the next of `phases` remaining phases: its fraction of the remainder, but no more

@@ -1,16 +1,22 @@
 //! Runs a benchmark on an engine: phases, progress and intermediate findings.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use super::budget::PhaseBudget;
+use serde_json::json;
+
 use super::cpu_usage::CpuUsage;
+use super::phases::{Phase, PhaseGroup, Phases};
 use super::progress::{ProgressReporter, ProgressSpan};
 use super::run_event::RunSink;
 use crate::bench::{BenchError, ParameterSet};
 use crate::drive::{SettingsManager, Target};
 use crate::engine::{
     CancellationToken, EndReason, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot,
-    IoCounts, IoStats, Plan,
+    IoCounts, IoStats, Plan, RequestErrors,
 };
+use crate::session::document::check::Check;
 use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
 
 /// Report interval of a long phase: a kill loses at most one second of data, given that reports are
@@ -19,6 +25,19 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(700);
 
 /// Converts an outcome, complete or intermediate, into findings.
 pub type OutcomeReporter<'a> = dyn FnMut(&mut Findings, &IoStats, Duration) + 'a;
+
+/// What was measured of a phase so far.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasuredPhase<'a> {
+    /// Index of the phase among those of all groups.
+    pub index: usize,
+    /// The plan, with the limits that it had.
+    pub plan: &'a Plan,
+    /// Its requests.
+    pub stats: &'a IoStats,
+    /// Time since the end of the ramp time.
+    pub elapsed: Duration,
+}
 
 /// What a phase calls while it is executed.
 #[derive(Default)]
@@ -77,12 +96,44 @@ pub struct RunContext<'a> {
     pub(super) totals: RunTotals,
 }
 
+/// Requests failed that did not end the run.
+pub(crate) const IO_ERRORS: Check = Check::invalid(
+    "io-errors",
+    "The medium answered requests with errors; no other result includes them.",
+);
+
+/// The verdict on failed requests; `None` where there are none.
+fn io_errors(errors: &RequestErrors) -> Option<Verdict> {
+    let first = errors.first.first()?;
+    let error = std::io::Error::from_raw_os_error(first.errno);
+    let listed = errors.first.iter().map(|failed| {
+        json!({ "offset": failed.address, "bytes": failed.bytes, "write": failed.is_write,
+            "errno": failed.errno })
+    });
+    let requests = if errors.count == 1 {
+        "request"
+    } else {
+        "requests"
+    };
+    Some(IO_ERRORS.found(
+        format!(
+            "{} {requests} failed, the first at byte {}: {error}",
+            errors.count, first.address
+        ),
+        "read the kernel's log (dmesg) and the drive's own state (smartctl -a): the drive or its link is \
+         faulty",
+        json!({ "count": errors.count, "first": listed.collect::<Vec<_>>() }),
+    ))
+}
+
 /// Sums over all phases of a benchmark.
 #[derive(Debug, Default)]
 pub(super) struct RunTotals {
     pub(super) cpu_usage: CpuUsage,
     /// The first failure of a request.
     failure: Option<EngineError>,
+    /// Requests that failed without ending the run.
+    errors: RequestErrors,
     /// Whether a phase reached its limit before its ramp time ended.
     only_ramp: bool,
     /// Whether any phase has counted a request.
@@ -100,6 +151,7 @@ impl RunTotals {
         if limited && only_ramp && matches!(outcome.end_reason, EndReason::Completed) {
             self.only_ramp = true;
         }
+        self.errors.merge(&outcome.errors);
         if let EndReason::Failed(error) =
             std::mem::replace(&mut outcome.end_reason, EndReason::Completed)
         {
@@ -112,6 +164,7 @@ impl RunTotals {
         self.cpu_usage += nested.cpu_usage;
         self.only_ramp |= nested.only_ramp;
         self.has_counted |= nested.has_counted;
+        self.errors.merge(&nested.errors);
         self.failure = self.failure.take().or(nested.failure);
     }
 
@@ -217,6 +270,54 @@ impl RunContext<'_> {
         Ok(outcome)
     }
 
+    /// Executes phases that are not repeated, each within its part of the common limits. `report`
+    /// converts what was measured into findings, about once per second and at the end of a phase.
+    ///
+    /// # Errors
+    /// When a phase could not be started.
+    pub fn run_phases(
+        &mut self,
+        phases: &Phases,
+        report: &mut dyn FnMut(&mut Findings, &MeasuredPhase<'_>),
+    ) -> Result<(), BenchError> {
+        let count: usize = phases.groups.iter().map(|group| group.phases.len()).sum();
+        let mut first = 0;
+        for PhaseGroup {
+            limits,
+            sharing,
+            phases,
+            ..
+        } in &phases.groups
+        {
+            let mut budget = PhaseBudget::new(*limits);
+            for (index, Phase { label, plan, .. }) in phases.iter().enumerate() {
+                let left = sharing.phases_left(index, phases.len());
+                let block = u64::from(plan.block_size.max_bytes());
+                let limits = budget.next_phase_limits(left, block, plan.limits);
+                let Some(limits) = limits.filter(|_| !self.is_stopped()) else {
+                    break;
+                };
+                let plan = &Plan {
+                    limits,
+                    ..plan.clone()
+                };
+                let mut report = |findings: &mut Findings, stats: &IoStats, elapsed| {
+                    let measured = MeasuredPhase {
+                        index: first + index,
+                        plan,
+                        stats,
+                        elapsed,
+                    };
+                    report(findings, &measured);
+                };
+                let outcome = self.measure(label, 1.0 / count as f64, plan, &mut report)?;
+                budget.consume_outcome(&outcome);
+            }
+            first += phases.len();
+        }
+        Ok(())
+    }
+
     /// Executes one phase.
     pub(crate) fn execute_phase(
         &mut self,
@@ -231,7 +332,10 @@ impl RunContext<'_> {
             mut clock,
         } = hooks;
         let counts = self.totals.cpu_usage.counts;
-        let mut progress = self.progress.phase(phase, share, counts, &self.findings);
+        let progress = &mut self.progress;
+        let mut running = progress.phase(phase, share, counts, &self.findings);
+        // Copied when the first report changes them.
+        let mut findings = Cow::Borrowed(&self.findings);
         let mut last_report = Instant::now();
         let mut observe = |snapshot: &ExecutionSnapshot| {
             if let Some(clock) = &mut clock {
@@ -240,12 +344,11 @@ impl RunContext<'_> {
             if let Some(report) = &mut report
                 && last_report.elapsed() >= REPORT_INTERVAL
             {
-                progress.update_findings(|findings| {
-                    report(findings, &snapshot.stats, snapshot.elapsed);
-                });
+                report(findings.to_mut(), &snapshot.stats, snapshot.elapsed);
+                progress.update(&mut running, &findings);
                 last_report = Instant::now();
             }
-            progress.report(snapshot);
+            progress.report(&mut running, snapshot);
         };
         let mut outcome = self.engine.execute_with_open_hook(
             plan,
@@ -262,6 +365,9 @@ impl RunContext<'_> {
     /// usage.
     pub(super) fn add_outcome(&mut self, plan: &Plan, outcome: &mut ExecutionOutcome) {
         self.totals.add_outcome(self.engine, plan, outcome);
+        if let Some(verdict) = io_errors(&self.totals.errors) {
+            self.set_check(verdict);
+        }
     }
 
     /// Skips the work that this fraction represents, such as the phases after an early end:

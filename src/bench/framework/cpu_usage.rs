@@ -81,6 +81,7 @@ mod tests {
                 system_time: Duration::ZERO,
             },
             run_delay: None,
+            errors: crate::engine::RequestErrors::default(),
             finish_times: None,
         }
     }

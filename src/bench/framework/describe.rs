@@ -53,15 +53,6 @@ pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
     format!("{} ({of_it})", units::format_size(bytes))
 }
 
-/// The bytes to be written as the end of a sentence: `, at most 8.59 GB (0.9 % of the target)`; empty
-/// where nothing is written or no limit is known.
-#[must_use]
-pub fn describe_written_limit(bytes: Option<u64>, target: &Target) -> String {
-    bytes.map_or_else(String::new, |bytes| {
-        format!(", at most {}", describe_written_bytes(bytes, target))
-    })
-}
-
 /// Fraction of the requested queue depth below which the drive was not kept busy. A tenth is more than
 /// the time between a completion and the next submission takes on an idle machine.
 const MIN_DEPTH_FRACTION: f64 = 0.9;

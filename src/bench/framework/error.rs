@@ -1,7 +1,6 @@
 //! Why a benchmark could not run, with the command-line options that correct it.
 
 use super::parameter::ParameterError;
-use super::parameter_conflict::ParameterConflict;
 use crate::drive::QUOTA_ADVICE;
 use crate::engine::{EngineError, OpenError};
 use crate::text;
@@ -9,9 +8,9 @@ use crate::text;
 /// Why a benchmark could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The parameters do not fit the benchmark, the target or each other.
-    #[error(transparent)]
-    InvalidParameters(#[from] ParameterConflict),
+    /// The parameters do not fit the benchmark, the target or each other: which ones and why.
+    #[error("{0}")]
+    InvalidParameters(String),
     /// A goal names a metric that the benchmark does not yield.
     #[error("--goal {goal:?}: {test} does not yield that metric{suggestion}")]
     UnknownGoalMetric {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, VariantKey};
+use crate::session::document::{Findings, Metric, MetricKind, VariantKey};
 use crate::stats::general::confidence::{
     MeanEstimate, common_shift_margin, effective_sample_size, percentile_interval,
     run_mean_estimate, run_ratio_estimate,
@@ -10,43 +10,11 @@ use crate::stats::general::confidence::{
 use crate::stats::general::timeline::RunTimeline;
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Adds confidence intervals to `iops`, `throughput`, `latency_mean` and the percentiles, where the
-/// time series of the run over `elapsed` permits an estimate.
+/// Adds confidence intervals to the rates, latencies and percentiles of a variant, or without one to
+/// those of the benchmark itself, where the time series of the run over `elapsed` permits an estimate.
 pub fn set_intervals(
     findings: &mut Findings,
-    latency: &LatencyHistogram,
-    timeline: &RunTimeline,
-    elapsed: Duration,
-) {
-    set_matching_intervals(findings, own_kind, latency, timeline, elapsed);
-}
-
-/// Like [`set_intervals`], for the metrics of one variant: `KEY_iops`, `KEY_throughput`,
-/// `KEY_latency` and `KEY_latency_p99`.
-pub fn set_variant_intervals(
-    findings: &mut Findings,
-    variant: &VariantKey,
-    latency: &LatencyHistogram,
-    timeline: &RunTimeline,
-    elapsed: Duration,
-) {
-    let kind_of = |id: &MetricId| {
-        id.kind()
-            .filter(|_| !id.is_nested() && id.variant() == Some(variant))
-    };
-    set_matching_intervals(findings, kind_of, latency, timeline, elapsed);
-}
-
-/// What a metric of the benchmark itself measures.
-fn own_kind(id: &MetricId) -> Option<MetricKind> {
-    id.kind()
-        .filter(|_| !id.is_nested() && id.variant().is_none())
-}
-
-/// `kind_of` says what a metric measures; `None` if the timeline is not that of the metric.
-fn set_matching_intervals(
-    findings: &mut Findings,
-    kind_of: impl Fn(&MetricId) -> Option<MetricKind>,
+    variant: Option<&VariantKey>,
     latency: &LatencyHistogram,
     timeline: &RunTimeline,
     elapsed: Duration,
@@ -60,8 +28,9 @@ fn set_matching_intervals(
         // own series appears stationary.
         (iops, throughput, waiting) = (None, None, None);
     }
-    for metric in &mut findings.metrics {
-        let limits = match kind_of(&metric.id) {
+    let own = |metric: &&mut Metric| !metric.id.is_nested() && metric.id.variant() == variant;
+    for metric in findings.metrics.iter_mut().filter(own) {
+        let limits = match metric.id.kind() {
             Some(MetricKind::Iops) => metric_interval(metric, iops),
             Some(MetricKind::Throughput) => metric_interval(metric, throughput),
             Some(MetricKind::Latency | MetricKind::LatencyMean) => metric_interval(metric, waiting),

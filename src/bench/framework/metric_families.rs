@@ -18,13 +18,8 @@ pub enum MetricFamily {
         /// What is measured of each, other than variants.
         metrics: &'static [Self],
     },
-    /// Every metric of a nested benchmark.
-    Nested {
-        /// Name of the nested benchmark.
-        benchmark: &'static str,
-        /// Its metrics.
-        metrics: fn() -> &'static [MetricFamily],
-    },
+    /// Every metric of nested benchmarks: their names and their metrics.
+    Nested(fn() -> Vec<(&'static str, &'static [MetricFamily])>),
 }
 
 /// A group of variants of a measurement.
@@ -69,9 +64,9 @@ fn latency_kinds() -> impl Iterator<Item = MetricKind> {
 impl MetricFamily {
     fn contains(&self, id: &MetricId) -> bool {
         match self {
-            Self::Nested { benchmark, metrics } => {
-                id.benchmark() == Some(benchmark) && contains(metrics(), &id.within_benchmark())
-            }
+            Self::Nested(nested) => nested().into_iter().any(|(benchmark, metrics)| {
+                id.benchmark() == Some(benchmark) && contains(metrics, &id.within_benchmark())
+            }),
             _ if id.is_nested() => false,
             Self::Variants { variants, metrics } => {
                 let is_variant = |key| variants.iter().any(|family| family.contains(key));
@@ -91,7 +86,7 @@ impl MetricFamily {
         match self {
             Self::Own(kinds) => kinds.to_vec(),
             Self::Latency => latency_kinds().collect(),
-            Self::Variants { .. } | Self::Nested { .. } => Vec::new(),
+            Self::Variants { .. } | Self::Nested(_) => Vec::new(),
         }
     }
 
@@ -112,9 +107,12 @@ impl MetricFamily {
                 };
                 keys.flat_map(of_variant).collect()
             }
-            Self::Nested { benchmark, metrics } => {
-                let own = metrics().iter().flat_map(Self::members);
-                own.map(|id| id.nested_in(benchmark)).collect()
+            Self::Nested(nested) => {
+                let of_nested = |(benchmark, metrics): (_, &'static [Self])| {
+                    let own = metrics.iter().flat_map(Self::members);
+                    own.map(move |id| id.nested_in(benchmark))
+                };
+                nested().into_iter().flat_map(of_nested).collect()
             }
         }
     }
@@ -133,8 +131,11 @@ impl MetricFamily {
                 each.map(|variant| format!("{variant}_{measured}"))
                     .collect()
             }
-            Self::Nested { benchmark, .. } => {
-                vec![format!("those of {benchmark} as {benchmark}/...")]
+            Self::Nested(nested) => {
+                let names = nested().into_iter().map(|(benchmark, _)| benchmark);
+                names
+                    .map(|benchmark| format!("those of {benchmark} as {benchmark}/..."))
+                    .collect()
             }
         }
     }
@@ -179,15 +180,13 @@ mod tests {
             ],
             metrics: &[MetricFamily::Own(&[MetricKind::Throughput])],
         },
-        MetricFamily::Nested {
-            benchmark: "random-read",
-            metrics: || {
-                &[
-                    MetricFamily::Own(&[MetricKind::Iops]),
-                    MetricFamily::Latency,
-                ]
-            },
-        },
+        MetricFamily::Nested(|| {
+            let metrics: &[MetricFamily] = &[
+                MetricFamily::Own(&[MetricKind::Iops]),
+                MetricFamily::Latency,
+            ];
+            vec![("random-read", metrics)]
+        }),
     ];
 
     #[test]

@@ -24,7 +24,7 @@ pub fn report_throughput_metrics(findings: &mut Findings, stats: &IoStats, elaps
     );
     let latency = report_latencies(findings, stats);
     let timeline = stats.counts_over_time();
-    intervals::set_intervals(findings, &latency, &timeline, elapsed);
+    intervals::set_intervals(findings, None, &latency, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates_over_time(elapsed_ns);
     let over_time = |column: usize| {

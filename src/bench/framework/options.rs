@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::parameter::keyword::keywords;
 use super::parameter::{DATA_WORDS, Keyword, Parameter, ParameterKind, SizeRange, WindowPosition};
-use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode};
+use crate::engine::{CacheMode, DataKind, EngineChoice, SyncMode, WaitMode};
 use crate::session::document::ParameterName;
 
 /// Request size.
@@ -40,6 +40,12 @@ pub const DEPTH: Parameter<u32> = Parameter {
     },
 };
 
+/// [`DEPTH`] with the default that depends on the target.
+pub const DEPTH_OF_MEDIUM: Parameter<u32> = Parameter {
+    help: "requests that each worker keeps in flight; by default 32, on a rotational disk 1",
+    ..DEPTH
+};
+
 /// Number of worker threads (fio numjobs).
 pub const WORKERS: Parameter<u32> = Parameter {
     name: ParameterName::Workers.as_str(),
@@ -65,7 +71,10 @@ pub const BYTES: Parameter<Option<u64>> = Parameter {
 };
 
 /// Limit on bytes written: 8 GiB cause no noticeable wear.
-pub const WRITTEN_BYTES: Parameter<Option<u64>> = BYTES.with_default(|_| Some(8 << 30));
+pub const WRITTEN_BYTES: Parameter<Option<u64>> =
+    BYTES.with_default(|_| Some(DEFAULT_WRITTEN_BYTES));
+/// Its default.
+pub const DEFAULT_WRITTEN_BYTES: u64 = 8 << 30;
 
 /// The longest request in bytes.
 pub const MAX_REQUEST_BYTES: u64 = 1 << 30;
@@ -182,6 +191,22 @@ pub const RATE: Parameter<Option<f64>> = Parameter {
     kind: ParameterKind::Rate,
     help: "open-loop arrival rate (fio rate_iops); unset: closed loop with a constant queue depth",
     default: |_| None,
+};
+
+/// How completions are waited for.
+pub const WAIT: Parameter<WaitMode> = Parameter {
+    name: "wait",
+    kind: ParameterKind::Choice(WaitMode::WORDS),
+    help: "wait for completions asleep, as applications do (sleep), or awake where a processor is free (spin)",
+    default: |_| WaitMode::Sleep,
+};
+
+/// Whether errors of the medium are counted instead of ending the run (fio continue_on_error=io).
+pub const CONTINUE_ON_ERROR: Parameter<bool> = Parameter {
+    name: "continue-on-error",
+    kind: ParameterKind::Choice(bool::WORDS),
+    help: "count requests that the medium answers with an error, instead of ending the run at the first one",
+    default: |_| false,
 };
 
 /// Data pattern of writes.

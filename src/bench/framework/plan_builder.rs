@@ -1,16 +1,18 @@
 //! Builds plans from parameters.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::error::BenchError;
 use super::options::{
-    ALIGN, BLOCK_SIZES, BYTES, CACHE, DATA, DEPTH, DURATION, MAX_REQUEST_BYTES, OffsetDistribution,
-    PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WINDOW_BEGIN, WINDOW_END, WORKERS, ZIPF,
+    ALIGN, BLOCK_SIZES, BYTES, CACHE, CONTINUE_ON_ERROR, DATA, DEPTH, DURATION, MAX_REQUEST_BYTES,
+    OffsetDistribution, PATTERN, RAMP, RATE, REQUESTS, SEED, SYNC, WAIT, WINDOW_BEGIN, WINDOW_END,
+    WORKERS, ZIPF,
 };
 use super::parameter::{ParameterSet, WindowPosition};
-use super::parameter_conflict::ParameterConflict;
 use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits};
+use crate::units;
 
 /// Request size of benchmarks without that parameter, which replace it in their plans.
 const DEFAULT_REQUEST_BYTES: u32 = 4096;
@@ -35,6 +37,17 @@ pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {
         bytes: parameters.find_set(BYTES),
         requests: parameters.find_set(REQUESTS),
     }
+}
+
+/// Upper limit of the bytes written where only a time is to limit a write: more than a drive of this kind
+/// accepts in it.
+#[must_use]
+pub fn timed_write_limit(target: &Target, time: Duration) -> u64 {
+    let per_second: u64 = match target.is_rotational() {
+        Some(true) => 1 << 30,
+        _ => 16 << 30,
+    };
+    (time.as_secs_f64() * per_second as f64) as u64
 }
 
 /// Address window from the parameters.
@@ -83,6 +96,8 @@ pub fn build_plan(
     plan.cache_mode = cache_mode(parameters);
     plan.sync_mode = parameters.find(SYNC).unwrap_or_default();
     plan.data_kind = parameters.find(DATA).unwrap_or_default();
+    plan.wait_mode = parameters.find(WAIT).unwrap_or_default();
+    plan.continue_on_error = parameters.find(CONTINUE_ON_ERROR).unwrap_or_default();
     check_window(&plan)?;
     Ok(plan)
 }
@@ -93,22 +108,21 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
         if let WindowPosition::Bytes(bytes) = parameters.get(position)
             && bytes > target.size_bytes
         {
-            return Err(ParameterConflict::BeyondEnd {
-                option: position.name,
-                bytes,
-                target: target.name.clone(),
-                size_bytes: target.size_bytes,
-            }
-            .into());
+            return Err(BenchError::InvalidParameters(format!(
+                "--{} {} is beyond the end of {}, which has {} bytes",
+                position.name,
+                units::format_exact_size(bytes),
+                target.name,
+                target.size_bytes
+            )));
         }
     }
     let window = plan_window(target, parameters);
     if window.start > window.end {
-        return Err(ParameterConflict::WindowReversed {
-            begin: window.start,
-            end: window.end,
-        }
-        .into());
+        return Err(BenchError::InvalidParameters(format!(
+            "--{} (byte {}) is greater than --{} (byte {}): swap them",
+            WINDOW_BEGIN.name, window.start, WINDOW_END.name, window.end
+        )));
     }
     Ok(())
 }
@@ -132,7 +146,12 @@ pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
     u32::try_from(bytes)
         .ok()
         .filter(|_| bytes <= MAX_REQUEST_BYTES)
-        .ok_or_else(|| ParameterConflict::RequestTooLong { bytes }.into())
+        .ok_or_else(|| {
+            let most = units::format_exact_size(MAX_REQUEST_BYTES);
+            BenchError::InvalidParameters(format!(
+                "--block-size {bytes}: the largest request is {most}"
+            ))
+        })
 }
 
 fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
@@ -151,12 +170,11 @@ fn request_size(parameters: &ParameterSet) -> Result<BlockSize, BenchError> {
 pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
     let block = u64::from(plan.block_size.max_bytes());
     if plan.window.end.saturating_sub(plan.window.start) < block {
-        return Err(ParameterConflict::WindowBelowBlock {
-            begin: plan.window.start,
-            end: plan.window.end,
-            block_bytes: block,
-        }
-        .into());
+        return Err(BenchError::InvalidParameters(format!(
+            "the window from byte {} to byte {} is smaller than one block of {block} bytes: widen it \
+             with --{} and --{}, or choose a smaller --block-size",
+            plan.window.start, plan.window.end, WINDOW_BEGIN.name, WINDOW_END.name
+        )));
     }
     Ok(())
 }

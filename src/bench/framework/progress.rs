@@ -1,6 +1,5 @@
 //! Reports the progress of a benchmark as a part of the whole run.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -130,26 +129,50 @@ impl<'a> ProgressReporter<'a> {
         ProgressReporter::new(nested, &mut *self.sink)
     }
 
-    /// The reporter of a phase that represents `share` of the benchmark, after `counts` of I/O and
-    /// these findings.
+    /// A phase that represents `share` of the benchmark, after `counts` of I/O and these findings.
     pub(super) fn phase<'p>(
-        &'p mut self,
+        &self,
         name: &'p str,
         share: f64,
         counts: IoCounts,
-        findings: &'p Findings,
-    ) -> PhaseReporter<'p, 'a> {
+        findings: &Findings,
+    ) -> RunningPhase<'p> {
         let mut counts_before = self.span.counts_before;
         counts_before += counts;
-        PhaseReporter {
-            progress: self,
+        RunningPhase {
             name,
             share,
             counts_before,
-            findings: Cow::Borrowed(findings),
-            run_findings: None,
+            findings: Arc::new(self.span.merge_findings(findings)),
             has_new_findings: false,
         }
+    }
+
+    /// Updates the findings of the next report.
+    pub(super) fn update(&self, phase: &mut RunningPhase<'_>, findings: &Findings) {
+        phase.findings = Arc::new(self.span.merge_findings(findings));
+        phase.has_new_findings = true;
+    }
+
+    /// Reports the state of a phase.
+    pub(super) fn report(&mut self, phase: &mut RunningPhase<'_>, snapshot: &ExecutionSnapshot) {
+        let phase_fraction = snapshot.completed_fraction.map(|done| done * phase.share);
+        let mut counts = phase.counts_before;
+        counts += snapshot.stats.all_counts();
+        let progress = RunProgress {
+            phase: format!("{}{}", self.span.phase_prefix, phase.name),
+            fraction: self
+                .span
+                .run_fraction(self.completed_fraction, phase_fraction),
+            elapsed: self.span.started_at.elapsed(),
+            snapshot: snapshot.clone(),
+            counts,
+            findings: Arc::clone(&phase.findings),
+            has_new_findings: std::mem::take(&mut phase.has_new_findings),
+            kernel_counts: None,
+            stages: None,
+        };
+        (self.sink)(RunEvent::Progress(Box::new(progress)));
     }
 
     /// Marks a further fraction of the benchmark as complete.
@@ -163,48 +186,14 @@ impl<'a> ProgressReporter<'a> {
     }
 }
 
-/// Sends the progress of one phase to the sink.
-pub(super) struct PhaseReporter<'p, 'a> {
-    progress: &'p mut ProgressReporter<'a>,
+/// A phase in progress.
+pub(super) struct RunningPhase<'p> {
     name: &'p str,
     share: f64,
     counts_before: IoCounts,
-    /// Findings of the benchmark so far.
-    findings: Cow<'p, Findings>,
-    /// The same as findings of the run, made when they are reported first.
-    run_findings: Option<Arc<Findings>>,
+    /// Findings of the run.
+    findings: Arc<Findings>,
     has_new_findings: bool,
-}
-
-impl PhaseReporter<'_, '_> {
-    /// Updates the findings of the next report.
-    pub(super) fn update_findings(&mut self, update: impl FnOnce(&mut Findings)) {
-        update(self.findings.to_mut());
-        self.run_findings = None;
-        self.has_new_findings = true;
-    }
-
-    /// Reports the state of the phase.
-    pub(super) fn report(&mut self, snapshot: &ExecutionSnapshot) {
-        let span = &self.progress.span;
-        let merge = || Arc::new(span.merge_findings(&self.findings));
-        let findings = Arc::clone(self.run_findings.get_or_insert_with(merge));
-        let phase_fraction = snapshot.completed_fraction.map(|done| done * self.share);
-        let mut counts = self.counts_before;
-        counts += snapshot.stats.all_counts();
-        let progress = RunProgress {
-            phase: format!("{}{}", span.phase_prefix, self.name),
-            fraction: span.run_fraction(self.progress.completed_fraction, phase_fraction),
-            elapsed: span.started_at.elapsed(),
-            snapshot: snapshot.clone(),
-            counts,
-            findings,
-            has_new_findings: std::mem::take(&mut self.has_new_findings),
-            kernel_counts: None,
-            stages: None,
-        };
-        (self.progress.sink)(RunEvent::Progress(Box::new(progress)));
-    }
 }
 
 #[cfg(test)]
@@ -258,7 +247,7 @@ mod tests {
             let mut inner = middle.nested("random-read", 0.4, reads(20), &before);
             let own = findings("iops");
             let mut phase = inner.phase("reads", 1.0, reads(30), &own);
-            phase.report(&snapshot(Some(0.5), 40));
+            inner.report(&mut phase, &snapshot(Some(0.5), 40));
         };
         let progress = progress_of(report, ProgressSpan::whole_run().repeat(1, 2));
         assert_eq!(progress.phase, "run 2 of 2: survey: random-read: reads");
@@ -277,7 +266,7 @@ mod tests {
         let alone = progress_of(
             |mut reporter| {
                 let mut phase = reporter.phase("reads", 1.0, IoCounts::default(), &own);
-                phase.report(&snapshot(None, 1));
+                reporter.report(&mut phase, &snapshot(None, 1));
             },
             ProgressSpan::whole_run(),
         );
@@ -288,7 +277,7 @@ mod tests {
                 let mut nested = reporter.nested("reads", 0.5, IoCounts::default(), &own);
                 nested.advance(0.5);
                 let mut phase = nested.phase("reads", 0.5, IoCounts::default(), &own);
-                phase.report(&snapshot(None, 1));
+                nested.report(&mut phase, &snapshot(None, 1));
             },
             ProgressSpan::whole_run(),
         );
@@ -304,14 +293,13 @@ mod tests {
             }
         };
         let mut reporter = ProgressReporter::new(ProgressSpan::whole_run(), &mut sink);
-        let own = Findings::default();
+        let mut own = Findings::default();
         let mut phase = reporter.phase("reads", 1.0, IoCounts::default(), &own);
-        phase.report(&snapshot(None, 1));
-        phase.update_findings(|findings| {
-            findings.set_metric(Metric::new(MetricId::IOPS, 1.0));
-        });
-        phase.report(&snapshot(None, 2));
-        phase.report(&snapshot(None, 3));
+        reporter.report(&mut phase, &snapshot(None, 1));
+        own.set_metric(Metric::new(MetricId::IOPS, 1.0));
+        reporter.update(&mut phase, &own);
+        reporter.report(&mut phase, &snapshot(None, 2));
+        reporter.report(&mut phase, &snapshot(None, 3));
         assert_eq!(marks, [(false, 0), (true, 1), (false, 1)]);
     }
 }

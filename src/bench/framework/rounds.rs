@@ -1,33 +1,29 @@
-//! Sweeps in rounds. Every round measures every point once, in a new random order, so that changes
-//! of the drive over time (temperature, caches, other users) do not favour a point.
+//! Values of a sweep's points by round, their intervals and ratios, and the best point.
 //!
-//! Points are compared round by round. A best point is named only if the measurements separate it
-//! from the others: first a permutation test over all points (is there any difference at all?),
-//! then a paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
-//! Experimenters, 2nd edition, chapters 3 and 4).
+//! Points are compared by the logarithms of their values, round by round, so that a drift of the
+//! drive from round to round does not count. What remains after the effects of points and rounds (the
+//! residuals of a randomized block design: Box, Hunter, Hunter, Statistics for Experimenters, 2nd
+//! edition, chapter 4) is the noise of all points together, which is better known than that of one.
 
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
-use rand::SeedableRng as _;
-use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::json;
 
 use crate::session::document::check::Check;
 use crate::session::document::{Metric, MetricId, Series, SeriesKind, Verdict};
 use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
-use crate::stats::random::shuffle;
+use crate::stats::general::student::student_t_975;
 use crate::units;
 
 /// Default number of rounds: with four values the 95 % confidence interval extends 1.6 standard
 /// deviations to either side, with three values 2.5.
 pub const DEFAULT_ROUNDS: usize = 4;
-/// Number of random permutations.
-const PERMUTATION_COUNT: u32 = 2000;
-/// Maximum fraction of permutations with at least the measured difference.
-const SIGNIFICANCE_LEVEL: f64 = 0.01;
+/// Fraction of the best from which a point is as good as the best.
+const EQUIVALENCE_FRACTION: f64 = 0.95;
+/// The largest of the many differences between 9 to 12 points of equal mean exceeds the margin of one
+/// difference by at most this factor in 95 of 100 cases (Tukey's range test).
+const RANGE_FACTOR: f64 = 1.7;
 
 /// Made by benchmarks that compare two variants.
 pub const NO_SIGNIFICANT_PENALTY: Check = Check::note(
@@ -36,24 +32,10 @@ pub const NO_SIGNIFICANT_PENALTY: Check = Check::note(
      significantly.",
 );
 
-/// Number of phases in a sweep over this many points: every point in each of
-/// [`DEFAULT_ROUNDS`] rounds.
-#[must_use]
-pub const fn phase_count(points: usize) -> usize {
-    points * DEFAULT_ROUNDS
-}
-
-/// Ramp time of a point in one round: the ramp time of the point is divided among its rounds.
-#[must_use]
-pub fn ramp_time_of_round(ramp_time: Duration) -> Duration {
-    ramp_time / DEFAULT_ROUNDS as u32
-}
-
 /// Measured values, one per point and round; `None` where a round yielded none.
 #[derive(Debug, Clone)]
 pub struct SweepRounds {
     values: Vec<Vec<Option<f64>>>,
-    seed: u64,
 }
 
 /// Why no best point is named.
@@ -122,6 +104,8 @@ pub struct SoughtOptimum {
     pub format: fn(f64) -> String,
     /// How to determine it.
     pub advice: &'static str,
+    /// Whether the first point is the best where all are equal.
+    pub equal_is_first: bool,
 }
 
 impl NoOptimum {
@@ -130,6 +114,7 @@ impl NoOptimum {
     #[must_use]
     pub fn verdict(self, sought: SoughtOptimum, values: &[f64]) -> Verdict {
         let value = |point: usize| values.get(point).copied().unwrap_or(f64::NAN);
+        let word = |point: usize| (sought.format)(value(point));
         let points = sought.points;
         let (reason, facts) = match self {
             Self::TooFewRounds => (
@@ -137,25 +122,22 @@ impl NoOptimum {
                 json!({ "reason": "too-few-rounds" }),
             ),
             Self::NoDifference => {
-                let (first, last) = (value(0), value(values.len().saturating_sub(1)));
-                let reason = format!(
-                    "no significant difference between the {points} from {} to {}",
-                    (sought.format)(first),
-                    (sought.format)(last)
-                );
-                let facts = json!({ "reason": "no-difference", "first": first, "last": last });
-                (reason, facts)
+                let last = values.len().saturating_sub(1);
+                let range = format!("{} to {}", word(0), word(last));
+                (
+                    format!("no significant difference between the {points} from {range}"),
+                    json!({ "reason": "no-difference", "first": value(0), "last": value(last) }),
+                )
             }
             Self::NotSeparated(smaller, larger) => {
+                let pair = format!("{} and {}", word(smaller), word(larger));
                 let (smaller, larger) = (value(smaller), value(larger));
-                let reason = format!(
-                    "no significant difference between {} and {}, so that the larger may not be needed",
-                    (sought.format)(smaller),
-                    (sought.format)(larger)
-                );
-                let facts =
-                    json!({ "reason": "not-separated", "smaller": smaller, "larger": larger });
-                (reason, facts)
+                (
+                    format!(
+                        "no significant difference between {pair}, so that the larger may not be needed"
+                    ),
+                    json!({ "reason": "not-separated", "smaller": smaller, "larger": larger }),
+                )
             }
         };
         let sentence = format!("{reason}: the {} is not determined", sought.optimum);
@@ -163,33 +145,13 @@ impl NoOptimum {
     }
 }
 
-/// Indices of the points in measuring order, round after round.
-#[must_use]
-pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut order = Vec::with_capacity(rounds * points);
-    for _ in 0..rounds {
-        let mut round: Vec<usize> = (0..points).collect();
-        shuffle(&mut round, &mut random);
-        order.append(&mut round);
-    }
-    order
-}
-
 impl SweepRounds {
     /// An empty set for this many points.
     #[must_use]
-    pub fn new(points: usize, seed: u64) -> Self {
+    pub fn new(points: usize) -> Self {
         Self {
             values: vec![Vec::with_capacity(DEFAULT_ROUNDS); points],
-            seed,
         }
-    }
-
-    /// Seed of the measuring order.
-    #[must_use]
-    pub fn seed(&self) -> u64 {
-        self.seed
     }
 
     /// Sets the value of a point in a round, both counted from 0.
@@ -221,7 +183,6 @@ impl SweepRounds {
                 .iter()
                 .map(|point| self.values[*point].clone())
                 .collect(),
-            seed: self.seed,
         }
     }
 
@@ -245,15 +206,17 @@ impl SweepRounds {
         interval_from_repetitions(value, &self.values_of_point(point))
     }
 
+    /// A value pooled from all rounds of a point as a metric, with its 95 % confidence interval.
+    #[must_use]
+    pub fn metric_around(&self, point: usize, id: MetricId, value: f64) -> Metric {
+        metric_of_repetitions(id, value, &self.values_of_point(point))
+    }
+
     /// Mean of a point as a metric, with its 95 % confidence interval from two rounds on.
     #[must_use]
     pub fn metric_of_point(&self, point: usize, id: MetricId) -> Option<Metric> {
-        let metric = Metric::new(id, self.mean(point)?)
-            .with_observations(self.values_of_point(point).len() as u64);
-        Some(match self.interval(point) {
-            Some([low, high]) => metric.with_interval(low, high),
-            None => metric,
-        })
+        let metric = self.metric_around(point, id, self.mean(point)?);
+        Some(metric.with_observations(self.values_of_point(point).len() as u64))
     }
 
     /// The means over the points' x coordinates, with their 95 % confidence intervals.
@@ -286,48 +249,48 @@ impl SweepRounds {
         quotient.value.is_finite().then_some(quotient)
     }
 
-    /// The first point that is equivalent to the best (at least the fraction `as_good` of it), if
-    /// all points before it are lower and some point is worse by more than that.
+    /// Index of the point with the highest mean, the first of equal ones; `None` without any value.
+    #[must_use]
+    pub fn highest(&self) -> Option<usize> {
+        let means = (0..self.values.len()).filter_map(|point| Some((point, self.mean(point)?)));
+        // `max_by` returns the last of equal elements; the reversed order makes it the first.
+        let means: Vec<(usize, f64)> = means.collect();
+        let highest = means
+            .iter()
+            .rev()
+            .max_by(|one, other| one.1.total_cmp(&other.1));
+        highest.map(|(point, _)| *point)
+    }
+
+    /// The first point that is as good as the best: at least 95 % of the mean of all points that may
+    /// be the best. It is named where it is above that by half a margin, and where every point before
+    /// it is below that by a whole margin: half a 95 % interval.
+    ///
+    /// Where all points may be as good, the first is named only with `equal_is_first`.
     ///
     /// # Errors
-    /// Why no such point exists.
-    pub fn first_equivalent_to_best(&self, as_good: f64) -> Result<usize, NoOptimum> {
-        if self.complete_log_rounds().len() < 2 {
+    /// Why no such point is named.
+    pub fn first_as_good_as_best(&self, equal_is_first: bool) -> Result<usize, NoOptimum> {
+        let rounds = self.complete_log_rounds();
+        if self.values.is_empty() || rounds.len() < 2 {
             return Err(NoOptimum::TooFewRounds);
         }
-        if !self.differ_significantly() {
+        let (excess, margin) = excess_over_threshold(&rounds);
+        let is_worse = |point: usize| excess[point] + margin < 0.0;
+        let lowest = excess.iter().copied().fold(f64::INFINITY, f64::min);
+        if !equal_is_first && lowest + RANGE_FACTOR * margin >= 0.0 {
             return Err(NoOptimum::NoDifference);
         }
-        let points = 0..self.values.len();
-        let mean = |point: &usize| self.mean(*point).unwrap_or(0.0);
-        // `max_by` returns the last of equal elements; the reversed order makes it the first.
-        let highest = points
-            .clone()
-            .rev()
-            .max_by(|one, other| mean(one).total_cmp(&mean(other)))
-            .ok_or(NoOptimum::TooFewRounds)?;
-        let is_as_good = |point: usize| {
-            let quotient = self.ratio_of_points(point, highest);
-            point == highest || quotient.is_some_and(|quotient| quotient.low >= as_good)
-        };
-        let first = points
-            .clone()
-            .find(|point| is_as_good(*point))
-            .ok_or(NoOptimum::NoDifference)?;
-        let is_lower = |point: usize| {
-            let quotient = self.ratio_of_points(point, first);
-            quotient.is_some_and(|quotient| quotient.high < 1.0)
-        };
-        // If every point is equivalent to the first, the first is no better than the others.
-        let is_worse = |point: usize| {
-            let quotient = self.ratio_of_points(point, first);
-            quotient.is_some_and(|quotient| quotient.high < 1.0 && quotient.value < as_good)
-        };
-        match (0..first).rev().find(|point| !is_lower(*point)) {
-            Some(point) => Err(NoOptimum::NotSeparated(point, first)),
-            None if points.clone().any(is_worse) => Ok(first),
-            None => Err(NoOptimum::NoDifference),
+        let first = excess.iter().position(|excess| *excess >= 0.0);
+        let first = first.ok_or(NoOptimum::NoDifference)?;
+        if let Some(smaller) = (0..first).rev().find(|point| !is_worse(*point)) {
+            return Err(NoOptimum::NotSeparated(smaller, first));
         }
+        if excess[first] < margin / 2.0 {
+            let larger = (first + 1).min(excess.len() - 1);
+            return Err(NoOptimum::NotSeparated(first, larger));
+        }
+        Ok(first)
     }
 
     /// Logarithms of the values of all rounds in which every point has a value.
@@ -335,43 +298,27 @@ impl SweepRounds {
         let most = self.values.iter().map(Vec::len).min().unwrap_or(0);
         let round = |round: usize| {
             let values = (0..self.values.len()).map(|point| self.value_in_round(point, round));
-            values.map(|value| Some(value?.ln())).collect()
+            values
+                .map(|value| Some(value.filter(|value| *value > 0.0)?.ln()))
+                .collect()
         };
         (0..most).filter_map(round).collect()
     }
+}
 
-    /// Whether the points differ significantly: of the random permutations within each round hardly
-    /// any produces a difference of means as large as the measured one. Two points have too few
-    /// permutations for this test; only their ratio decides.
-    #[must_use]
-    pub fn differ_significantly(&self) -> bool {
-        if self.values.len() == 2 {
-            return self
-                .ratio_of_points(0, 1)
-                .is_some_and(|quotient| !quotient.includes_one());
-        }
-        let mut by_round = self.complete_log_rounds();
-        let measured = variance_of_sums(&by_round);
-        // Equal except for floating-point rounding.
-        if !measured.is_finite() || measured < 1e-18 {
-            return false;
-        }
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(!self.seed);
-        let mut as_large = 0_u32;
-        for _ in 0..PERMUTATION_COUNT {
-            for round in &mut by_round {
-                shuffle(round, &mut random);
-            }
-            as_large += u32::from(variance_of_sums(&by_round) >= measured * (1.0 - 1e-9));
-        }
-        f64::from(as_large + 1) / f64::from(PERMUTATION_COUNT + 1) < SIGNIFICANCE_LEVEL
+/// A metric with the 95 % confidence interval of a value whose repetitions scatter like these.
+#[must_use]
+pub fn metric_of_repetitions(id: MetricId, value: f64, repetitions: &[f64]) -> Metric {
+    let metric = Metric::new(id, value);
+    match interval_from_repetitions(value, repetitions) {
+        Some([low, high]) => metric.with_interval(low, high),
+        None => metric,
     }
 }
 
 /// The 95 % confidence interval of a value whose repetitions scatter like these: their margin
 /// relative to their mean. `None` for fewer than two repetitions or a mean of 0.
-#[must_use]
-pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
+fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
     let estimate = independent_mean_estimate(repetitions)?;
     let share = estimate.margin_of_error()? / estimate.mean;
     let margin = (value * share).abs();
@@ -380,12 +327,39 @@ pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64
         .then(|| [(value - margin).max(value.min(0.0)), value + margin])
 }
 
-/// Variance of the points' sums over all rounds.
-fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
-    let points = by_round.first().map_or(0, Vec::len);
-    let sum = |point: usize| by_round.iter().map(|round| round[point]).sum::<f64>();
-    let sums: Vec<f64> = (0..points).map(sum).collect();
-    let mean = sums.iter().sum::<f64>() / points.max(1) as f64;
-    let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
-    squares / points.max(1) as f64
+/// For each point the logarithm of its ratio to 95 % of the best, and the margin of these: half their
+/// 95 % interval.
+fn excess_over_threshold(rounds: &[Vec<f64>]) -> (Vec<f64>, f64) {
+    let (points, count) = (rounds[0].len(), rounds.len() as f64);
+    let mean_of = |point: usize| rounds.iter().map(|round| round[point]).sum::<f64>() / count;
+    let means: Vec<f64> = (0..points).map(mean_of).collect();
+    let degrees = (points as f64 - 1.0) * (count - 1.0);
+    let deviation = residual_deviation(rounds, &means, degrees);
+    let margin_of = |share: f64| student_t_975(degrees).unwrap_or(0.0) * deviation * share.sqrt();
+    let highest = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The highest of several equal points is too high by chance, their mean is not.
+    let largest_gap = (RANGE_FACTOR * margin_of(2.0 / count)).min(-EQUIVALENCE_FRACTION.ln());
+    let may_be_best: Vec<f64> = means
+        .iter()
+        .copied()
+        .filter(|mean| highest - mean <= largest_gap)
+        .collect();
+    let alternatives = may_be_best.len() as f64;
+    let best = may_be_best.iter().sum::<f64>() / alternatives;
+    // Equal values differ by rounding errors.
+    let threshold = best + EQUIVALENCE_FRACTION.ln() - 1e-9;
+    let excess = means.iter().map(|mean| mean - threshold).collect();
+    (excess, margin_of((1.0 + 1.0 / alternatives) / count))
+}
+
+/// Standard deviation of the logarithms that neither the point nor the round explains.
+fn residual_deviation(rounds: &[Vec<f64>], means: &[f64], degrees: f64) -> f64 {
+    let points = means.len() as f64;
+    let grand = means.iter().sum::<f64>() / points;
+    let residuals = rounds.iter().flat_map(|round| {
+        let effect = round.iter().sum::<f64>() / points - grand;
+        let pairs = round.iter().zip(means);
+        pairs.map(move |(value, mean)| (value - mean - effect).powi(2))
+    });
+    (residuals.sum::<f64>() / degrees.max(1.0)).sqrt()
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::metric_families;
 use super::options::{ENGINE, SCRATCH_SIZE};
-use super::parameter_conflict::ParameterConflict;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, Forecast, Keyword, ParameterSet, ParameterType,
     ParameterValue,
@@ -17,6 +16,7 @@ use crate::engine::EngineChoice;
 use crate::files::printable::printable_bytes;
 use crate::files::shell;
 use crate::session::slo::SloSpec;
+use crate::text;
 
 /// A requested benchmark run, identical for the command line and the launcher.
 #[derive(Clone)]
@@ -79,12 +79,13 @@ impl BenchmarkSpec {
             .find(|known| known.name() == name)
         else {
             let known = description.parameters.iter().map(|known| known.name());
-            return Err(ParameterConflict::UnknownParameter {
-                benchmark: description.name,
-                name: name.to_owned(),
-                known: known.collect(),
-            }
-            .into());
+            let suggestion = text::suggestion(name, known.clone());
+            let known: Vec<&str> = known.collect();
+            return Err(BenchError::InvalidParameters(format!(
+                "{} has no parameter --{name}{suggestion}: it takes --{}",
+                description.name,
+                known.join(", --")
+            )));
         };
         let value = parameter.parse(text)?;
         self.set.retain(|(known, _)| *known != parameter.name());

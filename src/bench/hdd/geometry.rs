@@ -5,34 +5,25 @@ use std::time::Duration;
 use rand::RngExt as _;
 use serde_json::json;
 
-use super::analysis;
 use super::analysis::checks::{
     COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, TOO_FEW_PROBES,
     TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
 };
-use super::analysis::layout::{SectorAngle, TrackLayout};
-use super::analysis::sector_scan;
-use super::analysis::sector_scan::SectorScan;
+use super::analysis::drive_timing::RotatingDrive;
+use super::analysis::prober::SECTOR_BYTES;
+use super::analysis::sector_scan::{CylinderTracks, READS_PER_TRACK, ScanResult, ScannedTracks};
 use super::analysis::zones;
 use super::analysis::zones::TrackLengthSample;
-use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
-use crate::bench::framework;
-use crate::bench::framework::forecast::PlannedPhases;
+use super::mechanics::{MechanicsBenchmark, ROTATION_METRICS, probing_parameters};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, RunContext,
+    framework,
 };
-use crate::drive::Target;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
-use crate::session::document::{
-    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict,
-};
+use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
 use crate::stats::rotation::circular::ResultantVector;
-
-/// Measures the physical layout of the sectors.
-pub struct GeometryBenchmark;
 
 /// Number of offsets sampled evenly over the drive.
 const SAMPLED_ADDRESSES: u64 = 32;
@@ -77,19 +68,19 @@ static DESCRIPTION: Description = Description {
         ZONES_UNDETERMINED,
     ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[
-        MetricKind::SectorsPerTrackOuter,
-        MetricKind::SectorsPerTrackInner,
-        MetricKind::Surfaces,
-        MetricKind::HeadSkew,
-        MetricKind::CylinderSkew,
-        MetricKind::TrackSkew,
-        MetricKind::Zones,
-        MetricKind::RotationSpeed,
-        MetricKind::RevolutionTime,
-        MetricKind::RotationCoherence,
-    ])],
-    parameters: &analysis::probing_parameters(&DURATION),
+    metrics: &[
+        MetricFamily::Own(&[
+            MetricKind::SectorsPerTrackOuter,
+            MetricKind::SectorsPerTrackInner,
+            MetricKind::Surfaces,
+            MetricKind::HeadSkew,
+            MetricKind::CylinderSkew,
+            MetricKind::TrackSkew,
+            MetricKind::Zones,
+        ]),
+        ROTATION_METRICS,
+    ],
+    parameters: &probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new(
             "Sectors per track",
@@ -111,125 +102,96 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Four tracks at each offset, and at four more around each zone boundary; the remaining limits
-/// cover what is then missing.
-fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
-    const READS_PER_ADDRESS: u64 = 4 * sector_scan::READS_PER_TRACK as u64;
-    let rest = analysis::single_read_plan(target, parameters);
-    let mut usual = rest.clone();
-    usual.limits.requests = Some(5 * SAMPLED_ADDRESSES * READS_PER_ADDRESS);
-    let limits = framework::plan_limits(parameters);
-    PlannedPhases::first_come(limits)
-        .add_phase(usual)
-        .add_optional_phase(rest)
-}
+/// Measures the physical layout of the sectors.
+pub static GEOMETRY: MechanicsBenchmark = MechanicsBenchmark {
+    description: &DESCRIPTION,
+    reads: "adjacent sectors at many positions",
+    needs_rotation: true,
+    // Four tracks at each offset, and at four more around each zone boundary; the remaining limits
+    // cover what is then missing.
+    phases: |phases, plan| {
+        const READS_PER_ADDRESS: u64 = 4 * READS_PER_TRACK as u64;
+        let mut usual = plan.clone();
+        usual.limits.requests = Some(5 * SAMPLED_ADDRESSES * READS_PER_ADDRESS);
+        phases.add_phase(usual).add_optional_phase(plan)
+    },
+    measure,
+};
 
-impl Benchmark for GeometryBenchmark {
-    fn description(&self) -> &'static Description {
-        &DESCRIPTION
+fn measure(bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let Some(drive) = RotatingDrive::find(bench)? else {
+        return Ok(());
+    };
+    let mut survey = GeometrySurvey {
+        drive,
+        track_lengths: Vec::new(),
+        plotted_angles: Vec::new(),
+    };
+    if survey.measure_both_ends()?.is_some() {
+        survey.sample_evenly()?;
+        survey.bisect_zone_boundaries()?;
+    } else {
+        let verdict = tracks_undetermined(survey.drive.prober.is_over());
+        survey.drive.prober.context.set_check(verdict);
     }
-
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "adjacent sectors at many positions");
-        Ok(match target.is_rotational() {
-            Some(false) => forecast,
-            _ => Forecast {
-                run_time: planned_phases(target, parameters).run_time(target),
-                ..forecast
-            },
-        })
+    let prober = &mut survey.drive.prober;
+    let (found, needed) = (survey.track_lengths.len(), SAMPLED_ADDRESSES as usize);
+    if found < needed && prober.is_over() {
+        let verdict = too_few_observations(("geometry", "geometry"), found, needed);
+        prober.context.set_check(verdict);
     }
-
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.1)? else {
-            return Ok(());
-        };
-        let mut survey = GeometrySurvey {
-            drive_timing: clockwork,
-            track_lengths: Vec::new(),
-            plotted_angles: Vec::new(),
-        };
-        if survey.measure_both_ends(&mut prober)? {
-            survey.sample_evenly(&mut prober)?;
-            survey.bisect_zone_boundaries(&mut prober)?;
-        } else {
-            prober
-                .context
-                .set_check(tracks_undetermined(prober.is_over()));
-        }
-        let (found, needed) = (survey.track_lengths.len(), SAMPLED_ADDRESSES as usize);
-        if found < needed && prober.is_over() {
-            let quantity = ("geometry", "geometry");
-            prober
-                .context
-                .set_check(too_few_observations(quantity, found, needed));
-        }
-        Ok(())
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::AdaptiveRequests)
-    }
+    Ok(())
 }
 
 /// Results so far.
-struct GeometrySurvey {
-    drive_timing: DriveTiming,
+struct GeometrySurvey<'b, 'a> {
+    drive: RotatingDrive<'b, 'a>,
     /// Ascending by address.
     track_lengths: Vec<TrackLengthSample>,
     /// Angle and radius of samples.
     plotted_angles: Vec<[f64; 2]>,
 }
 
-impl GeometrySurvey {
-    /// Measures both ends exactly, and the cylinder at the outer end. False if no tracks are
+impl GeometrySurvey<'_, '_> {
+    /// Measures both ends exactly, and the cylinder at the outer end. `None` if no tracks are
     /// detected.
-    fn measure_both_ends(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<bool, BenchError> {
-        let window = prober.window();
+    fn measure_both_ends(&mut self) -> ScanResult<()> {
+        let window = self.drive.prober.window();
         // Leaves space for the scans, which proceed towards lower addresses.
         let begin = window.start + ((window.end - window.start) / 64).min(256 << 20);
         let room = (begin - window.start) as f64 / SECTOR_BYTES * 0.9;
-        let Some(layout) = self.measure_end(prober, ("outer tracks", 0.05), begin, room)? else {
-            return Ok(false);
+        let outer = MetricId::SECTORS_PER_TRACK_OUTER;
+        let Some(length) = self.measure_end("outer tracks", begin, room, outer)? else {
+            return Ok(None);
         };
-        prober
-            .context
-            .set_metric(sectors_metric(MetricId::SECTORS_PER_TRACK_OUTER, &layout));
-        self.measure_cylinder(prober, begin, layout.sectors_per_track)?;
+        self.measure_cylinder(begin, length)?;
         let room = (window.end - begin) as f64 / SECTOR_BYTES;
-        let Some(layout) = self.measure_end(prober, ("inner tracks", 0.05), window.end, room)?
-        else {
-            return Ok(false);
-        };
-        prober
-            .context
-            .set_metric(sectors_metric(MetricId::SECTORS_PER_TRACK_INNER, &layout));
-        self.set_results(prober);
-        Ok(true)
+        let inner = MetricId::SECTORS_PER_TRACK_INNER;
+        let found = self.measure_end("inner tracks", window.end, room, inner)?;
+        if found.is_some() {
+            self.set_results();
+        }
+        Ok(found.map(|_| ()))
     }
 
-    /// Scans tracks of unknown length below an address, within `room` sectors. Retries once if
-    /// other activity on the computer disturbed the first attempt.
-    fn measure_end(
-        &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        phase: (&str, f64),
-        top: u64,
-        room: f64,
-    ) -> Result<Option<TrackLayout>, BenchError> {
+    /// Scans tracks of unknown length below an address, within `room` sectors, and returns their
+    /// length. Retries if other activity on the computer disturbed the first attempt.
+    fn measure_end(&mut self, phase: &str, top: u64, room: f64, id: MetricId) -> ScanResult<f64> {
         const MAX_ATTEMPTS: u32 = 3;
         for _ in 0..MAX_ATTEMPTS {
-            let found = sector_scan::scan_unknown_tracks_below(
-                prober,
-                &self.drive_timing,
-                phase,
-                (top, room),
-                END_TRACKS,
-            )?;
+            let found = self
+                .drive
+                .scan_unknown_tracks(phase, top, room, END_TRACKS)?;
             if let Some(found) = found {
-                return Ok(Some(self.add_sample(prober, top, found)));
+                let length = found.layout.sectors_per_track;
+                let margin = 1.96 * found.layout.standard_error;
+                let metric =
+                    Metric::new(id, length).with_interval(length - margin, length + margin);
+                self.add_sample(top, &found);
+                self.drive.prober.context.set_metric(metric);
+                return Ok(Some(length));
             }
-            if prober.is_over() {
+            if self.drive.prober.is_over() {
                 break;
             }
         }
@@ -237,112 +199,84 @@ impl GeometrySurvey {
     }
 
     /// Skews and surfaces, from a long scan that begins well above the outer end.
-    fn measure_cylinder(
-        &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        begin: u64,
-        length: f64,
-    ) -> Result<(), BenchError> {
+    fn measure_cylinder(&mut self, begin: u64, length: f64) -> Result<(), BenchError> {
         const TRACKS: f64 = 96.0;
         let top = begin + ((TRACKS + 8.0) * length * SECTOR_BYTES) as u64;
-        let chain = SectorScan {
-            highest_address: top,
-            expected_track_sectors: length,
-            track_count: TRACKS,
-            reads_per_track: 4.0,
-        };
-        let Some(found) = sector_scan::scan_cylinders(prober, &self.drive_timing, 0.1, chain)?
-        else {
-            prober.context.set_check(SURFACES_UNDETERMINED.found(
-                "the angles of the scanned sectors show no tracks",
-                SURFACES_ADVICE,
-                json!({ "reason": "no-tracks" }),
-            ));
+        let found = self.drive.scan_cylinders(top, length, TRACKS)?;
+        let context = &mut self.drive.prober.context;
+        let undetermined =
+            |evidence: String, facts| SURFACES_UNDETERMINED.found(evidence, SURFACES_ADVICE, facts);
+        let Some(found) = found else {
+            let evidence = "the angles of the scanned sectors show no tracks".to_owned();
+            context.set_check(undetermined(evidence, json!({ "reason": "no-tracks" })));
             return Ok(());
         };
-        let layout = &found.layout;
-        prober
-            .context
-            .set_series(angle_series(&found.samples, 8.0 * layout.sectors_per_track));
-        let tracks = found.skews.len();
-        match found.cylinder {
-            Some(cylinder) => {
-                prober
-                    .context
-                    .set_metric(Metric::new(MetricId::SURFACES, f64::from(cylinder.tracks)));
-                prober
-                    .context
-                    .set_metric(Metric::new(MetricId::HEAD_SKEW, cylinder.head_skew));
-                prober
-                    .context
-                    .set_metric(Metric::new(MetricId::CYLINDER_SKEW, cylinder.cylinder_skew));
-            }
-            None if found.is_conclusive() => {
-                let skews = found.skews.iter().map(|skew| skew.1);
-                let skew = skews.collect::<ResultantVector>().mean_direction();
-                prober
-                    .context
-                    .set_metric(Metric::new(MetricId::TRACK_SKEW, skew));
-                prober
-                    .context
-                    .set_check(surfaces_undetermined(tracks, "uniform", "are all equal"));
-            }
-            None => {
-                prober.context.set_check(surfaces_undetermined(
-                    tracks,
-                    "irregular",
-                    "show no pattern",
-                ));
-            }
+        context.set_series(angle_series(&found.first));
+        let metric = |id, value| Metric::new(id, value);
+        if let Some(cylinder) = found.cylinder {
+            let surfaces = f64::from(cylinder.tracks);
+            context.set_metric(metric(MetricId::SURFACES, surfaces));
+            context.set_metric(metric(MetricId::HEAD_SKEW, cylinder.head_skew));
+            context.set_metric(metric(MetricId::CYLINDER_SKEW, cylinder.cylinder_skew));
+            return Ok(());
         }
+        let (skews, pattern) = match found.is_conclusive() {
+            true => ("uniform", "are all equal"),
+            false => ("irregular", "show no pattern"),
+        };
+        if found.is_conclusive() {
+            context.set_metric(metric(MetricId::TRACK_SKEW, mean_skew(&found)));
+        }
+        let tracks = found.skews.len();
+        let facts = json!({ "reason": "skews", "tracks": tracks, "skews": skews });
+        context.set_check(undetermined(
+            format!("the skews of {tracks} tracks {pattern}"),
+            facts,
+        ));
         Ok(())
     }
 
     /// Samples offsets evenly over the drive.
-    fn sample_evenly(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<(), BenchError> {
-        let window = prober.window();
+    fn sample_evenly(&mut self) -> Result<(), BenchError> {
+        let start = self.drive.prober.window().start;
+        let distance = self.drive.prober.window_bytes() / SAMPLED_ADDRESSES;
         for step in 1..SAMPLED_ADDRESSES {
-            let top = window.start + (window.end - window.start) / SAMPLED_ADDRESSES * step;
-            let text = format!("position {step} of {}", SAMPLED_ADDRESSES - 1);
-            self.measure_track_length(prober, (&text, 0.4 / SAMPLED_ADDRESSES as f64), top)?;
-            if prober.is_over() {
+            let phase = format!("position {step} of {}", SAMPLED_ADDRESSES - 1);
+            self.measure_track_length(&phase, start + distance * step)?;
+            if self.drive.prober.is_over() {
                 break;
             }
         }
-        self.set_results(prober);
+        self.set_results();
         Ok(())
     }
 
     /// Repeatedly bisects the interval with the largest step between its ends, which contains a
     /// zone boundary.
-    fn bisect_zone_boundaries(
-        &mut self,
-        prober: &mut SeekProber<'_, '_>,
-    ) -> Result<(), BenchError> {
-        let window = prober.window();
-        let finest = ((window.end - window.start) / BOUNDARY_RESOLUTION) as f64;
+    fn bisect_zone_boundaries(&mut self) -> Result<(), BenchError> {
+        let finest = (self.drive.prober.window_bytes() / BOUNDARY_RESOLUTION) as f64;
         let mut failures = 0;
         for _ in 0..MAX_BISECTIONS {
             let Some(middle) = zones::widest_boundary_interval(&self.track_lengths, finest) else {
                 break;
             };
+            let prober = &mut self.drive.prober;
             if prober.is_over() || failures > MAX_BISECTIONS / 10 {
                 break;
             }
             let known = self.track_lengths.len();
             // Off centre, so that after a failure the next attempt uses another offset.
             let aside = finest * (prober.random.random::<f64>() - 0.5);
-            let phase = ("zone boundaries", 0.2 / MAX_BISECTIONS as f64);
-            self.measure_track_length(prober, phase, (middle + aside) as u64)?;
+            self.measure_track_length("zone boundaries", (middle + aside) as u64)?;
             failures += usize::from(self.track_lengths.len() == known);
-            self.set_results(prober);
+            self.set_results();
         }
-        let zones = zones::group_zones(&self.track_lengths, 2.0 * finest).len();
+        let zones = zones::count_zones(&self.track_lengths, 2.0 * finest);
+        let context = &mut self.drive.prober.context;
         if zones::widest_boundary_interval(&self.track_lengths, finest).is_none() {
-            let zones = Metric::new(MetricId::ZONES, zones as f64);
-            prober.context.set_metric(zones);
+            context.set_metric(Metric::new(MetricId::ZONES, zones as f64));
         } else {
-            prober.context.set_check(ZONES_UNDETERMINED.found(
+            context.set_check(ZONES_UNDETERMINED.found(
                 format!(
                     "at least {zones} zones: the benchmark ended before all their boundaries were found"
                 ),
@@ -354,118 +288,80 @@ impl GeometrySurvey {
     }
 
     /// Measures the track length below an address, starting from that of the nearest sample.
-    fn measure_track_length(
-        &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        phase: (&str, f64),
-        top: u64,
-    ) -> Result<(), BenchError> {
-        let after = self
-            .track_lengths
-            .partition_point(|step| step.address < top as f64);
-        let around = [after.checked_sub(1), Some(after)];
-        let neighbours: Vec<TrackLengthSample> = around
-            .into_iter()
-            .filter_map(|index| self.track_lengths.get(index?).copied())
-            .collect();
-        let away = |step: &TrackLengthSample| (step.address - top as f64).abs();
-        let near = neighbours
-            .iter()
-            .min_by(|left, right| away(left).total_cmp(&away(right)));
-        let Some(near) = near else {
+    fn measure_track_length(&mut self, phase: &str, top: u64) -> Result<(), BenchError> {
+        let lengths = &self.track_lengths;
+        let after = lengths.partition_point(|sample| sample.address < top as f64);
+        let neighbours = lengths[after.saturating_sub(1)..(after + 1).min(lengths.len())].to_vec();
+        let distance = |sample: &TrackLengthSample| (sample.address - top as f64).abs();
+        let mut by_distance = neighbours.iter();
+        let Some(near) = by_distance.next() else {
             return Ok(());
         };
-        let mut chain = SectorScan {
-            highest_address: top,
-            expected_track_sectors: near.sectors_per_track,
-            track_count: 5.0,
-            reads_per_track: sector_scan::READS_PER_TRACK,
-        };
+        let near = by_distance.fold(near, |near, other| {
+            if distance(other) < distance(near) {
+                other
+            } else {
+                near
+            }
+        });
+        let length = near.sectors_per_track;
         // Beyond the data that the drive's cache still holds from the first attempt.
-        let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
-        let mut earlier: Option<TrackLengthSample> = None;
+        let aside = (64.0 * length * SECTOR_BYTES) as u64;
+        let second = top
+            .saturating_sub(aside)
+            .max(self.drive.prober.window().start);
+        let mut known = neighbours.clone();
         // Measures twice if the result differs from both adjacent samples: a few late completions can
         // mislead.
-        for _ in 0..2 {
-            let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;
-            if let Some(found) = found {
-                let step = TrackLengthSample::from_layout(chain.highest_address, &found.0);
-                let mut known = neighbours.iter().chain(&earlier);
-                if known.any(|other| !other.is_in_other_zone(&step)) {
-                    self.add_sample(prober, chain.highest_address, found);
+        for top in [top, second] {
+            if let Some(found) = self.drive.scan_tracks(phase, top, length, 5.0)? {
+                let sample = TrackLengthSample::from_layout(top, &found.layout);
+                if known.iter().any(|other| !other.is_in_other_zone(&sample)) {
+                    self.add_sample(top, &found);
                     break;
                 }
-                earlier = Some(step);
+                known.push(sample);
             }
-            chain.highest_address = top.saturating_sub(aside).max(prober.window().start);
         }
         Ok(())
     }
 
     /// Adds the result at an address.
-    fn add_sample(
-        &mut self,
-        prober: &SeekProber<'_, '_>,
-        top: u64,
-        (layout, samples): (TrackLayout, Vec<SectorAngle>),
-    ) -> TrackLayout {
-        let window = prober.window();
-        let share = (top - window.start) as f64 / (window.end - window.start) as f64;
+    fn add_sample(&mut self, top: u64, found: &ScannedTracks) {
+        let prober = &self.drive.prober;
+        let above = top - prober.window().start;
         // The innermost track has about half the radius of the outermost.
-        self.plotted_angles.extend(
-            samples
-                .iter()
-                .map(|sample| [sample.angle, 1.0 - 0.5 * share]),
-        );
-        self.track_lengths
-            .push(TrackLengthSample::from_layout(top, &layout));
+        let radius = 1.0 - 0.5 * (above as f64 / prober.window_bytes() as f64);
+        let angles = found.samples.iter().map(|sample| [sample.angle, radius]);
+        self.plotted_angles.extend(angles);
+        let sample = TrackLengthSample::from_layout(top, &found.layout);
+        self.track_lengths.push(sample);
         self.track_lengths
             .sort_by(|left, right| left.address.total_cmp(&right.address));
-        layout
     }
 
-    fn set_results(&self, prober: &mut SeekProber<'_, '_>) {
-        prober.context.set_series(Series::new(
-            SeriesKind::SectorsPerTrack,
-            self.track_lengths
-                .iter()
-                .map(|step| [step.address, step.sectors_per_track])
-                .collect(),
-        ));
-        prober.context.set_series(Series::new(
-            SeriesKind::Platter,
-            self.plotted_angles.clone(),
-        ));
-        prober.context.phase_finished();
+    fn set_results(&mut self) {
+        let lengths = self.track_lengths.iter();
+        let points = lengths.map(|sample| [sample.address, sample.sectors_per_track]);
+        let lengths = Series::new(SeriesKind::SectorsPerTrack, points.collect());
+        let platter = Series::new(SeriesKind::Platter, self.plotted_angles.clone());
+        let context = &mut self.drive.prober.context;
+        context.set_series(lengths);
+        context.set_series(platter);
+        context.phase_finished();
     }
 }
 
-fn sectors_metric(id: MetricId, layout: &TrackLayout) -> Metric {
-    let (value, half_width) = (layout.sectors_per_track, 1.96 * layout.standard_error);
-    Metric::new(id, value).with_interval(value - half_width, value + half_width)
+fn mean_skew(found: &CylinderTracks) -> f64 {
+    let skews = found.skews.iter().map(|skew| skew.1);
+    skews.collect::<ResultantVector>().mean_direction()
 }
 
-/// The angles of the first sectors of a scan.
-fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
-    let first = samples
-        .iter()
-        .map(|sample| sample.sector)
-        .fold(f64::INFINITY, f64::min);
-    Series::new(
-        SeriesKind::AngleOverAddress,
-        samples
-            .iter()
-            .filter(|sample| sample.sector <= first + sectors)
-            .map(|sample| [sample.sector * SECTOR_BYTES, sample.angle])
-            .collect(),
-    )
-}
-
-/// The skews of the scanned tracks do not show a cylinder; their pattern as a key and in words.
-fn surfaces_undetermined(tracks: usize, skews: &str, pattern: &str) -> Verdict {
-    SURFACES_UNDETERMINED.found(
-        format!("the skews of {tracks} tracks {pattern}"),
-        SURFACES_ADVICE,
-        json!({ "reason": "skews", "tracks": tracks, "skews": skews }),
-    )
+/// The angles of the first eight tracks of a scan.
+fn angle_series(found: &ScannedTracks) -> Series {
+    let sectors = found.samples.iter().map(|sample| sample.sector);
+    let end = sectors.fold(f64::INFINITY, f64::min) + 8.0 * found.layout.sectors_per_track;
+    let first = found.samples.iter().filter(|sample| sample.sector <= end);
+    let points = first.map(|sample| [sample.sector * SECTOR_BYTES, sample.angle]);
+    Series::new(SeriesKind::AngleOverAddress, points.collect())
 }

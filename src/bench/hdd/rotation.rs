@@ -4,38 +4,27 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::analysis;
-use super::analysis::checks;
 use super::analysis::checks::{ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, TOO_FEW_PROBES};
-use super::analysis::rotation_estimate;
+use super::analysis::prober::{Prober, TimedRead};
 use super::analysis::rotation_estimate::{
-    READS_PER_ROUND, ReadPairs, RevolutionEstimate, RotationState, completion_angles,
+    self, MAX_ROUNDS, READS_PER_ROUND, ReadPairs, RevolutionEstimate, Rotation,
 };
-use super::analysis::{SeekProber, TimedRead, findings};
-use crate::bench::framework;
-use crate::bench::framework::forecast::PlannedPhases;
-use crate::bench::framework::metric_families::MetricFamily;
+use super::mechanics::{MechanicsBenchmark, ROTATION_METRICS, probing_parameters};
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, RunContext,
+    framework,
 };
-use crate::drive::Target;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
-use crate::session::document::{MetricId, MetricKind, Series, SeriesId, SeriesKind, Verdict};
+use crate::session::document::{MetricId, Series, SeriesId, SeriesKind, Verdict};
+use crate::stats::rotation::circular::wrap_turns;
 
-/// Detects rotation and measures its speed to a hundredth of a per cent.
-pub struct RotationSpeed;
-
-const MAX_ROUNDS: usize = 3;
 /// Nominal speeds of commercial drives in revolutions per minute.
 const SPEED_CLASSES: [f64; 8] = [
     3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0,
 ];
 /// Maximum relative deviation from the nominal speed.
 const CLASS_TOLERANCE: f64 = 0.005;
-/// Points of the plotted spectrum.
-const SPECTRUM_POINTS: usize = 512;
 
 const DURATION: Parameter<Option<Duration>> =
     framework::DURATION.with_default(|_| Some(Duration::from_secs(9)));
@@ -76,12 +65,8 @@ static DESCRIPTION: Description = Description {
         ROTATIONAL_FLAG_WRONG,
     ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[
-        MetricKind::RotationSpeed,
-        MetricKind::RevolutionTime,
-        MetricKind::RotationCoherence,
-    ])],
-    parameters: &analysis::probing_parameters(&DURATION),
+    metrics: &[ROTATION_METRICS],
+    parameters: &probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new(
             "Coherence against speed",
@@ -102,172 +87,99 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Each round passes once over the drive and back, with short seeks.
-fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
-    let mut plan = analysis::single_read_plan(target, parameters);
-    let length = plan.window.end.saturating_sub(plan.window.start);
-    plan.window.end = plan.window.start + 2 * length / READS_PER_ROUND;
-    plan.limits.requests = Some(READS_PER_ROUND);
-    PlannedPhases::first_come(framework::plan_limits(parameters))
-        .add_phases(std::iter::repeat_n(plan, MAX_ROUNDS))
+/// Detects rotation and measures its speed to a hundredth of a per cent.
+pub static ROTATION: MechanicsBenchmark = MechanicsBenchmark {
+    description: &DESCRIPTION,
+    reads: "128 sectors twice, three times",
+    needs_rotation: false,
+    // Each round passes once over the drive and back, with short seeks.
+    phases: |phases, mut plan| {
+        let length = plan.window.end.saturating_sub(plan.window.start);
+        plan.window.end = plan.window.start + 2 * length / READS_PER_ROUND;
+        plan.limits.requests = Some(READS_PER_ROUND);
+        phases.add_phases(std::iter::repeat_n(plan, MAX_ROUNDS))
+    },
+    measure,
+};
+
+fn measure(bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let mut prober = Prober::new(bench)?;
+    let mut pairs = ReadPairs::default();
+    for round in 1..=MAX_ROUNDS {
+        let phase = format!("round {round} of {MAX_ROUNDS}");
+        let reads = pairs.read_round(&mut prober, &phase)?;
+        set_results(&mut prober, &pairs.assess_rotation(), &reads);
+        prober.context.phase_finished();
+        if prober.is_over() {
+            break;
+        }
+    }
+    Ok(())
 }
 
-impl Benchmark for RotationSpeed {
-    fn description(&self) -> &'static Description {
-        &DESCRIPTION
+fn set_results(prober: &mut Prober<'_, '_>, rotation: &Rotation, reads: &[TimedRead]) {
+    let findings = &mut prober.context.findings;
+    findings.metrics.clear();
+    findings.verdicts = rotation.verdict.iter().cloned().collect();
+    let Some(best) = &rotation.best else {
+        return;
+    };
+    if rotation.is_found || rotation.rotates.is_some() {
+        prober.context.set_series(spectrum_series(best));
     }
-
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "128 sectors twice, three times");
-        Ok(Forecast {
-            run_time: planned_phases(target, parameters).run_time(target),
-            ..forecast
-        })
-    }
-
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let mut prober = SeekProber::new(bench)?;
-        let mut pairs = ReadPairs::default();
-        for round in 1..=MAX_ROUNDS {
-            let phase = format!("round {round} of {MAX_ROUNDS}");
-            let probes = pairs.read_round(&mut prober, &phase, 1.0 / MAX_ROUNDS as f64)?;
-            let rotation = pairs.assess_rotation();
-            prober.context.findings.verdicts.clear();
-            set_results(&mut prober, &rotation, &probes);
-            prober.context.phase_finished();
-            if prober.is_over() {
-                break;
-            }
+    if rotation.is_found {
+        for metric in best.metrics() {
+            prober.context.set_metric(metric);
         }
-        Ok(())
+        set_charts(prober, best.revolution_seconds(), reads);
+        let speed = best.epoch_folding.frequency * 60.0;
+        prober.context.set_check(rotation_class(best, speed));
+        check_reported_speed(prober, speed);
     }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::AdaptiveRequests)
-    }
+    check_rotational_flag(prober, rotation.rotates);
 }
 
-fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes: &[TimedRead]) {
-    if let Some(verdict) = checks::rotation_check(rotation) {
-        prober.context.set_check(verdict);
-    }
-    match rotation {
-        RotationState::Rotating(found) | RotationState::Doubtful(found) => {
-            findings::set_rotation_metrics(prober, found);
-            set_charts(prober, found, probes);
-            check_speed_class(prober, found);
-        }
-        RotationState::NotRotating(found)
-        | RotationState::TooFast(found)
-        | RotationState::PeriodicClock(found) => {
-            prober.context.findings.metrics.clear();
-            prober.context.set_series(spectrum_series(found));
-        }
-        RotationState::ProcessorsBusy(_) => prober.context.findings.metrics.clear(),
-        RotationState::TooFewPairs(_) => {}
-    }
-    check_rotational_flag(prober, rotation);
-}
-
-/// Sets the charts of a rotating drive.
-fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probes: &[TimedRead]) {
-    prober.context.set_series(spectrum_series(found));
-    if probes.is_empty() {
+/// Sets the charts of the sectors' angles.
+fn set_charts(prober: &mut Prober<'_, '_>, revolution: f64, reads: &[TimedRead]) {
+    if reads.is_empty() {
         return;
     }
-    let window = prober.window();
-    let outwards = |address: u64| {
-        let share = (address - window.start) as f64 / (window.end - window.start) as f64;
-        // The innermost track has about half the radius of the outermost.
-        1.0 - 0.5 * share
-    };
-    let fast = rotation_estimate::cache_threshold(probes);
-    let from_medium: Vec<TimedRead> = probes
-        .iter()
-        .copied()
-        .filter(|probe| probe.response() > fast)
-        .collect();
-    let angles: Vec<(u64, f64)> =
-        completion_angles(&from_medium, found.revolution_seconds()).collect();
-    prober.context.set_series(Series::new(
-        SeriesKind::Platter,
-        angles
-            .iter()
-            .map(|(address, angle)| [*angle, outwards(*address)])
-            .collect(),
-    ));
-    prober.context.set_series(Series::new(
-        SeriesKind::AngleOverAddress,
-        angles
-            .iter()
-            .map(|(address, angle)| [*address as f64, *angle])
-            .collect(),
-    ));
+    let (begin, size) = (prober.window().start, prober.window_bytes());
+    // The innermost track has about half the radius of the outermost.
+    let radius = |address: u64| 1.0 - 0.5 * ((address - begin) as f64 / size as f64);
+    let fast = rotation_estimate::cache_threshold(reads);
+    let from_medium = reads.iter().filter(|read| read.response() > fast);
+    let angles = from_medium.map(|read| (read.address, wrap_turns(read.end / revolution)));
+    let (platter, by_address) = angles
+        .map(|(address, angle)| ([angle, radius(address)], [address as f64, angle]))
+        .unzip();
+    let context = &mut prober.context;
+    context.set_series(Series::new(SeriesKind::Platter, platter));
+    context.set_series(Series::new(SeriesKind::AngleOverAddress, by_address));
 }
 
 /// C(f), reduced to the maximum of each interval.
 fn spectrum_series(found: &RevolutionEstimate) -> Series {
-    let piece = found.spectrum.len().div_ceil(SPECTRUM_POINTS).max(1);
+    const POINTS: usize = 512;
+    let piece = found.spectrum.len().div_ceil(POINTS).max(1);
     let highest = |piece: &[(f64, f64)]| {
-        let top = piece
-            .iter()
-            .max_by(|left, right| left.1.total_cmp(&right.1))?;
+        let by_height = |left: &&(f64, f64), right: &&(f64, f64)| left.1.total_cmp(&right.1);
+        let top = piece.iter().max_by(by_height)?;
         Some([top.0 * 60.0, top.1])
     };
-    Series::new(
-        SeriesKind::CoherenceSpectrum,
-        found.spectrum.chunks(piece).filter_map(highest).collect(),
-    )
+    let points = found.spectrum.chunks(piece).filter_map(highest).collect();
+    Series::new(SeriesKind::CoherenceSpectrum, points)
 }
 
-/// Names the speed class if the confidence interval permits, and compares it with the nominal
-/// speed.
-fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate) {
+/// Names the speed class if the confidence interval permits only one.
+fn rotation_class(found: &RevolutionEstimate, rpm: f64) -> Verdict {
     let (low, high) = found.epoch_folding.frequency_interval;
-    let allowed: Vec<f64> = SPEED_CLASSES
-        .into_iter()
-        .filter(|class| {
-            low * 60.0 <= class * (1.0 + CLASS_TOLERANCE)
-                && class * (1.0 - CLASS_TOLERANCE) <= high * 60.0
-        })
-        .collect();
-    let speed = found.epoch_folding.frequency * 60.0;
-    let class_rpm = match allowed[..] {
-        [class] => Some(class),
-        _ => None,
+    let is_possible = |class: &f64| {
+        low * 60.0 <= class * (1.0 + CLASS_TOLERANCE)
+            && class * (1.0 - CLASS_TOLERANCE) <= high * 60.0
     };
-    prober.context.set_check(rotation_class(speed, class_rpm));
-    check_reported_speed(prober, speed);
-}
-
-/// Compares with the speed that the drive reports, if any.
-fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
-    let drive = prober.context.target.drive.as_ref();
-    let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
-        return;
-    };
-    let reported = f64::from(rate);
-    let sentence = format!(
-        "the drive reports {rate} rpm, measured are {speed:.2} rpm: {}",
-        deviation(speed, reported)
-    );
-    let is_alike = (speed / reported - 1.0).abs() <= CLASS_TOLERANCE;
-    let (check, advice) = if is_alike {
-        (ROTATION_AS_REPORTED, "no action needed")
-    } else {
-        (
-            ROTATION_DIFFERS,
-            "some drives report only the speed of their class; otherwise the spindle may be failing: \
-             check the SMART attributes",
-        )
-    };
-    let facts = json!({ "reported_rpm": rate, "measured_rpm": speed });
-    prober
-        .context
-        .set_check(check.found(sentence, advice, facts));
-}
-
-fn rotation_class(rpm: f64, class_rpm: Option<f64>) -> Verdict {
+    let mut possible = SPEED_CLASSES.into_iter().filter(is_possible);
+    let class_rpm = possible.next().filter(|_| possible.next().is_none());
     let (sentence, advice) = match class_rpm {
         Some(class) => (
             format!(
@@ -285,6 +197,31 @@ fn rotation_class(rpm: f64, class_rpm: Option<f64>) -> Verdict {
     ROTATION_CLASS.found(sentence, advice, facts)
 }
 
+/// Compares with the speed that the drive reports, if any.
+fn check_reported_speed(prober: &mut Prober<'_, '_>, speed: f64) {
+    let drive = prober.context.target.drive.as_ref();
+    let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
+        return;
+    };
+    let reported = f64::from(rate);
+    let sentence = format!(
+        "the drive reports {rate} rpm, measured are {speed:.2} rpm: {}",
+        deviation(speed, reported)
+    );
+    let (check, advice) = if (speed / reported - 1.0).abs() <= CLASS_TOLERANCE {
+        (ROTATION_AS_REPORTED, "no action needed")
+    } else {
+        (
+            ROTATION_DIFFERS,
+            "some drives report only the speed of their class; otherwise the spindle may be failing: \
+             check the SMART attributes",
+        )
+    };
+    let facts = json!({ "reported_rpm": rate, "measured_rpm": speed });
+    let verdict = check.found(sentence, advice, facts);
+    prober.context.set_check(verdict);
+}
+
 /// Deviation from a reference in percent with three decimals, such as `-0.012 %`; zero has no minus
 /// sign.
 fn deviation(measured: f64, reference: f64) -> String {
@@ -293,23 +230,15 @@ fn deviation(measured: f64, reference: f64) -> String {
 }
 
 /// Compares with the kernel's rotational flag.
-fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationState) {
+fn check_rotational_flag(prober: &mut Prober<'_, '_>, rotates: Option<bool>) {
     // A disk's cache can answer all reads of a smaller window.
     const MAX_DRIVE_CACHE_BYTES: u64 = 1_000_000_000;
-    let claimed = prober.context.target.is_rotational();
-    let window = prober.window();
-    let is_rotating = match rotation {
-        RotationState::Rotating(_) => true,
-        RotationState::NotRotating(_)
-        | RotationState::TooFast(_)
-        | RotationState::PeriodicClock(_)
-            if window.end - window.start > MAX_DRIVE_CACHE_BYTES =>
-        {
-            false
-        }
-        _ => return,
+    let is_certain = |rotates: &bool| *rotates || prober.window_bytes() > MAX_DRIVE_CACHE_BYTES;
+    let Some(rotates) = rotates.filter(is_certain) else {
+        return;
     };
-    if let Some(flag) = claimed.filter(|claimed| *claimed != is_rotating) {
+    let claimed = prober.context.target.is_rotational();
+    if let Some(flag) = claimed.filter(|claimed| *claimed != rotates) {
         let rotates = if flag { "does not rotate" } else { "rotates" };
         prober.context.set_check(ROTATIONAL_FLAG_WRONG.found(
             format!(

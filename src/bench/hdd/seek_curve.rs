@@ -1,34 +1,26 @@
 //! Seek curve: seek time over distance.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use rand::RngExt as _;
 
-use super::analysis;
-use super::analysis::checks::{
-    COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
-    TOO_FEW_PROBES, too_few_observations,
-};
-use super::analysis::rotational_delay;
+use super::analysis::checks::{SEEK_CHECKS, SEEK_DOUBTFUL, too_few_observations};
+use super::analysis::drive_timing::{DriveTiming, RotatingDrive};
+use super::analysis::prober::Prober;
 use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
 use super::analysis::seek_position_map::SeekPositionMap;
-use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
-use crate::bench::framework;
+use super::mechanics::{MechanicsBenchmark, ROTATION_METRICS, probing_parameters};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterSet, RunContext,
+    BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, RunContext,
+    framework,
 };
-use crate::drive::Target;
-use crate::session::checks::{DOES_NOT_ROTATE, Workload};
+use crate::session::checks::Workload;
 use crate::session::document::{Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind};
-use crate::stats::general::fits;
-use crate::stats::general::fits::SeekCurve;
+use crate::stats::general::fits::{SeekCurve, fit_seek_curve};
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::general::{confidence, robust};
-
-/// Measures seek time over distance.
-pub struct SeekCurveBenchmark;
 
 const READS_PER_BATCH: usize = 150;
 /// Minimum reads per range of the envelope.
@@ -39,6 +31,9 @@ const MAX_RANGES: usize = 32;
 const MIN_RANGES: usize = 6;
 /// Shortest distance as a fraction of the stroke.
 const MIN_DISTANCE: f64 = 2e-5;
+/// Distance of the average seek, and the range of distances that are reduced to it, in strokes.
+const THIRD_OF_STROKE: f64 = 1.0 / 3.0;
+const THIRD_STROKE_RANGE: Range<f64> = 0.22..0.45;
 
 const DURATION: Parameter<Option<Duration>> =
     framework::DURATION.with_default(|_| Some(Duration::from_secs(60)));
@@ -51,22 +46,13 @@ static DESCRIPTION: Description = Description {
     summary: "seek time against distance, and average seek time of a hard disk",
     explanation: include_str!("seek-curve.md").trim_ascii_end(),
     may_write: false,
-    checks: &[
-        TOO_FEW_PROBES,
-        DOES_NOT_ROTATE,
-        ROTATION_UNDETERMINED,
-        ROTATION_DOUBTFUL,
-        COMMAND_OVERHEAD_UNKNOWN,
-        SEEK_DOUBTFUL,
-    ],
+    checks: &SEEK_CHECKS,
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[
-        MetricKind::AverageSeek,
-        MetricKind::RotationSpeed,
-        MetricKind::RevolutionTime,
-        MetricKind::RotationCoherence,
-    ])],
-    parameters: &analysis::probing_parameters(&DURATION),
+    metrics: &[
+        MetricFamily::Own(&[MetricKind::AverageSeek]),
+        ROTATION_METRICS,
+    ],
+    parameters: &probing_parameters(&DURATION),
     charts: &[
         ChartSpec::new(
             "Latency against distance",
@@ -87,77 +73,51 @@ static DESCRIPTION: Description = Description {
     headline_metrics: &[MetricId::AVERAGE_SEEK, MetricId::REVOLUTION_TIME],
 };
 
-impl Benchmark for SeekCurveBenchmark {
-    fn description(&self) -> &'static Description {
-        &DESCRIPTION
-    }
+/// Measures seek time over distance.
+pub static SEEK_CURVE: MechanicsBenchmark = MechanicsBenchmark {
+    description: &DESCRIPTION,
+    reads: "at all seek distances",
+    needs_rotation: true,
+    phases: |phases, plan| phases.add_phase(plan),
+    measure,
+};
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        Ok(analysis::forecast(
-            target,
-            parameters,
-            "at all seek distances",
-        ))
-    }
-
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.1)? else {
-            return Ok(());
-        };
-        let stroke = SeekPositionMap::measure_positions(&mut prober, &clockwork, 0.1)?;
-        let passing = stroke.sectors_per_track.map_or(0.0, |length| {
-            clockwork.block_passage_time(prober.block_bytes(), length)
-        });
-        let mut probes: Vec<TimedSeek> = Vec::new();
-        let mut commands: Vec<Vec<f64>> = Vec::new();
-        let mut doubts = 0;
-        let batches = batch_count(&prober, &clockwork);
-        for batch in 0..batches {
-            if prober.is_over() {
-                break;
-            }
-            let addresses = clockwork.insert_repeated_reads(&seek_addresses(&mut prober, &stroke));
-            let phase = format!("seek distances, {} of {batches}", batch + 1);
-            let found = prober.read_addresses(&phase, 0.8 / batches as f64, &addresses)?;
-            commands.push(
-                command_overhead::repeated_reads(&found)
-                    .map(TimedRead::response)
-                    .collect(),
-            );
-            let moves = clockwork.seeks_between(&found).into_iter();
-            probes.extend(moves.map(|(before, after)| {
-                TimedSeek {
-                    stroke_fraction: (stroke.position_of_address(before.address)
-                        - stroke.position_of_address(after.address))
-                    .abs(),
-                    response_seconds: after.response(),
-                    batch_index: batch,
-                }
-            }));
-            let envelope = lower_envelope(&mut probes, clockwork.revolution);
-            doubts = envelope
-                .iter()
-                .filter(|piece| piece.rotational_delay.check_plausibility().is_some())
-                .count();
-            let scale = TrackScale {
-                block_passage_time: passing,
-                distance_error: stroke.position_error,
-            };
-            let found = SeekCurveData {
-                seeks: &probes,
-                command_responses: &commands,
-                envelope: &envelope,
-            };
-            set_results(&mut prober, &clockwork, &found, scale);
-            prober.context.phase_finished();
+fn measure(bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let Some(mut drive) = RotatingDrive::find(bench)? else {
+        return Ok(());
+    };
+    let stroke = SeekPositionMap::measure(&mut drive)?;
+    let mut survey = SeekSurvey {
+        timing: drive.timing,
+        seeks: Vec::new(),
+        command_responses: Vec::new(),
+    };
+    let batches = drive.batch_count(READS_PER_BATCH, 0.005, 20);
+    let mut doubts = 0;
+    for batch in 0..batches {
+        if drive.prober.is_over() {
+            break;
         }
-        check_results(&mut prober, probes.len(), doubts);
-        Ok(())
+        let addresses = seek_addresses(&mut drive.prober, &stroke);
+        let phase = format!("seek distances, {} of {batches}", batch + 1);
+        let found = drive.read_seeks(&phase, &addresses)?;
+        survey.command_responses.push(found.command_responses);
+        let position = |address| stroke.position_of_address(address);
+        survey
+            .seeks
+            .extend(found.seeks.iter().map(|(before, after)| TimedSeek {
+                stroke_fraction: (position(before.address) - position(after.address)).abs(),
+                response_seconds: after.response(),
+                batch_index: batch,
+            }));
+        let envelope = survey.lower_envelope();
+        let is_doubtful = |part: &&DistanceRange| part.delay.check_plausibility().is_some();
+        doubts = envelope.iter().filter(is_doubtful).count();
+        survey.set_results(&mut drive.prober, &envelope, &stroke);
+        drive.prober.context.phase_finished();
     }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::AdaptiveRequests)
-    }
+    check_results(&mut drive.prober, survey.seeks.len(), doubts);
+    Ok(())
 }
 
 /// One read after a seek.
@@ -171,43 +131,23 @@ struct TimedSeek {
     batch_index: usize,
 }
 
-/// Data from the batches so far.
-#[derive(Clone, Copy)]
-struct SeekCurveData<'a> {
-    seeks: &'a [TimedSeek],
-    /// Latencies in seconds of repeated reads of the same block, by batch.
-    command_responses: &'a [Vec<f64>],
-    envelope: &'a [DistanceRange],
-}
-
-/// Known properties of the tracks.
-#[derive(Debug, Clone, Copy)]
-struct TrackScale {
-    /// Passage time of a block under the head in seconds.
-    block_passage_time: f64,
-    /// Standard error of a distance in strokes.
-    distance_error: f64,
-}
-
 /// A range of distances.
 struct DistanceRange {
     mean_distance: f64,
-    rotational_delay: RotationalDelay,
+    delay: RotationalDelay,
 }
 
-/// Number of batches within the time limit; twenty without one.
-fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
-    const TYPICAL_SEEK_SECONDS: f64 = 0.005;
-    let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
-    prober
-        .remaining_time()
-        .map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize)
-        .max(1)
+/// Data from the batches so far.
+struct SeekSurvey {
+    timing: DriveTiming,
+    seeks: Vec<TimedSeek>,
+    /// Latencies in seconds of repeated reads of the same block, by batch.
+    command_responses: Vec<Vec<f64>>,
 }
 
 /// Offsets with random distances between them: half are uniform in the logarithm of the distance,
 /// half in the distance itself.
-fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
+fn seek_addresses(prober: &mut Prober<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
     let mut position = prober.random.random::<f64>();
     let mut addresses = Vec::with_capacity(READS_PER_BATCH);
     for index in 0..READS_PER_BATCH {
@@ -229,156 +169,121 @@ fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> 
     addresses
 }
 
-/// The lower edge of the latencies, in ranges with equal numbers of reads.
-fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
-    probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
-    let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
-    if pieces < MIN_RANGES {
-        return Vec::new();
+impl SeekSurvey {
+    /// The lower edge of the latencies, in ranges with equal numbers of reads.
+    fn lower_envelope(&mut self) -> Vec<DistanceRange> {
+        let seeks = &mut self.seeks;
+        seeks.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
+        let pieces = (seeks.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
+        if pieces < MIN_RANGES {
+            return Vec::new();
+        }
+        let range = |part: &[TimedSeek]| {
+            let responses: Vec<f64> = part.iter().map(|seek| seek.response_seconds).collect();
+            Some(DistanceRange {
+                mean_distance: robust::median(part.iter().map(|seek| seek.stroke_fraction))?,
+                delay: RotationalDelay::find(&responses, self.timing.revolution)?,
+            })
+        };
+        let parts = seeks.chunks(seeks.len().div_ceil(pieces));
+        parts.filter_map(range).collect()
     }
-    let piece = |part: &[TimedSeek]| {
-        let responses: Vec<_> = part.iter().map(|seek| (0, seek.response_seconds)).collect();
-        Some(DistanceRange {
-            mean_distance: robust::median(part.iter().map(|seek| seek.stroke_fraction))?,
-            rotational_delay: rotational_delay::analyse_rotational_delay(
-                &responses,
-                Some(revolution),
-            )?,
-        })
-    };
-    probes
-        .chunks(probes.len().div_ceil(pieces))
-        .filter_map(piece)
-        .collect()
-}
 
-fn set_results(
-    prober: &mut SeekProber<'_, '_>,
-    clockwork: &DriveTiming,
-    found: &SeekCurveData<'_>,
-    scale: TrackScale,
-) {
-    let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
-        points
-            .map(|(distance, seconds)| [distance, 1e9 * seconds])
-            .collect()
-    };
-    let all = points(
-        &mut found
-            .seeks
-            .iter()
-            .map(|seek| (seek.stroke_fraction, seek.response_seconds)),
-    );
-    prober
-        .context
-        .set_series(Series::new(SeriesKind::SeekResponses, all));
-    let edges: Vec<(f64, f64)> = found
-        .envelope
-        .iter()
-        .map(|piece| (piece.mean_distance, piece.rotational_delay.lower_edge.lower))
-        .collect();
-    let Some(curve) = fits::fit_seek_curve(&edges) else {
-        return;
-    };
-    prober.context.set_series(Series::new(
-        SeriesKind::SeekEnvelope,
-        points(&mut edges.iter().copied()),
-    ));
-    // Denser towards short distances, where the curve bends.
-    let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
-    let drawn = points(&mut smooth.map(|distance| (distance, curve.time_at(distance))));
-    prober
-        .context
-        .set_series(Series::new(SeriesKind::SeekCurve, drawn));
-    if let Some(metric) = average_seek_metric(found, &curve, clockwork, scale) {
-        prober.context.set_metric(metric);
+    fn set_results(
+        &self,
+        prober: &mut Prober<'_, '_>,
+        envelope: &[DistanceRange],
+        stroke: &SeekPositionMap,
+    ) {
+        let context = &mut prober.context;
+        let all = self.seeks.iter();
+        let all = all.map(|seek| (seek.stroke_fraction, seek.response_seconds));
+        context.set_series(series(SeriesKind::SeekResponses, all));
+        let edge = |range: &DistanceRange| (range.mean_distance, range.delay.lower_edge.lower);
+        let edges: Vec<(f64, f64)> = envelope.iter().map(edge).collect();
+        let Some(curve) = fit_seek_curve(&edges) else {
+            return;
+        };
+        context.set_series(series(SeriesKind::SeekEnvelope, edges.into_iter()));
+        // Denser towards short distances, where the curve bends.
+        let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
+        let smooth = smooth.map(|distance| (distance, curve.time_at(distance)));
+        context.set_series(series(SeriesKind::SeekCurve, smooth));
+        let block = prober.block_bytes();
+        let passing = stroke
+            .sectors_per_track
+            .map_or(0.0, |length| self.timing.block_passage_time(block, length));
+        if let Some(metric) = self.average_seek(&curve, passing, stroke.position_error) {
+            prober.context.set_metric(metric);
+        }
+    }
+
+    /// Seek time over a third of the stroke: the lower edge of all responses at similar distances,
+    /// each shifted to that distance along the curve. A block passes the head in `passing` seconds;
+    /// `distance_error` is the standard error of a distance in strokes.
+    fn average_seek(&self, curve: &SeekCurve, passing: f64, distance_error: f64) -> Option<Metric> {
+        let timing = self
+            .timing
+            .with_measured_overhead(&self.command_responses.concat());
+        let part = self.third_stroke_delay(curve, 0..usize::MAX)?;
+        let metric = part.seek_metric(MetricId::AVERAGE_SEEK, &timing, passing);
+        // An uncertain distance adds an error in proportion to the slope of the curve.
+        let Range { start, end } = THIRD_STROKE_RANGE;
+        let rise = (curve.time_at(end) - curve.time_at(start)) / (end - start);
+        let margin = 1e9 * NORMAL_975 * rise.abs() * distance_error;
+        let disagreement = 1e9 * self.margin_between_parts(curve).unwrap_or(0.0);
+        let low = (metric.low? - margin).min(metric.value - disagreement);
+        let high = (metric.high? + margin).max(metric.value + disagreement);
+        Some(metric.with_interval(low, high))
+    }
+
+    /// The delay of the seeks over about a third of the stroke in these batches.
+    fn third_stroke_delay(
+        &self,
+        curve: &SeekCurve,
+        batches: Range<usize>,
+    ) -> Option<RotationalDelay> {
+        let brought = |seek: &TimedSeek| {
+            seek.response_seconds - curve.time_at(seek.stroke_fraction)
+                + curve.time_at(THIRD_OF_STROKE)
+        };
+        let near = self.seeks.iter().filter(|seek| {
+            batches.contains(&seek.batch_index)
+                && THIRD_STROKE_RANGE.contains(&seek.stroke_fraction)
+        });
+        let responses: Vec<f64> = near.map(brought).collect();
+        RotationalDelay::measure(&responses, self.timing.revolution, WaitEdge::Median)
+    }
+
+    /// The 95 % margin of the mean of separate estimates from parts of the run, each with its own
+    /// command overhead: a temporarily busy computer delays some parts more than others.
+    fn margin_between_parts(&self, curve: &SeekCurve) -> Option<f64> {
+        const PART_COUNT: usize = 8;
+        const MIN_READS_PER_PART: usize = 40;
+        let batches = self.command_responses.len();
+        let alone = |part: usize| {
+            let range = batches * part / PART_COUNT..batches * (part + 1) / PART_COUNT;
+            let edge = self.third_stroke_delay(curve, range.clone())?.lower_edge;
+            let commands = self.command_responses[range].concat();
+            let command = robust::median(commands).unwrap_or(0.0);
+            (edge.observations_inside >= MIN_READS_PER_PART).then_some(edge.lower - command)
+        };
+        let values: Vec<f64> = (0..PART_COUNT).filter_map(alone).collect();
+        confidence::independent_mean_estimate(&values)?.margin_of_error()
     }
 }
 
-/// Distance of the average seek, and the range of distances that are reduced to it, in strokes.
-const THIRD_OF_STROKE: f64 = 1.0 / 3.0;
-const THIRD_STROKE_RANGE: std::ops::Range<f64> = 0.22..0.45;
-
-/// Seek time over a third of the stroke: the lower edge of all responses at similar distances, each
-/// shifted to that distance along the curve.
-fn average_seek_metric(
-    found: &SeekCurveData<'_>,
-    curve: &SeekCurve,
-    clockwork: &DriveTiming,
-    scale: TrackScale,
-) -> Option<Metric> {
-    let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
-    let clockwork = clockwork.with_measured_overhead(&again);
-    let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
-    let metric = analysis::seek_metric(
-        MetricId::AVERAGE_SEEK,
-        &part,
-        &clockwork,
-        scale.block_passage_time,
-    );
-    // An uncertain distance adds an error in proportion to the slope of the curve.
-    let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
-        / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
-    let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
-    let (low, high) = (metric.low? - margin, metric.high? + margin);
-    let disagreement = 1e9 * margin_between_parts(found, curve, &clockwork).unwrap_or(0.0);
-    let (low, high) = (
-        low.min(metric.value - disagreement),
-        high.max(metric.value + disagreement),
-    );
-    Some(metric.with_interval(low, high))
+/// A series of distances and times, the latter in seconds.
+fn series(kind: SeriesKind, points: impl Iterator<Item = (f64, f64)>) -> Series {
+    let points = points.map(|(distance, seconds)| [distance, 1e9 * seconds]);
+    Series::new(kind, points.collect())
 }
 
-fn third_stroke_delay<'a>(
-    seeks: impl Iterator<Item = &'a TimedSeek>,
-    curve: &SeekCurve,
-    clockwork: &DriveTiming,
-) -> Option<RotationalDelay> {
-    let brought = |seek: &TimedSeek| {
-        seek.response_seconds - curve.time_at(seek.stroke_fraction) + curve.time_at(THIRD_OF_STROKE)
-    };
-    let near: Vec<(u64, f64)> = seeks
-        .filter(|seek| THIRD_STROKE_RANGE.contains(&seek.stroke_fraction))
-        .map(|seek| (0, brought(seek)))
-        .collect();
-    rotational_delay::measure_rotational_delay(&near, clockwork.revolution, WaitEdge::Median)
-}
-
-/// The 95 % margin of the mean of separate estimates from parts of the run, each with its own
-/// command overhead: a temporarily busy computer delays some parts more than others.
-fn margin_between_parts(
-    found: &SeekCurveData<'_>,
-    curve: &SeekCurve,
-    clockwork: &DriveTiming,
-) -> Option<f64> {
-    const PART_COUNT: usize = 8;
-    const MIN_READS_PER_PART: usize = 40;
-    let batches = found.command_responses.len();
-    let alone = |part: usize| {
-        let range = batches * part / PART_COUNT..batches * (part + 1) / PART_COUNT;
-        let seeks = found
-            .seeks
-            .iter()
-            .filter(|seek| range.contains(&seek.batch_index));
-        let edge = third_stroke_delay(seeks, curve, clockwork)?.lower_edge;
-        let commands = found.command_responses[range.clone()]
-            .iter()
-            .flatten()
-            .copied();
-        let command = robust::median(commands).unwrap_or(0.0);
-        (edge.observations_inside >= MIN_READS_PER_PART).then_some(edge.lower - command)
-    };
-    let values: Vec<f64> = (0..PART_COUNT).filter_map(alone).collect();
-    confidence::independent_mean_estimate(&values)?.margin_of_error()
-}
-
-fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) {
+fn check_results(prober: &mut Prober<'_, '_>, seeks: usize, doubts: usize) {
     let needed = MIN_RANGES * MIN_READS_PER_RANGE;
-    if probes < needed {
-        let quantity = ("seek-curve", "seek curve");
-        prober
-            .context
-            .set_check(too_few_observations(quantity, probes, needed));
+    if seeks < needed {
+        let verdict = too_few_observations(("seek-curve", "seek curve"), seeks, needed);
+        prober.context.set_check(verdict);
     }
     // One range in a hundred is doubtful by chance; in short ranges the seek time itself varies.
     if doubts > 3 {

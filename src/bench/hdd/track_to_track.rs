@@ -4,33 +4,28 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::analysis;
 use super::analysis::checks::{
     COMMAND_OVERHEAD_UNKNOWN, ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, SEEK_DOUBTFUL,
     TOO_FEW_PROBES, TRACKS_UNDETERMINED, too_few_observations, tracks_undetermined,
 };
 use super::analysis::constant_zone::ConstantZone;
+use super::analysis::drive_timing::RotatingDrive;
+use super::analysis::prober::{Prober, SECTOR_BYTES};
 use super::analysis::seek_walk;
 use super::analysis::seek_walk::{JumpPattern, SeekWalk};
-use super::analysis::track_to_track_estimate;
 use super::analysis::track_to_track_estimate::{SEEK_UNCERTAIN, TrackToTrackEstimate};
-use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
-use crate::bench::framework::forecast::PlannedPhases;
+use super::mechanics::{MechanicsBenchmark, ROTATION_METRICS};
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description, FioGap, FioJob,
-    Forecast, Parameter, ParameterKind, ParameterSet, RunContext, framework,
+    BenchError, BenchmarkGroup, ChartShape, ChartSpec, Description, Parameter, ParameterKind,
+    RunContext, framework,
 };
-use crate::drive::Target;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity,
+    Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind, Severity, Verdict,
 };
 use crate::units;
-
-/// Measures the time of the shortest seek.
-pub struct TrackToTrack;
 
 const JUMPS_PER_BATCH: usize = 150;
 /// Minimum number of jumps for a metric.
@@ -75,13 +70,10 @@ static DESCRIPTION: Description = Description {
         CYLINDER_UNDETERMINED,
     ],
     workload: Workload::CONSTANT,
-    metrics: &[MetricFamily::Own(&[
-        MetricKind::TrackToTrackSeek,
-        MetricKind::CylinderSize,
-        MetricKind::RotationSpeed,
-        MetricKind::RevolutionTime,
-        MetricKind::RotationCoherence,
-    ])],
+    metrics: &[
+        MetricFamily::Own(&[MetricKind::TrackToTrackSeek, MetricKind::CylinderSize]),
+        ROTATION_METRICS,
+    ],
     parameters: &[
         &SPAN,
         &framework::DURATION.with_default(|_| Some(Duration::from_secs(40))),
@@ -111,153 +103,121 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Single reads at short distances until the limits.
-fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
-    let mut plan = analysis::single_read_plan(target, parameters);
-    plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
-    PlannedPhases::first_come(framework::plan_limits(parameters)).add_phase(plan)
-}
+/// Measures the time of the shortest seek.
+pub static TRACK_TO_TRACK: MechanicsBenchmark = MechanicsBenchmark {
+    description: &DESCRIPTION,
+    reads: "with seeks of one cylinder",
+    needs_rotation: true,
+    phases: |phases, mut plan| {
+        plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
+        phases.add_phase(plan)
+    },
+    measure,
+};
 
-impl Benchmark for TrackToTrack {
-    fn description(&self) -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let forecast = analysis::forecast(target, parameters, "with seeks of one cylinder");
-        Ok(match target.is_rotational() {
-            Some(false) => forecast,
-            _ => Forecast {
-                run_time: planned_phases(target, parameters).run_time(target),
-                ..forecast
-            },
-        })
-    }
-
-    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.2)? else {
-            return Ok(());
-        };
-        let Some(stretch) = ConstantZone::find_constant_zone(&mut prober, &clockwork)? else {
-            prober
-                .context
-                .set_check(tracks_undetermined(prober.is_over()));
-            return Ok(());
-        };
-        let Some(jumps) = jump_pattern(&mut prober, &stretch) else {
-            return Ok(());
-        };
-        let passing = clockwork.block_passage_time(prober.block_bytes(), jumps.track_sectors);
-        walk_cylinders(&mut prober, &clockwork, jumps, passing)
-    }
-
-    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
-        Err(FioGap::AdaptiveRequests)
-    }
-}
-
-/// The jumps to make; `None`, with a check, if they would not reliably cause a seek.
-fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
-    let found = &stretch.cylinder_scan;
-    let length = stretch.sectors_per_cylinder();
-    let tracks = found.skews.len();
-    match found.cylinder {
-        Some(_) => {
-            let size = Metric::new(MetricId::CYLINDER_SIZE, length * SECTOR_BYTES);
-            prober.context.set_metric(size);
-        }
-        None if found.is_conclusive() => {
-            // Nothing is wrong: the skews of this drive do not distinguish cylinders.
-            let check = Check {
-                severity: Severity::Note,
-                ..CYLINDER_UNDETERMINED
-            };
-            prober.context.set_check(check.found(
-                "all tracks have the same skew: a head switch takes as long as a seek to the next \
-                 cylinder, or there is one surface only",
-                "the jumps are one track long",
-                json!({ "tracks": tracks, "skews": "uniform" }),
-            ));
-        }
+fn measure(bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let Some(mut drive) = RotatingDrive::find(bench)? else {
+        return Ok(());
+    };
+    match ConstantZone::find(&mut drive)? {
+        Some(zone) => match jump_pattern(&mut drive.prober, &zone) {
+            Ok(jumps) => walk_cylinders(&mut drive, jumps)?,
+            Err(verdict) => drive.prober.context.set_check(verdict),
+        },
         None => {
-            prober.context.set_check(CYLINDER_UNDETERMINED.found(
-                format!("the skews of {tracks} tracks show no pattern"),
-                "stop other users of the drive and repeat the run",
-                json!({ "tracks": tracks, "skews": "irregular" }),
-            ));
-            return None;
+            let verdict = tracks_undetermined(drive.prober.is_over());
+            drive.prober.context.set_check(verdict);
         }
     }
-    let span = prober
-        .context
-        .parameters
-        .get(SPAN)
-        .map(|span| span as f64 / SECTOR_BYTES);
-    if let Some(span) = span.filter(|span| *span < 0.98 * length) {
-        let (span_bytes, cylinder_bytes) = (span * SECTOR_BYTES, length * SECTOR_BYTES);
-        prober.context.set_check(SPAN_BELOW_CYLINDER.found(
-            format!(
-                "some jumps of {} stay within a cylinder of {}",
-                units::format_block_size(span_bytes),
-                units::format_block_size(cylinder_bytes)
-            ),
-            "omit --span, or make it larger than a cylinder",
-            json!({ "span_bytes": span_bytes, "cylinder_bytes": cylinder_bytes }),
+    Ok(())
+}
+
+/// The jumps to make; or why they would not reliably cause a seek.
+fn jump_pattern(prober: &mut Prober<'_, '_>, zone: &ConstantZone) -> Result<JumpPattern, Verdict> {
+    let found = &zone.cylinders;
+    let cylinder = zone.sectors_per_cylinder();
+    let tracks = found.skews.len();
+    if found.cylinder.is_some() {
+        let size = Metric::new(MetricId::CYLINDER_SIZE, cylinder * SECTOR_BYTES);
+        prober.context.set_metric(size);
+    } else if found.is_conclusive() {
+        // Nothing is wrong: the skews of this drive do not distinguish cylinders.
+        let check = Check {
+            severity: Severity::Note,
+            ..CYLINDER_UNDETERMINED
+        };
+        prober.context.set_check(check.found(
+            "all tracks have the same skew: a head switch takes as long as a seek to the next \
+             cylinder, or there is one surface only",
+            "the jumps are one track long",
+            json!({ "tracks": tracks, "skews": "uniform" }),
         ));
-        return None;
+    } else {
+        return Err(CYLINDER_UNDETERMINED.found(
+            format!("the skews of {tracks} tracks show no pattern"),
+            "stop other users of the drive and repeat the run",
+            json!({ "tracks": tracks, "skews": "irregular" }),
+        ));
     }
-    let length = span.unwrap_or(length);
-    Some(JumpPattern {
-        highest_address: stretch.highest_address,
-        lowest_address: stretch.lowest_jump_address(length, &prober.window()),
+    let span = prober.context.parameters.get(SPAN);
+    let length = span.map_or(cylinder, |span| span as f64 / SECTOR_BYTES);
+    if length < 0.98 * cylinder {
+        return Err(span_below_cylinder(
+            length * SECTOR_BYTES,
+            cylinder * SECTOR_BYTES,
+        ));
+    }
+    Ok(JumpPattern {
+        highest_address: zone.highest_address,
+        lowest_address: zone.lowest_jump_address(length, prober.window().start),
         jump_sectors: length,
-        track_sectors: found.layout.rounded_sectors_per_track(),
+        track_sectors: found.first.layout.rounded_sectors_per_track(),
     })
 }
 
-fn walk_cylinders(
-    prober: &mut SeekProber<'_, '_>,
-    clockwork: &DriveTiming,
-    jumps: JumpPattern,
-    passing: f64,
-) -> Result<(), BenchError> {
+fn span_below_cylinder(span_bytes: f64, cylinder_bytes: f64) -> Verdict {
+    SPAN_BELOW_CYLINDER.found(
+        format!(
+            "some jumps of {} stay within a cylinder of {}",
+            units::format_block_size(span_bytes),
+            units::format_block_size(cylinder_bytes)
+        ),
+        "omit --span, or make it larger than a cylinder",
+        json!({ "span_bytes": span_bytes, "cylinder_bytes": cylinder_bytes }),
+    )
+}
+
+fn walk_cylinders(drive: &mut RotatingDrive<'_, '_>, jumps: JumpPattern) -> Result<(), BenchError> {
+    let block = drive.prober.block_bytes();
+    let passing = drive.timing.block_passage_time(block, jumps.track_sectors);
     let mut walk = SeekWalk::new(jumps);
     let mut found: Option<TrackToTrackEstimate> = None;
-    let batches = batch_count(prober, clockwork);
-    for batch in 0..batches {
-        if prober.is_over() {
+    let batches = drive.batch_count(JUMPS_PER_BATCH, 0.0015, 12);
+    for batch in 1..=batches {
+        if drive.prober.is_over() {
             break;
         }
-        let text = format!("track-to-track seeks, {} of {batches}", batch + 1);
-        let phase = (text.as_str(), 0.6 / batches as f64);
+        let phase = format!("track-to-track seeks, {batch} of {batches}");
+        let (uniform, aimed) = (walk.uniform_batches.len(), walk.edge_batches.len());
         match &found {
-            Some(TrackToTrackEstimate {
-                rotational_delay: part,
-                ..
-            }) if walk.uniform_batches.len() >= UNIFORM_BATCHES
-                && walk.edge_batches.len() < 3 * walk.uniform_batches.len() =>
-            {
-                // The edge also contains delays other than seek and command: aim at the complete
-                // edge.
-                let aim = (part.lower_edge.lower, JUMPS_PER_BATCH);
-                let before = walk.edge_batches.len();
-                walk.measure_edge_jumps(prober, clockwork, phase, aim)?;
-                if walk.edge_batches.len() == before {
-                    walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?;
-                }
+            // The edge also contains delays other than seek and command: aim at the complete edge.
+            Some(found) if uniform >= UNIFORM_BATCHES && aimed < 3 * uniform => {
+                let edge = found.rotational_delay.lower_edge.lower;
+                walk.measure_edge_jumps(drive, &phase, JUMPS_PER_BATCH, edge)?;
             }
-            _ => walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?,
+            _ => walk.measure_uniform_jumps(drive, &phase, JUMPS_PER_BATCH)?,
         }
         // Aiming needs the first edge; later estimates improve slowly.
-        let due = batch < 2 * UNIFORM_BATCHES
-            || (batch + 1) % (batches / 10).max(1) == 0
-            || batch + 1 == batches;
-        if seek_walk::all_jumps(&walk.uniform_batches).count() >= MIN_JUMPS
-            && (due || prober.is_over())
-        {
-            found = track_to_track_estimate::analyse_walk(&walk, clockwork);
-            set_results(prober, &walk, found.as_ref(), passing);
-            prober.context.phase_finished();
+        let is_due = batch <= 2 * UNIFORM_BATCHES
+            || batch % (batches / 10).max(1) == 0
+            || batch == batches
+            || drive.prober.is_over();
+        if is_due && seek_walk::all_jumps(&walk.uniform_batches).count() >= MIN_JUMPS {
+            found = TrackToTrackEstimate::from_walk(&walk, &drive.timing);
+            if let Some(found) = &found {
+                set_results(&mut drive.prober, &walk, found, passing);
+            }
+            drive.prober.context.phase_finished();
         }
     }
     let verdict = match &found {
@@ -268,40 +228,22 @@ fn walk_cylinders(
             MIN_JUMPS,
         )),
     };
-    if let Some(verdict) = verdict {
-        prober.context.set_check(verdict);
-    }
+    verdict
+        .into_iter()
+        .for_each(|verdict| drive.prober.context.set_check(verdict));
     Ok(())
 }
 
-/// Number of batches within the time limit; twelve without one.
-fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
-    const TYPICAL_SEEK_SECONDS: f64 = 0.0015;
-    let one = JUMPS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
-    prober
-        .remaining_time()
-        .map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize)
-        .max(1)
-}
-
 fn set_results(
-    prober: &mut SeekProber<'_, '_>,
+    prober: &mut Prober<'_, '_>,
     walk: &SeekWalk,
-    found: Option<&TrackToTrackEstimate>,
+    found: &TrackToTrackEstimate,
     passing: f64,
 ) {
-    let Some(found) = found else {
-        return;
-    };
-    let seek = found.seek_metric(passing);
-    prober.context.set_metric(seek);
-    prober
-        .context
-        .set_series(analysis::rotational_distribution(&found.rotational_delay));
-    prober.context.set_series(Series::new(
-        SeriesKind::JumpResponses,
-        seek_walk::all_jumps(&walk.uniform_batches)
-            .map(|jump| [jump.excess_tracks, 1e9 * jump.response])
-            .collect(),
-    ));
+    let context = &mut prober.context;
+    context.set_metric(found.seek_metric(passing));
+    context.set_series(found.rotational_delay.distribution());
+    let jumps = seek_walk::all_jumps(&walk.uniform_batches);
+    let points = jumps.map(|jump| [jump.excess_tracks, 1e9 * jump.response]);
+    context.set_series(Series::new(SeriesKind::JumpResponses, points.collect()));
 }

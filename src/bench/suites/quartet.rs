@@ -5,20 +5,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::bench::framework;
+use crate::bench::framework::context::MeasuredPhase;
 use crate::bench::framework::describe_target;
-use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::intervals;
 use crate::bench::framework::metric_families::{MetricFamily, VariantFamily};
-use crate::bench::framework::variants;
-use crate::bench::framework::variants::{VARIANT_METRICS, Variant};
+use crate::bench::framework::operation::Operation;
+use crate::bench::framework::sweep::VARIANT_METRICS;
 use crate::bench::{
-    BenchError, Benchmark, BenchmarkGroup, Description, Forecast, Keyword, Parameter,
-    ParameterKind, ParameterSet, RunContext,
+    BenchError, Benchmark, BenchmarkGroup, Description, Keyword, Parameter, ParameterKind,
+    ParameterSet, Phase, Phases, RunContext, Sharing,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{AccessPattern, BlockSize, IoOperation, PlanLimits};
+use crate::engine::{AccessPattern, BlockSize, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, MetricId, MetricKind, MetricTable, VariantKey, Verdict};
+use crate::session::document::{
+    Findings, Metric, MetricId, MetricKind, MetricTable, Percentile, VariantKey, Verdict,
+};
 use crate::units;
 
 /// SEQ1M Q8, SEQ1M Q1, RND4K Q32, RND4K Q1; read and write.
@@ -39,6 +42,7 @@ const RND4K_Q32_READ: VariantKey = VariantKey::new("rnd4k_q32_read");
 const RND4K_Q32_WRITE: VariantKey = VariantKey::new("rnd4k_q32_write");
 const RND4K_Q1_READ: VariantKey = VariantKey::new("rnd4k_q1_read");
 const RND4K_Q1_WRITE: VariantKey = VariantKey::new("rnd4k_q1_write");
+const LATENCY_P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
 /// Time of all workloads together.
 const DURATION: Parameter<Duration> = framework::DURATION.required(|_| Duration::from_secs(40));
 
@@ -94,107 +98,115 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// Maximum bytes written per workload.
-const MAX_WRITTEN_PER_LINE: u64 = 1 << 30;
-
+/// Time of each workload by default.
+const LINE_TIME: Duration = Duration::from_secs(5);
 /// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
+
 /// One of the four workloads.
 struct WorkloadLine {
     name: &'static str,
-    read: VariantKey,
-    write: VariantKey,
-    pattern: AccessPattern,
-    block_bytes: u32,
+    /// Keys of its metrics when it reads and when it writes.
+    keys: [VariantKey; 2],
+    is_sequential: bool,
     depth: u32,
-    /// Whether reads begin elsewhere: they would otherwise reread the data of the first workload.
-    reads_elsewhere: bool,
+}
+
+const fn line(
+    name: &'static str,
+    keys: [VariantKey; 2],
+    is_sequential: bool,
+    depth: u32,
+) -> WorkloadLine {
+    WorkloadLine {
+        name,
+        keys,
+        is_sequential,
+        depth,
+    }
 }
 
 const LINES: [WorkloadLine; 4] = [
-    WorkloadLine {
-        name: "SEQ1M Q8",
-        read: SEQ1M_Q8_READ,
-        write: SEQ1M_Q8_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 8,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "SEQ1M Q1",
-        read: SEQ1M_Q1_READ,
-        write: SEQ1M_Q1_WRITE,
-        pattern: AccessPattern::Sequential,
-        block_bytes: 1 << 20,
-        depth: 1,
-        reads_elsewhere: true,
-    },
-    WorkloadLine {
-        name: "RND4K Q32",
-        read: RND4K_Q32_READ,
-        write: RND4K_Q32_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 32,
-        reads_elsewhere: false,
-    },
-    WorkloadLine {
-        name: "RND4K Q1",
-        read: RND4K_Q1_READ,
-        write: RND4K_Q1_WRITE,
-        pattern: AccessPattern::Random,
-        block_bytes: 4 << 10,
-        depth: 1,
-        reads_elsewhere: false,
-    },
+    line("SEQ1M Q8", [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE], true, 8),
+    line("SEQ1M Q1", [SEQ1M_Q1_READ, SEQ1M_Q1_WRITE], true, 1),
+    line("RND4K Q32", [RND4K_Q32_READ, RND4K_Q32_WRITE], false, 32),
+    line("RND4K Q1", [RND4K_Q1_READ, RND4K_Q1_WRITE], false, 1),
 ];
 
-fn quartet_variants(
+impl WorkloadLine {
+    /// The line with reads or writes, and the key of its metrics.
+    fn phase(
+        self,
+        operation: Operation,
+        target: &Target,
+        parameters: &ParameterSet,
+    ) -> Result<(Phase, VariantKey), BenchError> {
+        let pattern = match self.is_sequential {
+            true => AccessPattern::Sequential,
+            false => AccessPattern::Random,
+        };
+        let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
+        let room = plan.window.end - plan.window.start;
+        // A target smaller than a block of 1 MiB uses the largest size that fits.
+        let most = u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX);
+        let block: u32 = if self.is_sequential { 1 << 20 } else { 4 << 10 };
+        let block = block.max(target.logical_block_bytes).min(most.max(4096));
+        plan.block_size = BlockSize::Fixed(block);
+        plan.alignment = u64::from(block);
+        plan.depth = self.depth;
+        plan.limits = PlanLimits::default();
+        let [read_key, write_key] = self.keys;
+        let (key, word) = match operation {
+            Operation::Read => (read_key, "read"),
+            Operation::Write => (write_key, "write"),
+        };
+        if operation.writes() {
+            plan.limits.bytes = Some(framework::timed_write_limit(target, LINE_TIME));
+        } else if self.is_sequential && self.depth == 1 {
+            // Another offset: the data of the first line may still be in the drive's cache.
+            let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
+            plan.window.start += aside;
+        }
+        let label = format!("{} {word}", self.name);
+        Ok((Phase::new(label, plan), key))
+    }
+}
+
+/// The lines with these parameters in their order, reads first.
+fn lines(
     target: &Target,
     parameters: &ParameterSet,
-) -> Result<Vec<Variant>, BenchError> {
-    let window = framework::plan_window(target, parameters);
-    let room = window.end.saturating_sub(window.start);
-    let duration = Some(parameters.get(DURATION));
-    let mut variants = Vec::new();
-    for (operation, word) in [(IoOperation::Read, "read"), (IoOperation::Write, "write")] {
-        if operation.writes() && !parameters.get(WITH_WRITES) {
-            continue;
-        }
-        for line in LINES {
-            let pattern = line.pattern.clone();
-            let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
-            // A target smaller than a block of 1 MiB uses the largest size that fits.
-            let most = u32::try_from(room / 4096 * 4096)
-                .unwrap_or(u32::MAX)
-                .max(4096);
-            let block = line.block_bytes.max(target.logical_block_bytes).min(most);
-            plan.block_size = BlockSize::Fixed(block);
-            plan.alignment = u64::from(block);
-            if line.reads_elsewhere && !operation.writes() {
-                // Another offset: the first workload's data may still be in the drive's cache.
-                let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
-                plan.window.start += aside;
-            }
-            plan.depth = line.depth;
-            plan.limits = PlanLimits {
-                duration,
-                bytes: operation.writes().then_some(MAX_WRITTEN_PER_LINE),
-                requests: None,
-            };
-            variants.push(Variant::new(
-                format!("{} {word}", line.name),
-                if operation.writes() {
-                    line.write
-                } else {
-                    line.read
-                },
-                plan,
-            ));
-        }
+) -> Result<Vec<(Phase, VariantKey)>, BenchError> {
+    let writes = parameters.get(WITH_WRITES).then_some(Operation::Write);
+    let operations = [Operation::Read].into_iter().chain(writes);
+    operations
+        .flat_map(|operation| LINES.map(|line| line.phase(operation, target, parameters)))
+        .collect()
+}
+
+/// Sets the metrics of a line, with intervals from its rates over time.
+fn set_line_metrics(findings: &mut Findings, key: &VariantKey, phase: &MeasuredPhase<'_>) {
+    let latency = phase.stats.latency();
+    let seconds = phase.elapsed.as_secs_f64();
+    let Some(mean) = latency.mean() else {
+        return;
+    };
+    let p99 = latency.percentile(99.0);
+    for (kind, value) in [
+        (MetricKind::Iops, Some(latency.count() as f64 / seconds)),
+        (
+            MetricKind::Throughput,
+            Some(phase.stats.bytes() as f64 / seconds),
+        ),
+        (MetricKind::Latency, Some(mean)),
+        (LATENCY_P99, p99.map(|p99| p99 as f64)),
+    ] {
+        let Some(value) = value else { continue };
+        let metric = Metric::new(MetricId::of_variant(key.clone(), kind), value);
+        findings.set_metric(metric.with_observations(latency.count()));
     }
-    Ok(variants)
+    let timeline = phase.stats.counts_over_time();
+    intervals::set_intervals(findings, Some(key), &latency, &timeline, phase.elapsed);
 }
 
 impl Benchmark for QuartetSuite {
@@ -206,44 +218,32 @@ impl Benchmark for QuartetSuite {
         parameters.get(WITH_WRITES)
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
-        let variants = quartet_variants(target, parameters)?;
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        let phases = lines(target, parameters)?.into_iter();
+        let phases: Vec<Phase> = phases.map(|(phase, _)| phase).collect();
+        let sentence = format!(
+            "runs {} short measurements on {}",
+            phases.len(),
+            describe_target(target)
+        );
         let limits = framework::plan_limits(parameters);
-        let most = MAX_WRITTEN_PER_LINE * LINES.len() as u64;
-        let written = parameters
-            .get(WITH_WRITES)
-            .then(|| limits.bytes.unwrap_or(most).min(most));
-        let amount = written.map_or_else(String::new, |bytes| {
-            format!(
-                ", writes at most {}",
-                framework::describe_written_bytes(bytes, target)
-            )
-        });
-        Ok(Forecast {
-            sentence: format!(
-                "runs {} short measurements on {}{amount}",
-                variants.len(),
-                describe_target(target)
-            ),
-            run_time: PlannedPhases::with_even_shares(limits)
-                .add_phases(variants.into_iter().map(|variant| variant.plan))
-                .run_time(target),
-            max_read_bytes: limits.bytes,
-            max_written_bytes: written,
-        })
+        Ok(Phases::new(sentence, limits, Sharing::Even, phases))
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
-        let variants = quartet_variants(bench.target, bench.parameters)?;
+        let phases = self.phases(bench.target, bench.parameters)?;
+        let lines = lines(bench.target, bench.parameters)?;
         let columns = [
             ("MB/s", MetricKind::Throughput),
             ("IOPS", MetricKind::Iops),
             ("latency", MetricKind::Latency),
         ];
-        let rows = variants::table_rows(&variants);
-        bench
-            .findings
-            .set_table(MetricTable::cross_product("Quartet", &columns, &rows));
+        let rows = lines.iter();
+        let rows: Vec<(&str, VariantKey)> = rows
+            .map(|(phase, key)| (phase.label.as_str(), key.clone()))
+            .collect();
+        let table = MetricTable::cross_product("Quartet", &columns, &rows);
+        bench.findings.set_table(table);
         if !bench.parameters.get(WITH_WRITES) {
             bench.set_check(NOTHING_WRITTEN.found(
                 "the write half is skipped",
@@ -252,12 +252,9 @@ impl Benchmark for QuartetSuite {
                 Value::Null,
             ));
         }
-        variants::measure_all(
-            bench,
-            framework::plan_limits(bench.parameters),
-            1.0,
-            &variants,
-        )?;
+        bench.run_phases(&phases, &mut |findings, phase| {
+            set_line_metrics(findings, &lines[phase.index].1, phase);
+        })?;
         if bench.target.is_rotational() == Some(true)
             && let Some(verdict) = faster_than_medium(&bench.findings)
         {
@@ -297,7 +294,6 @@ mod tests {
     use crate::bench::find_benchmark;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{metric_value, run_on_simulated};
-    use crate::session::document::Metric;
 
     #[test]
     fn quartet_on_simulated_drive_measures_all_eight_lines() {
@@ -353,6 +349,19 @@ mod tests {
     }
 
     #[test]
+    fn each_line_of_a_fast_drive_takes_five_seconds() {
+        let name = "sim:constant,latency=10us,throughput=1GB,parallel=8,size=64MiB,clock=virtual";
+        let finished = run_on_simulated(find_benchmark("quartet").unwrap(), name, &[]);
+        for line in [SEQ1M_Q8_READ, SEQ1M_Q8_WRITE, SEQ1M_Q1_WRITE] {
+            let id = MetricId::of_variant(line, MetricKind::Throughput);
+            let metric = finished.findings.metric(&id).unwrap();
+            let bytes = metric.observations.unwrap() as f64 * 1_048_576.0;
+            let seconds = bytes / metric.value;
+            assert!((4.9..5.1).contains(&seconds), "{id}: {seconds}");
+        }
+    }
+
+    #[test]
     fn quartet_without_write_option_only_reads() {
         let test = find_benchmark("quartet").unwrap();
         let target = Target::example_drive();
@@ -370,7 +379,7 @@ mod tests {
             test.forecast(&target, &parameters)
                 .unwrap()
                 .max_written_bytes,
-            Some(4 << 30)
+            Some(320 << 30)
         );
     }
 }

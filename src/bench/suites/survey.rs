@@ -8,9 +8,9 @@ use serde_json::json;
 
 use self::advice::{
     ADVICE_BLOCK_SIZE, ADVICE_FULL_COPY, ADVICE_QUEUE_DEPTH, BLOCK_SIZE_READ, CONCURRENCY_READ,
-    SEQUENTIAL_READ, THROUGHPUT_ABOVE_MEDIUM, metric_value,
+    SEQUENTIAL_READ, THROUGHPUT_ABOVE_MEDIUM,
 };
-use crate::bench::basic::random::{RandomBenchmark, RandomWorkload};
+use crate::bench::basic::random::RandomBenchmark;
 use crate::bench::basic::sequential::SequentialBenchmark;
 use crate::bench::contention::interference::InterferenceBenchmark;
 use crate::bench::contention::reorder::ReorderBenchmark;
@@ -18,133 +18,77 @@ use crate::bench::framework;
 use crate::bench::framework::describe_target;
 use crate::bench::framework::metric_families::MetricFamily;
 use crate::bench::framework::operation::Operation;
-use crate::bench::framework::parameter_conflict::ParameterConflict;
-use crate::bench::hdd::full_stroke::FullStrokeSeek;
-use crate::bench::hdd::rotation::RotationSpeed;
-use crate::bench::hdd::seek_curve::SeekCurveBenchmark;
-use crate::bench::hdd::track_to_track::TrackToTrack;
+use crate::bench::hdd;
 use crate::bench::sweeps::block_size::BlockSizeBenchmark;
 use crate::bench::sweeps::concurrency::ConcurrencyBenchmark;
 use crate::bench::{
     AnyParameter, BenchError, Benchmark, BenchmarkGroup, ChartShape, ChartSpec, Description,
-    Forecast, ParameterSet, RunContext, RunTime,
+    FioGap, Parameter, ParameterSet, Phases, RunContext,
 };
 use crate::drive::Target;
 use crate::files::safe_text::SafeText;
 use crate::session::checks::{DOES_NOT_ROTATE, Workload};
 use crate::session::document::check::Check;
 use crate::session::document::{
-    Findings, Metric, MetricId, MetricKind, MetricTable, MetricTableRow, Percentile, SeriesId,
-    SeriesKind, Verdict,
+    Findings, MetricId, MetricKind, MetricTable, MetricTableRow, Percentile, SeriesId, SeriesKind,
+    Verdict,
 };
 
 /// Runs the read benchmarks one after the other.
 pub struct SurveySuite;
 
-/// A benchmark of the survey.
-#[derive(Clone, Copy)]
-struct SurveyPart {
-    benchmark: &'static dyn Benchmark,
-    /// Run time in seconds on other drives.
-    time_weight: u64,
-    /// Run time in seconds on a possibly rotational drive: its low IOPS make a sweep slower.
-    seconds_on_disk: u64,
-    /// Targets to which it applies.
-    applicability: Applicability,
-}
-
 /// Targets to which a benchmark applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Applicability {
-    AnyTarget,
+enum Applies {
+    ToAnyTarget,
     /// Possibly rotational, with target addresses that equal device addresses.
-    PossiblyRotational,
+    IfPossiblyRotational,
     /// The same, unless `rotation` found that it does not rotate.
-    Rotational,
+    IfRotational,
 }
 
-/// The metrics of one benchmark of the survey.
-macro_rules! nested_metrics {
-    ($name:ident) => {
-        MetricFamily::Nested {
-            benchmark: $name,
-            metrics: || metrics_of($name),
-        }
-    };
-}
-
-/// The metrics of the benchmark with this name; none if the survey does not run it.
-fn metrics_of(name: &str) -> &'static [MetricFamily] {
-    let mut parts = SURVEY_PARTS.iter().map(|part| part.benchmark.description());
-    parts
-        .find(|description| description.name == name)
-        .map_or(&[], |description| description.metrics)
-}
-
-// Names of the benchmarks of the survey, in the ids of its metrics.
-const RANDOM_READ: &str = "random-read";
-const INTERFERENCE: &str = "interference";
-const ROTATION: &str = "rotation";
-const REORDER: &str = "reorder";
-const FULL_STROKE: &str = "full-stroke";
-const TRACK_TO_TRACK: &str = "track-to-track";
-const SEEK_CURVE: &str = "seek-curve";
-
-/// In execution order.
-const SURVEY_PARTS: &[SurveyPart] = &[
-    survey_part(
-        &SequentialBenchmark {
-            operation: Operation::Read,
-        },
-        20,
-        Applicability::AnyTarget,
-    ),
-    survey_part(
-        &RandomBenchmark {
-            workload: RandomWorkload::Read,
-        },
-        10,
-        Applicability::AnyTarget,
-    ),
-    SurveyPart {
-        seconds_on_disk: 60,
-        ..survey_part(
-            &ConcurrencyBenchmark {
-                operation: Operation::Read,
-            },
-            27,
-            Applicability::AnyTarget,
-        )
-    },
-    survey_part(
-        &BlockSizeBenchmark {
-            operation: Operation::Read,
-        },
-        24,
-        Applicability::AnyTarget,
-    ),
-    survey_part(&InterferenceBenchmark, 15, Applicability::AnyTarget),
-    survey_part(&RotationSpeed, 10, Applicability::PossiblyRotational),
-    survey_part(&ReorderBenchmark, 40, Applicability::Rotational),
-    survey_part(&FullStrokeSeek, 15, Applicability::Rotational),
-    survey_part(&TrackToTrack, 15, Applicability::Rotational),
-    survey_part(&SeekCurveBenchmark, 30, Applicability::Rotational),
-];
-
-const fn survey_part(
+/// A benchmark of the survey.
+struct SurveyPart {
     benchmark: &'static dyn Benchmark,
-    seconds: u64,
-    applicability: Applicability,
+    /// Run time in seconds: on a possibly rotational drive, whose low IOPS make a sweep slower, and on
+    /// others.
+    seconds: [u64; 2],
+    applies: Applies,
+}
+
+const fn part(
+    benchmark: &'static dyn Benchmark,
+    seconds: [u64; 2],
+    applies: Applies,
 ) -> SurveyPart {
     SurveyPart {
         benchmark,
-        time_weight: seconds,
-        seconds_on_disk: seconds,
-        applicability,
+        seconds,
+        applies,
     }
 }
 
-const P50: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(500));
+const READ: Operation = Operation::Read;
+static SEQUENTIAL: SequentialBenchmark = SequentialBenchmark { operation: READ };
+static CONCURRENCY: ConcurrencyBenchmark = ConcurrencyBenchmark { operation: READ };
+static BLOCK_SIZE: BlockSizeBenchmark = BlockSizeBenchmark { operation: READ };
+
+/// In execution order.
+static PARTS: &[SurveyPart] = &[
+    part(&SEQUENTIAL, [30, 20], Applies::ToAnyTarget),
+    part(&RandomBenchmark::Read, [10, 10], Applies::ToAnyTarget),
+    part(&CONCURRENCY, [60, 27], Applies::ToAnyTarget),
+    part(&BLOCK_SIZE, [24, 24], Applies::ToAnyTarget),
+    part(&InterferenceBenchmark, [15, 15], Applies::ToAnyTarget),
+    part(&hdd::ROTATION, [10, 0], Applies::IfPossiblyRotational),
+    part(&ReorderBenchmark, [40, 0], Applies::IfRotational),
+    part(&hdd::FULL_STROKE, [15, 0], Applies::IfRotational),
+    part(&hdd::TRACK_TO_TRACK, [15, 0], Applies::IfRotational),
+    part(&hdd::SEEK_CURVE, [30, 0], Applies::IfRotational),
+];
+
+// Names of the benchmarks of the survey, in the ids of its metrics.
+const RANDOM_READ: &str = "random-read";
 const P99: MetricKind = MetricKind::LatencyPercentile(Percentile::from_tenths(990));
 
 // Series and metrics in the charts.
@@ -190,25 +134,11 @@ static DESCRIPTION: Description = Description {
         ADVICE_FULL_COPY,
     ],
     workload: Workload::CONSTANT,
-    metrics: &[
-        nested_metrics!(SEQUENTIAL_READ),
-        nested_metrics!(RANDOM_READ),
-        nested_metrics!(CONCURRENCY_READ),
-        nested_metrics!(BLOCK_SIZE_READ),
-        nested_metrics!(INTERFERENCE),
-        nested_metrics!(ROTATION),
-        nested_metrics!(REORDER),
-        nested_metrics!(FULL_STROKE),
-        nested_metrics!(TRACK_TO_TRACK),
-        nested_metrics!(SEEK_CURVE),
-    ],
-    parameters: &[
-        &framework::DURATION.with_default(|_| None),
-        &framework::WINDOW_BEGIN,
-        &framework::WINDOW_END,
-        &framework::SEED,
-        &framework::CACHE,
-    ],
+    metrics: &[MetricFamily::Nested(|| {
+        let parts = PARTS.iter().map(|part| part.benchmark.description());
+        parts.map(|nested| (nested.name, nested.metrics)).collect()
+    })],
+    parameters: SHARED_PARAMETERS,
     charts: &[
         ChartSpec::new(
             "Throughput against address",
@@ -237,225 +167,81 @@ static DESCRIPTION: Description = Description {
     ],
 };
 
-/// A row of the summary.
-struct SummaryRow {
-    label: &'static str,
-    /// The queue depth to name in the label: metrics at different depths must not be compared
-    /// without it.
-    depth: Option<DepthSource>,
-    benchmark: &'static str,
-    metric: MetricKind,
-}
+/// The rows of the summary: metric and label. A label names the queue depth, because metrics at
+/// different depths must not be compared without it: `{default}` is that of the benchmark, any other
+/// word a metric of concurrency-read.
+const SUMMARY_ROWS: &str = "\
+    sequential-read/throughput_mean: sequential reads, mean
+    sequential-read/throughput_min: at the slowest position
+    sequential-read/throughput_max: at the fastest position
+    sequential-read/full_copy_time: time of a full read
+    random-read/iops: random reads, depth {default}
+    random-read/latency_p50: p50 of these, depth {default}
+    random-read/latency_p99: p99 of these, depth {default}
+    concurrency-read/optimal_depth: recommended queue depth
+    concurrency-read/optimal_depth_iops: random reads, depth {optimal_depth}
+    concurrency-read/optimal_depth_p90: p90 of these, depth {optimal_depth}
+    concurrency-read/speedup: ratio to depth 1
+    concurrency-read/iops_max: highest random-read IOPS, depth {iops_max_depth}
+    concurrency-read/iops_max_p90: p90 of these, depth {iops_max_depth}
+    block-size-read/access_time: access time
+    block-size-read/balanced_block_size: balanced block size
+    block-size-read/btree_node_size: recommended tree node size
+    interference/iops_disturbed: IOPS with a background job, depth {default}
+    reorder/reorder_gain: sorted to unsorted random reads
+    rotation/rotation_speed: rotation
+    full-stroke/full_stroke_seek: full-stroke seek
+    track-to-track/track_to_track_seek: track-to-track seek
+    seek-curve/average_seek: average seek";
 
-impl SummaryRow {
-    const fn new(label: &'static str, benchmark: &'static str, metric: MetricKind) -> Self {
-        Self {
-            label,
-            depth: None,
-            benchmark,
-            metric,
-        }
-    }
-
-    const fn at_depth(self, depth: DepthSource) -> Self {
-        Self {
-            depth: Some(depth),
-            ..self
-        }
-    }
-
-    fn id(&self) -> MetricId {
-        MetricId::of_nested(self.benchmark, self.metric)
-    }
-}
-
-/// Where the queue depth of a row comes from.
-#[derive(Debug, Clone, Copy)]
-enum DepthSource {
-    /// A parameter of `random-read`.
-    RandomRead,
-    /// A parameter of `interference`.
-    Interference,
-    /// A metric of `concurrency-read`.
-    Measured(MetricKind),
-}
-
-const OPTIMAL: DepthSource = DepthSource::Measured(MetricKind::OptimalDepth);
-const OF_MAX_IOPS: DepthSource = DepthSource::Measured(MetricKind::IopsMaxDepth);
-
-const SUMMARY_ROWS: &[SummaryRow] = &[
-    SummaryRow::new(
-        "sequential reads, mean",
-        SEQUENTIAL_READ,
-        MetricKind::ThroughputMean,
-    ),
-    SummaryRow::new(
-        "at the slowest position",
-        SEQUENTIAL_READ,
-        MetricKind::ThroughputMin,
-    ),
-    SummaryRow::new(
-        "at the fastest position",
-        SEQUENTIAL_READ,
-        MetricKind::ThroughputMax,
-    ),
-    SummaryRow::new(
-        "time of a full read",
-        SEQUENTIAL_READ,
-        MetricKind::FullCopyTime,
-    ),
-    SummaryRow::new("random reads", RANDOM_READ, MetricKind::Iops)
-        .at_depth(DepthSource::RandomRead),
-    SummaryRow::new("p50 of these", RANDOM_READ, P50).at_depth(DepthSource::RandomRead),
-    SummaryRow::new("p99 of these", RANDOM_READ, P99).at_depth(DepthSource::RandomRead),
-    SummaryRow::new(
-        "recommended queue depth",
-        CONCURRENCY_READ,
-        MetricKind::OptimalDepth,
-    ),
-    SummaryRow::new(
-        "random reads",
-        CONCURRENCY_READ,
-        MetricKind::OptimalDepthIops,
-    )
-    .at_depth(OPTIMAL),
-    SummaryRow::new(
-        "p90 of these",
-        CONCURRENCY_READ,
-        MetricKind::OptimalDepthP90,
-    )
-    .at_depth(OPTIMAL),
-    SummaryRow::new("ratio to depth 1", CONCURRENCY_READ, MetricKind::Speedup),
-    SummaryRow::new(
-        "highest random-read IOPS",
-        CONCURRENCY_READ,
-        MetricKind::IopsMax,
-    )
-    .at_depth(OF_MAX_IOPS),
-    SummaryRow::new("p90 of these", CONCURRENCY_READ, MetricKind::IopsMaxP90).at_depth(OF_MAX_IOPS),
-    SummaryRow::new("access time", BLOCK_SIZE_READ, MetricKind::AccessTime),
-    SummaryRow::new(
-        "balanced block size",
-        BLOCK_SIZE_READ,
-        MetricKind::BalancedBlockSize,
-    ),
-    SummaryRow::new(
-        "recommended tree node size",
-        BLOCK_SIZE_READ,
-        MetricKind::BtreeNodeSize,
-    ),
-    SummaryRow::new(
-        "IOPS with a background job",
-        INTERFERENCE,
-        MetricKind::IopsDisturbed,
-    )
-    .at_depth(DepthSource::Interference),
-    SummaryRow::new(
-        "sorted to unsorted random reads",
-        REORDER,
-        MetricKind::ReorderGain,
-    ),
-    SummaryRow::new("rotation", ROTATION, MetricKind::RotationSpeed),
-    SummaryRow::new("full-stroke seek", FULL_STROKE, MetricKind::FullStrokeSeek),
-    SummaryRow::new(
-        "track-to-track seek",
-        TRACK_TO_TRACK,
-        MetricKind::TrackToTrackSeek,
-    ),
-    SummaryRow::new("average seek", SEEK_CURVE, MetricKind::AverageSeek),
-];
-
-/// A selected benchmark with its fraction of the time.
-struct SelectedPart {
-    benchmark: &'static dyn Benchmark,
-    duration: Duration,
-    applicability: Applicability,
-}
-
-/// The benchmarks applicable to a target.
-fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedPart> {
+/// The benchmarks applicable to a target, with their parameters.
+fn applicable_parts(
+    target: &Target,
+    own: &ParameterSet,
+) -> Vec<(&'static SurveyPart, Duration, ParameterSet)> {
     let may_rotate =
         target.is_rotational() == Some(true) && framework::addresses_are_physical(target);
-    let suitable =
-        |part: &&SurveyPart| part.applicability == Applicability::AnyTarget || may_rotate;
-    let select = |part: &SurveyPart| SelectedPart {
-        benchmark: part.benchmark,
-        duration: Duration::from_secs(match may_rotate {
-            true => part.seconds_on_disk,
-            false => part.time_weight,
-        }),
-        applicability: part.applicability,
-    };
-    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS.iter().filter(suitable).map(select).collect();
-    let usual: Duration = chosen.iter().map(|part| part.duration).sum();
-    let wanted = parameters.get(framework::DURATION).unwrap_or(usual);
-    let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
-    for part in &mut chosen {
-        part.duration = part.duration.mul_f64(scale);
-    }
-    chosen
+    let [on_disk, on_other] = [0, 1];
+    let column = if may_rotate { on_disk } else { on_other };
+    let parts = PARTS.iter();
+    let parts = parts.filter(|part| part.applies == Applies::ToAnyTarget || may_rotate);
+    let usual: u64 = parts.clone().map(|part| part.seconds[column]).sum();
+    let wanted = own.get(DURATION).unwrap_or(Duration::from_secs(usual));
+    let scale = wanted.as_secs_f64() / usual as f64;
+    parts
+        .map(|part| {
+            let time = Duration::from_secs(part.seconds[column]).mul_f64(scale);
+            (
+                part,
+                time,
+                part_parameters(part.benchmark, time, target, own),
+            )
+        })
+        .collect()
 }
 
-/// Queue depths of the nested benchmarks.
-#[derive(Debug, Clone, Copy)]
-struct MeasuredDepths {
-    random_depth: Option<u64>,
-    interference_depth: Option<u64>,
-}
+const DURATION: Parameter<Option<Duration>> = framework::DURATION.with_default(|_| None);
 
-impl MeasuredDepths {
-    fn from_parts(parts: &[SelectedPart], target: &Target, own: &ParameterSet) -> Self {
-        let depth = |name: &str| {
-            let part = parts
-                .iter()
-                .find(|part| part.benchmark.description().name == name)?;
-            part_parameters(part.benchmark, part.duration, target, own)
-                .find(framework::DEPTH)
-                .map(u64::from)
-        };
-        Self {
-            random_depth: depth(RANDOM_READ),
-            interference_depth: depth(INTERFERENCE),
-        }
-    }
-
-    /// The label of a row, with its queue depth.
-    fn label(self, row: &SummaryRow, findings: &Findings) -> String {
-        let Some(source) = row.depth else {
-            return row.label.to_owned();
-        };
-        let depth = match source {
-            DepthSource::RandomRead => self.random_depth,
-            DepthSource::Interference => self.interference_depth,
-            DepthSource::Measured(metric) => {
-                metric_value(findings, CONCURRENCY_READ, metric).map(|depth| depth as u64)
-            }
-        };
-        let depth = depth.map_or("?".to_owned(), |depth| depth.to_string());
-        format!("{}, depth {depth}", row.label)
-    }
-}
-
-/// Parameters that the survey passes on to its nested benchmarks.
+/// Parameters of the survey, all but its time with the same meaning for its nested benchmarks.
 const SHARED_PARAMETERS: &[&dyn AnyParameter] = &[
+    &DURATION,
     &framework::WINDOW_BEGIN,
     &framework::WINDOW_END,
     &framework::SEED,
     &framework::CACHE,
 ];
 
-/// Parameters of a nested benchmark: its defaults, its time, and the survey's own parameters.
+/// Parameters of a nested benchmark: its defaults, the survey's own parameters, and its time.
 fn part_parameters(
-    test: &dyn Benchmark,
+    benchmark: &dyn Benchmark,
     time: Duration,
     target: &Target,
     own: &ParameterSet,
 ) -> ParameterSet {
-    let known = test.description().parameters;
-    let mut parameters = ParameterSet::defaults(known, target);
+    let mut parameters = ParameterSet::defaults(benchmark.description().parameters, target);
     parameters.copy_from(own, SHARED_PARAMETERS);
-    if parameters.find(framework::DURATION).is_some() {
-        parameters.set(framework::DURATION, Some(time));
+    if parameters.find(DURATION).is_some() {
+        parameters.set(DURATION, Some(time));
     }
     parameters
 }
@@ -465,60 +251,47 @@ impl Benchmark for SurveySuite {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+    fn phases(&self, target: &Target, parameters: &ParameterSet) -> Result<Phases, BenchError> {
+        if framework::plan_window(target, parameters).is_empty() {
+            return Err(BenchError::InvalidParameters(
+                "--window-begin must be less than --window-end".to_owned(),
+            ));
+        }
         let parts = applicable_parts(target, parameters);
-        let mut time = RunTime::default();
-        for part in &parts {
-            let own = part_parameters(part.benchmark, part.duration, target, parameters);
-            // Skips a benchmark that does not fit the target.
-            if let Ok(forecast) = part.benchmark.forecast(target, &own) {
-                time = time + forecast.run_time;
-            }
-        }
-        let names: Vec<&str> = parts
-            .iter()
-            .map(|part| part.benchmark.description().name)
+        let names = parts.iter();
+        let names: Vec<&str> = names
+            .map(|(part, ..)| part.benchmark.description().name)
             .collect();
-        let window = framework::plan_window(target, parameters);
-        if window.is_empty() {
-            return Err(ParameterConflict::WindowEmpty.into());
-        }
-        Ok(Forecast {
+        // A benchmark that does not fit the target is skipped.
+        let phases = parts.iter();
+        let phases = phases.filter_map(|(part, _, own)| part.benchmark.phases(target, own).ok());
+        Ok(Phases {
             sentence: format!(
                 "runs {} tests on {}: {}",
                 names.len(),
                 describe_target(target),
                 names.join(", "),
             ),
-            run_time: time,
-            max_read_bytes: None,
-            max_written_bytes: None,
+            groups: phases.flat_map(|phases| phases.groups).collect(),
+            fio_gap: Some(FioGap::SeveralPoints),
         })
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let parts = applicable_parts(bench.target, bench.parameters);
-        let depths = MeasuredDepths::from_parts(&parts, bench.target, bench.parameters);
-        let total: Duration = parts.iter().map(|part| part.duration).sum();
+        let total: Duration = parts.iter().map(|(_, time, _)| time).sum();
         let mut skipped = Vec::new();
-        for SelectedPart {
-            benchmark: test,
-            duration: time,
-            applicability: suits,
-        } in parts
-        {
-            if suits == Applicability::Rotational && is_found_non_rotational(&bench.findings) {
-                skipped.push(test.description().name);
+        for (part, time, parameters) in parts {
+            let description = part.benchmark.description();
+            if part.applies == Applies::IfRotational && is_found_non_rotational(&bench.findings) {
+                skipped.push(description.name);
                 continue;
             }
-            let parameters = part_parameters(test, time, bench.target, bench.parameters);
             let share = time.as_secs_f64() / total.as_secs_f64().max(1e-9);
-            let result = bench.run_nested(test, &parameters, share);
-            if let Err(error) = result {
-                bench.set_check(part_skipped(test, &error));
+            if let Err(error) = bench.run_nested(part.benchmark, &parameters, share) {
+                bench.set_check(part_skipped(description.name, &error));
             }
-            let rotational = bench.target.is_rotational() == Some(true);
-            set_summary(&mut bench.findings, depths, rotational);
+            set_summary(&mut bench.findings, bench.target);
             bench.phase_finished();
             if bench.is_stopped() {
                 break;
@@ -544,46 +317,80 @@ fn is_found_non_rotational(findings: &Findings) -> bool {
     verdicts.any(|verdict| verdict.is_of(DOES_NOT_ROTATE))
 }
 
-fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
+fn part_skipped(benchmark: &str, error: &BenchError) -> Verdict {
     let (message, advice) = (SafeText::from(error.to_string()), error.advice());
     let facts = json!({ "error": message, "advice": SafeText::from(&advice) });
     let sentence = format!("the benchmark could not be run: {message}");
-    let verdict = SKIPPED.found(sentence, advice, facts);
-    verdict.nested_in(test.description().name)
+    SKIPPED.found(sentence, advice, facts).nested_in(benchmark)
+}
+
+/// The row of the summary that this line of [`SUMMARY_ROWS`] describes, where its metric is known.
+fn summary_row(line: &str, findings: &Findings, target: &Target) -> Option<MetricTableRow> {
+    let (id, label) = line.trim().split_once(": ")?;
+    let id = MetricId::parse(id);
+    let metric = findings.metric(&id)?;
+    // The summary omits a gain that is not significant.
+    if id.kind() == Some(MetricKind::ReorderGain) && metric.low.is_none_or(|low| low <= 1.0) {
+        return None;
+    }
+    let name = match label.split_once('{') {
+        None => label.to_owned(),
+        Some((label, depth)) => {
+            let depth = match depth.trim_end_matches('}') {
+                "default" => default_depth(id.benchmark()?, target).map(f64::from),
+                metric => value_of(findings, &format!("{CONCURRENCY_READ}/{metric}")),
+            };
+            format!(
+                "{label}{}",
+                depth.map_or_else(|| "?".to_owned(), |depth| depth.to_string())
+            )
+        }
+    };
+    Some(MetricTableRow {
+        name: name.into(),
+        cells: vec![id],
+    })
+}
+
+fn value_of(findings: &Findings, metric: &str) -> Option<f64> {
+    Some(findings.metric(&MetricId::parse(metric))?.value)
 }
 
 /// Sets the summary: the metrics that characterise a drive, and what follows from them.
-fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool) {
-    let row = |row: &SummaryRow| MetricTableRow {
-        name: depths.label(row, findings).into(),
-        cells: vec![row.id()],
-    };
-    // The summary omits a gain that is not significant.
-    let significant = |metric: &Metric| {
-        metric.id.kind() != Some(MetricKind::ReorderGain) || metric.low.is_some_and(|low| low > 1.0)
-    };
-    let known = |row: &&SummaryRow| findings.metric(&row.id()).is_some_and(significant);
+fn set_summary(findings: &mut Findings, target: &Target) {
+    let rows = SUMMARY_ROWS.lines();
     let table = MetricTable {
         name: "Summary".into(),
         columns: vec!["measured".into()],
-        rows: SUMMARY_ROWS.iter().filter(known).map(row).collect(),
+        rows: rows
+            .filter_map(|line| summary_row(line, findings, target))
+            .collect(),
     };
     findings.set_table(table);
+    let is_disk = target.is_rotational() == Some(true);
     let advice = [
         advice::queue_advice(findings),
         advice::block_advice(findings),
         advice::copy_advice(findings),
-        advice::faster_than_medium(findings).filter(|_| rotational),
+        advice::faster_than_medium(findings).filter(|_| is_disk),
     ];
     for verdict in advice.into_iter().flatten() {
         findings.set_check(verdict);
     }
 }
 
+/// Queue depth of a nested benchmark, which the survey does not change.
+fn default_depth(benchmark: &str, target: &Target) -> Option<u32> {
+    let descriptions = PARTS.iter().map(|part| part.benchmark.description());
+    let mut known = descriptions.filter(|description| description.name == benchmark);
+    ParameterSet::defaults(known.next()?.parameters, target).find(framework::DEPTH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::find_benchmark;
+    use crate::bench::framework::metric_families;
     use crate::bench::tests::fake;
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
     use crate::session::document::RunState;
@@ -644,7 +451,7 @@ mod tests {
         assert_eq!(reported("does-not-rotate"), 1, "{codes:?}");
         assert_eq!(reported("mechanics-skipped"), 1, "{codes:?}");
         let findings = &finished.findings;
-        for part in [REORDER, FULL_STROKE, TRACK_TO_TRACK, SEEK_CURVE] {
+        for part in ["reorder", "full-stroke", "track-to-track", "seek-curve"] {
             assert!(
                 findings
                     .metrics
@@ -672,18 +479,14 @@ mod tests {
                 .map(|(_, depth)| depth.to_owned())
         };
         assert_eq!(depth("random-read/iops"), depth("random-read/latency_p50"));
-        let optimal = metric_value(
-            &finished,
-            &MetricId::parse("concurrency-read/optimal_depth"),
-        )
-        .to_string();
-        assert_eq!(depth("concurrency-read/optimal_depth_iops"), Some(optimal));
-        if let Some(most) = finished
-            .findings
-            .metric(&MetricId::parse("concurrency-read/iops_max_depth"))
-        {
-            let most = most.value.to_string();
-            assert_eq!(depth("concurrency-read/iops_max"), Some(most));
+        for (depth_of, row) in [
+            ("optimal_depth", "optimal_depth_iops"),
+            ("iops_max_depth", "iops_max"),
+        ] {
+            let id = |name| MetricId::parse(&format!("concurrency-read/{name}"));
+            if let Some(metric) = finished.findings.metric(&id(depth_of)) {
+                assert_eq!(depth(&id(row).to_string()), Some(metric.value.to_string()));
+            }
         }
     }
 
@@ -725,8 +528,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_the_summary_are_metrics_of_the_survey() {
+        for line in SUMMARY_ROWS.lines() {
+            let (id, _) = line.trim().split_once(": ").unwrap();
+            let id = MetricId::parse(id);
+            assert!(metric_families::contains(DESCRIPTION.metrics, &id), "{id}");
+        }
+    }
+
+    #[test]
     fn survey_parts_never_write() {
-        for part in SURVEY_PARTS {
+        for part in PARTS {
             assert!(!part.benchmark.description().may_write);
         }
     }

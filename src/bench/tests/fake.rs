@@ -11,7 +11,7 @@ use std::time::Duration;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::bench::framework::context::{FinishedRun, RunContext, RunEnvironment};
+use crate::bench::framework::context::{FinishedRun, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
 use crate::bench::framework::run;
 use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
@@ -22,7 +22,7 @@ use crate::engine::{
     ExecutionSnapshot, FinishTimes, IoOperation, IoStats, LoggedRequest, Plan, ZoneMap,
 };
 use crate::roots::SysPaths;
-use crate::session::document::{Findings, MetricId};
+use crate::session::document::MetricId;
 
 /// Description of a request, from which its latency is computed.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,8 @@ pub struct FakeRequest<'a> {
     pub bytes: u32,
     /// Whether it is a write.
     pub is_write: bool,
+    /// When it was issued, in nanoseconds since the start of the phase.
+    pub start_ns: u64,
 }
 
 /// A drive whose latencies (nanoseconds) come from a closure. Requests in flight are served in
@@ -147,6 +149,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
             stats: IoStats::default(),
             request_log: Vec::new(),
             cpu_time: CpuTime::default(),
+            errors: crate::engine::RequestErrors::default(),
             run_delay: None,
             finish_times: plan.end_fsync.map(|_| FinishTimes {
                 sync_time: Duration::from_millis(20),
@@ -204,6 +207,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
             address,
             bytes,
             is_write: writes,
+            start_ns,
         };
         let Some(latency) = (self.latency_of)(&issued) else {
             outcome.end_reason = EndReason::Failed(EngineError::RequestFailed {
@@ -287,25 +291,6 @@ pub fn run_on_engine(
         ProgressSpan::whole_run(),
         &mut |_| {},
     )
-}
-
-/// Lets a function measure on a fake drive, and returns its findings.
-pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
-    fake: &FakeDrive<F>,
-    target: &Target,
-    measure: impl FnOnce(&mut RunContext<'_>),
-) -> Findings {
-    let environment = RunEnvironment {
-        target,
-        parameters: &ParameterSet::default(),
-        settings: &SettingsManager::default(),
-        engine: fake,
-        cancellation: &CancellationToken::default(),
-    };
-    let mut sink = |_| {};
-    let mut context = RunContext::new(environment, ProgressSpan::whole_run(), &mut sink);
-    measure(&mut context);
-    context.findings
 }
 
 /// A benchmark's parameters, some of them as written by the user.

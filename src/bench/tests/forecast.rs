@@ -116,9 +116,16 @@ const NEGLIGIBLE_TIME: Duration = Duration::from_millis(700);
 
 /// Limits as set by a user, applied to every benchmark that accepts them. `precondition` shortens
 /// the preconditioning of steady-state.
-const LIMIT_SETS: [&[(&str, &str)]; 3] = [
+const LIMIT_SETS: [&[(&str, &str)]; 4] = [
     &[("requests", "3000"), ("precondition", "0.001")],
     &[("bytes", "200MB"), ("precondition", "0.001")],
+    // The requests in flight at the end take as long as the run.
+    &[
+        ("duration", "2s"),
+        ("depth", "128"),
+        ("workers", "4"),
+        ("precondition", "0.001"),
+    ],
     &[
         ("duration", "4s"),
         ("ramp", "1s"),

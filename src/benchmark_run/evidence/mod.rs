@@ -3,6 +3,7 @@
 
 mod competing_processes;
 mod contents;
+mod idle;
 mod kernel_counters;
 mod request_stages;
 mod sampling;
@@ -104,6 +105,10 @@ impl EvidenceCollector {
             evidence,
         };
         collector.evidence.device_history = collector.kernel_counters.history_of_lowest();
+        if collector.has_real_device {
+            let idle = self::idle::processor_idle(roots, scope.host);
+            collector.evidence.processor_idle = Some(idle);
+        }
         collector.sample_temperature();
         collector
     }

@@ -97,6 +97,9 @@ pub struct BlockDevice {
     pub read_ahead_kib: Option<u32>,
     /// Maximum request size of the kernel, in KiB.
     pub max_request_kib: Option<u32>,
+    /// Maximum number of separate pieces of memory in a request of the kernel.
+    #[serde(skip)]
+    pub max_segments: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
     /// File system type or member signature, as udev detected it.
@@ -117,6 +120,22 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
+    /// Bytes above which the kernel splits requests from memory in pages of 4 KiB, and the attribute of
+    /// the device's queue that says so.
+    #[must_use]
+    pub fn largest_request(&self) -> Option<(u64, &'static str)> {
+        let by_size = self
+            .max_request_kib
+            .map(|kib| (u64::from(kib) << 10, "max_sectors_kb"));
+        let by_pages = self
+            .max_segments
+            .map(|pages| (u64::from(pages) << 12, "max_segments"));
+        by_size
+            .into_iter()
+            .chain(by_pages)
+            .min_by_key(|(bytes, _)| *bytes)
+    }
+
     /// A device of which only these are known; its node is `/dev/NAME`, its number 0:0.
     #[must_use]
     pub fn new(name: &str, kind: DriveKind, size_bytes: u64) -> Self {

@@ -133,6 +133,7 @@ fn read_with_usage(roots: &SysPaths, name: &str, usage: &DeviceUsage) -> Option<
         queue_depth: read_number(&location.hardware_attribute("queue_depth")),
         read_ahead_kib: read_number(&location.queue_attribute("read_ahead_kb")),
         max_request_kib: read_number(&location.queue_attribute("max_sectors_kb")),
+        max_segments: read_number(&location.queue_attribute("max_segments")),
         write_cache: read_line(&location.queue_attribute("write_cache")),
         signature: udev
             .get("ID_FS_TYPE")

@@ -1,20 +1,21 @@
 //! All kinds of simulated drives.
 
-use super::settings::{COMMON_PARAMETERS, SimError, SimParameters, SimulatedKind};
-use super::{drives, hdd_model, ssd_model};
+use super::parameters::{SimError, SimParameters, SimulatedKind};
+use super::{given, hdd_queue, ssd};
 use crate::drive::medium::SIMULATED_PREFIX;
 use crate::text;
 
 /// All kinds of simulated drives.
-pub const SIMULATED_KINDS: &[SimulatedKind] = &[
-    drives::CONSTANT,
-    drives::BIMODAL,
-    drives::CLIFF,
-    drives::FADING,
-    drives::FAILING,
-    hdd_model::HDD,
-    ssd_model::SSD,
+static SIMULATED_KINDS: [SimulatedKind; 5] = [
+    hdd_queue::HDD,
+    ssd::SSD,
+    given::CONSTANT,
+    given::GIVEN,
+    given::FAILING,
 ];
+
+/// Parameters that every simulated drive accepts.
+const COMMON_PARAMETERS: &str = "size block physical clock";
 
 impl SimParameters {
     /// Splits the name of a simulated drive into its parts and checks the parameter names.
@@ -28,26 +29,26 @@ impl SimParameters {
             .split(',');
         let drive = parts.next().unwrap_or_default();
         let Some(kind) = SIMULATED_KINDS.iter().find(|kind| kind.name == drive) else {
-            let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();
+            let known = SIMULATED_KINDS.each_ref().map(|kind| kind.name);
             return Err(SimError(format!(
                 "there is no simulated drive {drive:?}{}; there are {}",
-                text::suggestion(drive, known.iter().copied()),
+                text::suggestion(drive, known),
                 known.join(", ")
             )));
+        };
+        let known = || {
+            let own = kind.parameters.split_whitespace();
+            own.chain(COMMON_PARAMETERS.split_whitespace())
         };
         let mut values = Vec::new();
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            if !COMMON_PARAMETERS.contains(&key) && !kind.parameters.contains(&key) {
+            if !known().any(|known| known == key) {
                 return Err(SimError(format!(
-                    "sim:{} has no parameter {key:?}{}; it has {}, {}",
+                    "sim:{} has no parameter {key:?}{}; it has {}",
                     kind.name,
-                    text::suggestion(
-                        key,
-                        kind.parameters.iter().chain(&COMMON_PARAMETERS).copied()
-                    ),
-                    kind.parameters.join(", "),
-                    COMMON_PARAMETERS.join(", ")
+                    text::suggestion(key, known()),
+                    known().collect::<Vec<_>>().join(", ")
                 )));
             }
             values.push((key.to_owned(), value.to_owned()));

@@ -1,27 +1,9 @@
 //! Geometry of a simulated hard disk: zones, cylinders, heads, tracks, skew.
 
+use super::hdd_settings::HardDiskSettings;
+
 /// Bytes of a sector of the simulated medium.
 pub const SECTOR_BYTES: u64 = 512;
-
-/// Parameters of a simulated medium.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DiskShape {
-    /// Approximate size in bytes: the last zone ends with a whole cylinder.
-    pub capacity: u64,
-    /// Number of surfaces.
-    pub heads: u32,
-    /// Tracks per surface.
-    pub cylinders: u32,
-    /// Number of zones, groups of cylinders with the same number of sectors per track.
-    pub zones: u32,
-    /// Ratio of sectors per track, innermost zone over outermost.
-    pub inner_ratio: f64,
-    /// Track skew as a fraction of a revolution: the offset of a track's start from that of the
-    /// preceding track on the same cylinder. It equals the time of a head switch.
-    pub head_skew: f64,
-    /// Cylinder skew: the same offset across a cylinder change.
-    pub cylinder_skew: f64,
-}
 
 /// A zone: cylinders with the same number of sectors per track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,24 +37,27 @@ pub struct SectorLocation {
 #[derive(Debug, Clone)]
 pub struct DiskGeometry {
     zones: Vec<RecordingZone>,
-    shape: DiskShape,
+    heads: u32,
+    /// Offset of a track's start from that of the preceding track, in revolutions: on the same
+    /// cylinder, and across a cylinder change.
+    head_skew: f64,
+    cylinder_skew: f64,
     sectors: u64,
 }
 
 impl DiskGeometry {
     /// Builds the geometry: zones from the outside in, with evenly falling sectors per track.
-    #[must_use]
-    pub fn new(shape: DiskShape) -> Self {
-        let tracks = f64::from(shape.cylinders) * f64::from(shape.heads);
-        let mean = (shape.capacity / SECTOR_BYTES) as f64 / tracks;
-        let outer = mean * 2.0 / (1.0 + shape.inner_ratio);
-        let inner = outer * shape.inner_ratio;
+    pub fn new(disk: &HardDiskSettings) -> Self {
+        let tracks = f64::from(disk.cylinders) * f64::from(disk.heads);
+        let mean = (disk.capacity / SECTOR_BYTES) as f64 / tracks;
+        let outer = mean * 2.0 / (1.0 + disk.inner_ratio);
+        let inner = outer * disk.inner_ratio;
         let (mut first_sector, mut first_cylinder) = (0, 0);
-        let mut zones = Vec::with_capacity(shape.zones as usize);
-        for zone in 0..shape.zones {
+        let mut zones = Vec::with_capacity(disk.zones as usize);
+        for zone in 0..disk.zones {
             let cylinders =
-                shape.cylinders / shape.zones + u32::from(zone < shape.cylinders % shape.zones);
-            let inwards = match shape.zones {
+                disk.cylinders / disk.zones + u32::from(zone < disk.cylinders % disk.zones);
+            let inwards = match disk.zones {
                 1 => 0.5,
                 several => f64::from(zone) / f64::from(several - 1),
             };
@@ -84,31 +69,30 @@ impl DiskGeometry {
                 sectors_per_track,
             });
             first_sector +=
-                u64::from(cylinders) * u64::from(shape.heads) * u64::from(sectors_per_track);
+                u64::from(cylinders) * u64::from(disk.heads) * u64::from(sectors_per_track);
             first_cylinder += cylinders;
         }
         // A whole number of 4 KiB blocks, as on real drives.
         Self {
             zones,
-            shape,
+            heads: disk.heads,
+            head_skew: disk.skew(disk.head_switch),
+            cylinder_skew: disk.skew(disk.track_to_track),
             sectors: first_sector / 8 * 8,
         }
     }
 
     /// Number of sectors of the medium.
-    #[must_use]
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
     /// Zones, the outermost first.
-    #[must_use]
     pub fn zones(&self) -> &[RecordingZone] {
         &self.zones
     }
 
     /// Physical location of a sector.
-    #[must_use]
     pub fn locate(&self, sector: u64) -> SectorLocation {
         let index = self
             .zones
@@ -117,7 +101,7 @@ impl DiskGeometry {
         let within = sector - zone.first_sector;
         let per_track = u64::from(zone.sectors_per_track);
         let (track, on_track) = (within / per_track, within % per_track);
-        let heads = u64::from(self.shape.heads);
+        let heads = u64::from(self.heads);
         let cylinder = zone.first_cylinder + (track / heads) as u32;
         let head = (track % heads) as u32;
         let angle = self.track_start_angle(cylinder, head) + on_track as f64 / per_track as f64;
@@ -132,9 +116,8 @@ impl DiskGeometry {
 
     /// Angle at which a track begins, in revolutions.
     fn track_start_angle(&self, cylinder: u32, head: u32) -> f64 {
-        let shape = &self.shape;
-        let per_cylinder = f64::from(shape.heads - 1) * shape.head_skew + shape.cylinder_skew;
-        (f64::from(head) * shape.head_skew + f64::from(cylinder) * per_cylinder).fract()
+        let per_cylinder = f64::from(self.heads - 1) * self.head_skew + self.cylinder_skew;
+        (f64::from(head) * self.head_skew + f64::from(cylinder) * per_cylinder).fract()
     }
 }
 
@@ -143,21 +126,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shape() -> DiskShape {
-        DiskShape {
+    /// Skews of an eighth and a quarter of a revolution.
+    fn geometry() -> DiskGeometry {
+        let disk = HardDiskSettings {
             capacity: 1_000_000 * SECTOR_BYTES,
+            rpm: 60.0,
             heads: 2,
             cylinders: 1000,
             zones: 3,
-            inner_ratio: 0.5,
-            head_skew: 0.125,
-            cylinder_skew: 0.25,
-        }
+            head_switch: 0.121e9,
+            track_to_track: 0.246e9,
+            ..HardDiskSettings::default()
+        };
+        DiskGeometry::new(&disk)
     }
 
     #[test]
     fn disk_geometry_first_tracks_match_literal_values() {
-        let geometry = DiskGeometry::new(shape());
+        let geometry = geometry();
         let outer = geometry.zones()[0].sectors_per_track;
         assert_eq!((outer, geometry.zones()[2].sectors_per_track), (667, 333));
         let first = geometry.locate(0);
@@ -174,7 +160,7 @@ mod tests {
     proptest! {
         #[test]
         fn disk_geometry_adjacent_sectors_are_adjacent(sector in 0..999_000_u64) {
-            let geometry = DiskGeometry::new(shape());
+            let geometry = geometry();
             let (here, next) = (geometry.locate(sector), geometry.locate(sector + 1));
             if here.sectors_to_track_end > 1 {
                 prop_assert_eq!((here.cylinder, here.head), (next.cylinder, next.head));

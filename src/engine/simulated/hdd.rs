@@ -5,40 +5,28 @@
 //! clock's origin.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_distr::StandardNormal;
 
 use super::geometry::{DiskGeometry, SECTOR_BYTES, SectorLocation};
+use super::model::SimRequest;
 
 pub use super::hdd_settings::HardDiskSettings;
 
-/// A request as the drive receives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DriveAccess {
-    /// Byte address.
-    pub address: u64,
-    /// Length in bytes.
-    pub bytes: u32,
-    /// Whether it is a write.
-    pub is_write: bool,
+/// Mean additional time of an outlier, and bytes per second of the interface and of the write-back.
+const MEAN_OUTLIER_DELAY: f64 = 60e6;
+const INTERFACE_RATE: f64 = 550e6;
+const DRAIN_RATE: f64 = 60e6;
+
+fn sectors_of(request: &SimRequest) -> Range<u64> {
+    request.address / SECTOR_BYTES..request.end().div_ceil(SECTOR_BYTES)
 }
 
-impl DriveAccess {
-    fn sectors(&self) -> std::ops::Range<u64> {
-        let end = self.address + u64::from(self.bytes);
-        self.address / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)
-    }
-}
-
-/// Result of a request.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DriveAnswer {
-    /// Completed at this time.
-    Completed(f64),
-    /// Failed at this time: the medium cannot be read or written there.
-    Failed(f64),
+fn contains(outer: &Range<u64>, inner: &Range<u64>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// Sectors that the drive prefetches after a request.
@@ -64,17 +52,16 @@ pub struct HardDisk {
     head: u32,
     free_at: f64,
     prefetch_stream: Option<PrefetchStream>,
-    cached_ranges: VecDeque<std::ops::Range<u64>>,
+    cached_ranges: VecDeque<Range<u64>>,
     dirty_bytes: f64,
     last_drain: f64,
 }
 
 impl HardDisk {
     /// A drive with its heads on the outermost cylinder and an empty cache.
-    #[must_use]
     pub fn new(settings: HardDiskSettings) -> Self {
         Self {
-            geometry: DiskGeometry::new(settings.disk_shape()),
+            geometry: DiskGeometry::new(&settings),
             random: Xoshiro256PlusPlus::seed_from_u64(settings.seed),
             cylinder: 0,
             head: 0,
@@ -88,44 +75,32 @@ impl HardDisk {
     }
 
     /// Parameters of the drive: the true values that a benchmark has to find.
-    #[must_use]
     pub fn settings(&self) -> &HardDiskSettings {
         &self.settings
     }
 
     /// Physical geometry.
-    #[must_use]
     pub fn geometry(&self) -> &DiskGeometry {
         &self.geometry
     }
 
     /// Size in bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.geometry.sectors() * SECTOR_BYTES
     }
 
-    /// Serves a request that arrives at `at`. It begins when the previous one is done. The
-    /// controller decodes queued commands during the seek and rotation of the previous request;
-    /// only cache hits take the full command overhead one after the other.
-    pub fn serve(&mut self, access: &DriveAccess, at: f64) -> DriveAnswer {
+    /// Serves a request that arrives at `at` and returns when it completes. It begins when the
+    /// previous one is done. The controller decodes queued commands during the seek and rotation of
+    /// the previous request; only cache hits take the full command overhead one after the other.
+    pub fn serve(&mut self, request: &SimRequest, at: f64) -> f64 {
         let begin = self.free_at.max(at) + self.settings.command_overhead;
         let decoded = self.command_ready_at(at);
-        let failing = &self.settings.failing_range;
-        let end = access.address + u64::from(access.bytes);
-        if access.address < failing.end && end > failing.start {
-            // The drive retries several times before it reports the error.
-            self.free_at = begin + 5.0 * self.settings.revolution_time();
-            return DriveAnswer::Failed(self.free_at);
-        }
-        let wire = f64::from(access.bytes) / self.settings.interface_rate * 1e9;
-        let done = if access.is_write {
-            self.write(access, (begin, decoded), wire)
-        } else {
-            self.read(access, (begin, decoded), wire)
+        let wire = f64::from(request.bytes) / INTERFACE_RATE * 1e9;
+        self.free_at = match request.is_write {
+            true => self.write(request, (begin, decoded), wire),
+            false => self.read(request, (begin, decoded), wire),
         };
-        self.free_at = done;
-        DriveAnswer::Completed(done)
+        self.free_at
     }
 
     /// When the seek for a request that arrived at `at` can begin.
@@ -137,11 +112,10 @@ impl HardDisk {
     /// shortest access time among as many as the queue holds. Requests that are cached or about to
     /// be prefetched come first, in the order of addresses. Requests that continue another waiting
     /// request come after it. `None` when none waits.
-    #[must_use]
-    pub fn choose_next(&self, waiting: &[(DriveAccess, f64)]) -> Option<usize> {
+    pub fn choose_next(&self, waiting: &[(SimRequest, f64)]) -> Option<usize> {
         let known = &waiting[..waiting.len().min(self.settings.ncq_depth.max(1))];
-        let reach = |(access, at): &(DriveAccess, f64)| {
-            let sectors = access.sectors();
+        let reach = |(access, at): &(SimRequest, f64)| {
+            let sectors = sectors_of(access);
             if !access.is_write && self.is_cached_or_prefetched(&sectors) {
                 return (0, sectors.start as f64);
             }
@@ -149,11 +123,11 @@ impl HardDisk {
             let ready = self.command_ready_at(*at) + self.seek_time(&location);
             (1, self.next_passage(&location, ready))
         };
-        let continues = |access: &DriveAccess| {
+        let continues = |access: &SimRequest| {
             known.iter().any(|(other, _)| {
                 other.is_write == access.is_write
                     && other.address < access.address
-                    && other.address + u64::from(other.bytes) == access.address
+                    && other.end() == access.address
             })
         };
         let earlier =
@@ -163,33 +137,25 @@ impl HardDisk {
             .min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
     }
 
+    fn is_cached(&self, sectors: &Range<u64>) -> bool {
+        self.cached_ranges
+            .iter()
+            .any(|piece| contains(piece, sectors))
+    }
+
     /// Whether sectors are cached, or come next in the current prefetch.
-    fn is_cached_or_prefetched(&self, sectors: &std::ops::Range<u64>) -> bool {
-        let within =
-            |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
+    fn is_cached_or_prefetched(&self, sectors: &Range<u64>) -> bool {
         let streamed = |stream: &PrefetchStream| {
             stream.first_cached <= sectors.start
                 && sectors.start <= stream.next_sector
                 && sectors.end <= stream.end_sector
         };
-        self.cached_ranges.iter().any(within) || self.prefetch_stream.as_ref().is_some_and(streamed)
+        self.is_cached(sectors) || self.prefetch_stream.as_ref().is_some_and(streamed)
     }
 
-    /// Flushes the write cache and returns when that is done.
-    pub fn flush(&mut self, at: f64) -> f64 {
-        self.drain_write_cache(at);
-        let begin = self.free_at.max(at) + self.settings.command_overhead;
-        self.free_at = begin + self.dirty_bytes / self.settings.drain_rate * 1e9;
-        self.dirty_bytes = 0.0;
-        self.last_drain = self.free_at;
-        self.free_at
-    }
-
-    fn read(&mut self, access: &DriveAccess, (begin, decoded): (f64, f64), wire: f64) -> f64 {
-        let sectors = access.sectors();
-        let within =
-            |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
-        if self.cached_ranges.iter().any(within)
+    fn read(&mut self, access: &SimRequest, (begin, decoded): (f64, f64), wire: f64) -> f64 {
+        let sectors = sectors_of(access);
+        if self.is_cached(&sectors)
             || self.random.random::<f64>() < self.settings.random_hit_fraction
         {
             return begin + wire;
@@ -211,7 +177,7 @@ impl HardDisk {
 
     /// When the prefetched sectors are available; `None` when this request is not part of the
     /// prefetch.
-    fn prefetched_at(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
+    fn prefetched_at(&mut self, sectors: &Range<u64>, begin: f64) -> Option<f64> {
         let mut stream = self.prefetch_stream?;
         if sectors.start < stream.first_cached
             || sectors.end > stream.end_sector
@@ -237,15 +203,15 @@ impl HardDisk {
         Some(stream.start_time.max(begin))
     }
 
-    fn write(&mut self, access: &DriveAccess, (begin, decoded): (f64, f64), wire: f64) -> f64 {
-        let sectors = access.sectors();
+    fn write(&mut self, access: &SimRequest, (begin, decoded): (f64, f64), wire: f64) -> f64 {
+        let sectors = sectors_of(access);
         self.cached_ranges
             .retain(|piece| piece.end <= sectors.start || sectors.end <= piece.start);
         if self.settings.write_cache > 0 {
             self.drain_write_cache(begin);
             let room = self.settings.write_cache as f64 - self.dirty_bytes;
             let missing = (f64::from(access.bytes) - room).max(0.0);
-            let begin = begin + missing / self.settings.drain_rate * 1e9;
+            let begin = begin + missing / DRAIN_RATE * 1e9;
             self.drain_write_cache(begin);
             self.dirty_bytes += f64::from(access.bytes);
             return begin + wire;
@@ -255,13 +221,13 @@ impl HardDisk {
 
     /// Writes cached data back to the medium for the time since the last call.
     fn drain_write_cache(&mut self, at: f64) {
-        let written = (at - self.last_drain).max(0.0) * self.settings.drain_rate / 1e9;
+        let written = (at - self.last_drain).max(0.0) * DRAIN_RATE / 1e9;
         self.dirty_bytes = (self.dirty_bytes - written).max(0.0);
         self.last_drain = at;
     }
 
     /// Seeks and waits for the sectors. Returns when the last one has passed the head.
-    fn access_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
+    fn access_medium(&mut self, sectors: &Range<u64>, begin: f64) -> f64 {
         self.end_prefetch(begin);
         let location = self.geometry.locate(sectors.start);
         let seek = self.seek_time(&location);
@@ -303,7 +269,7 @@ impl HardDisk {
     }
 
     /// When the last of the sectors has passed the head, which can begin at `begin`.
-    fn transfer_sectors(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
+    fn transfer_sectors(&mut self, sectors: &Range<u64>, begin: f64) -> f64 {
         let (mut next, mut time) = (sectors.start, begin);
         while next < sectors.end {
             let location = self.geometry.locate(next);
@@ -342,7 +308,7 @@ impl HardDisk {
 
     fn outlier_delay(&mut self) -> f64 {
         if self.random.random::<f64>() < self.settings.outlier_fraction {
-            self.settings.mean_outlier_delay * (0.3 + self.random.random::<f64>())
+            MEAN_OUTLIER_DELAY * (0.3 + self.random.random::<f64>())
         } else {
             0.0
         }

@@ -1,11 +1,11 @@
 //! Settings of a simulated hard disk.
 
-use super::geometry::DiskShape;
+use super::parameters::{SimError, SimParameters};
 
 /// Settings of a simulated hard disk. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HardDiskSettings {
-    /// Size in bytes.
+    /// Approximate size in bytes: the last zone ends with a whole cylinder.
     pub capacity: u64,
     /// Revolutions per minute.
     pub rpm: f64,
@@ -17,8 +17,6 @@ pub struct HardDiskSettings {
     pub head_switch: f64,
     /// Overhead of every command, including cache hits.
     pub command_overhead: f64,
-    /// Interface throughput between drive and host in bytes per second.
-    pub interface_rate: f64,
     /// Number of surfaces.
     pub heads: u32,
     /// Tracks per surface.
@@ -31,8 +29,6 @@ pub struct HardDiskSettings {
     pub seek_jitter: f64,
     /// Fraction of requests that take much longer (retries, thermal recalibration).
     pub outlier_fraction: f64,
-    /// Mean additional time of those requests.
-    pub mean_outlier_delay: f64,
     /// Fraction of reads that the cache answers unpredictably.
     pub random_hit_fraction: f64,
     /// Bytes that the drive prefetches after a request until the next seek.
@@ -41,12 +37,8 @@ pub struct HardDiskSettings {
     pub cache_segments: usize,
     /// Bytes of volatile write cache; 0 writes through.
     pub write_cache: u64,
-    /// Bytes per second at which the write cache is written back.
-    pub drain_rate: f64,
     /// Queue depth for reordering (native command queueing); 1 is first come, first served.
     pub ncq_depth: usize,
-    /// Byte range that cannot be read or written.
-    pub failing_range: std::ops::Range<u64>,
     /// Median delay between completion and the host's observation, for the part that differs with
     /// every completion; 0 has no delay.
     pub completion_delay: f64,
@@ -63,30 +55,80 @@ impl Default for HardDiskSettings {
             full_stroke: 18e6,
             head_switch: 0.9e6,
             command_overhead: 120e3,
-            interface_rate: 550e6,
             heads: 4,
             cylinders: 150_000,
             zones: 16,
             inner_ratio: 0.5,
             seek_jitter: 15e3,
             outlier_fraction: 0.005,
-            mean_outlier_delay: 60e6,
             random_hit_fraction: 0.0,
             read_ahead: 2 << 20,
             cache_segments: 32,
             write_cache: 0,
-            drain_rate: 60e6,
             ncq_depth: 32,
-            failing_range: 0..0,
             completion_delay: 0.0,
             seed: 1,
         }
     }
 }
 
+/// Names of the parameters that are read below.
+pub(super) const DISK_PARAMETERS: &str = "rpm full t2t head-switch overhead heads cylinders zones \
+     inner jitter outliers cache-hits read-ahead write-cache ncq lateness seed";
+
+/// The disk's settings from its parameters.
+///
+/// # Errors
+/// When a value cannot be parsed, or the combination is physically impossible.
+pub fn read_disk_parameters(given: &SimParameters) -> Result<HardDiskSettings, SimError> {
+    let default = HardDiskSettings::default();
+    let disk = HardDiskSettings {
+        capacity: given.size("size", default.capacity)?,
+        rpm: given.number("rpm", default.rpm)?,
+        track_to_track: given.time("t2t", default.track_to_track)?,
+        full_stroke: given.time("full", default.full_stroke)?,
+        head_switch: given.time("head-switch", default.head_switch)?,
+        command_overhead: given.time("overhead", default.command_overhead)?,
+        heads: given.count("heads", default.heads)?,
+        cylinders: given.count("cylinders", default.cylinders)?,
+        zones: given.count("zones", default.zones)?,
+        inner_ratio: given.fraction("inner", default.inner_ratio)?,
+        seek_jitter: given.time("jitter", default.seek_jitter)?,
+        outlier_fraction: given.fraction("outliers", default.outlier_fraction)?,
+        random_hit_fraction: given.fraction("cache-hits", default.random_hit_fraction)?,
+        read_ahead: given.size("read-ahead", default.read_ahead)?,
+        write_cache: given.size("write-cache", default.write_cache)?,
+        ncq_depth: given.count("ncq", default.ncq_depth as u32)? as usize,
+        completion_delay: given.time("lateness", default.completion_delay)?,
+        seed: u64::from(given.count("seed", 1)?),
+        ..default
+    };
+    match disk.impossibility() {
+        Some(wrong) => Err(SimError(format!("sim:hdd: {wrong}"))),
+        None => Ok(disk),
+    }
+}
+
 impl HardDiskSettings {
+    /// Why such a disk is physically impossible.
+    fn impossibility(&self) -> Option<&'static str> {
+        let tracks = u64::from(self.heads) * u64::from(self.cylinders);
+        if !(60.0..=100_000.0).contains(&self.rpm) {
+            Some("rpm must be from 60 to 100000")
+        } else if self.heads == 0 || self.cylinders < 3 {
+            Some("heads must be at least 1 and cylinders at least 3")
+        } else if self.zones == 0 || self.zones > self.cylinders {
+            Some("zones must be from 1 to the number of cylinders")
+        } else if self.inner_ratio <= 0.0 {
+            Some("inner must be above 0%")
+        } else if self.capacity / tracks < 8 * 512 {
+            Some("size must allow 8 sectors per track: choose fewer cylinders or heads")
+        } else {
+            None
+        }
+    }
+
     /// Duration of one revolution.
-    #[must_use]
     pub fn revolution_time(&self) -> f64 {
         60e9 / self.rpm
     }
@@ -94,7 +136,6 @@ impl HardDiskSettings {
     /// Duration of a seek over that many cylinders. It grows with the square root of the distance
     /// while the actuator accelerates, and becomes nearly linear (Ruemmler and Wilkes, "An
     /// Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
-    #[must_use]
     pub fn seek_time(&self, cylinders: u32) -> f64 {
         if cylinders == 0 {
             return 0.0;
@@ -105,19 +146,10 @@ impl HardDiskSettings {
         self.track_to_track + (self.full_stroke - self.track_to_track) * way
     }
 
-    pub(super) fn disk_shape(&self) -> DiskShape {
-        // After a head switch the next sector is just ahead of the head. The skew is slightly
-        // longer than the switch; otherwise a sequential read would lose a revolution on every
-        // track.
-        let skew = |switch: f64| switch / self.revolution_time() + 0.004;
-        DiskShape {
-            capacity: self.capacity,
-            heads: self.heads,
-            cylinders: self.cylinders,
-            zones: self.zones,
-            inner_ratio: self.inner_ratio,
-            head_skew: skew(self.head_switch),
-            cylinder_skew: skew(self.track_to_track),
-        }
+    /// The skew, in revolutions, that hides a switch of this duration: the next sector is then just
+    /// ahead of the head. It is slightly longer than the switch; otherwise a sequential read would
+    /// lose a revolution on every track.
+    pub fn skew(&self, switch: f64) -> f64 {
+        switch / self.revolution_time() + 0.004
     }
 }

@@ -16,18 +16,11 @@ fn deterministic_disk() -> HardDiskSettings {
     }
 }
 
-fn sector_read(sector: u64) -> DriveAccess {
-    DriveAccess {
+fn sector_read(sector: u64) -> SimRequest {
+    SimRequest {
         address: sector * SECTOR_BYTES,
         bytes: 512,
         is_write: false,
-    }
-}
-
-fn completion_time(answer: DriveAnswer) -> f64 {
-    match answer {
-        DriveAnswer::Completed(at) => at,
-        DriveAnswer::Failed(at) => panic!("failed at {at}"),
     }
 }
 
@@ -35,7 +28,7 @@ fn completion_time(answer: DriveAnswer) -> f64 {
 fn simulated_disk_sector_half_track_ahead_takes_half_revolution() {
     let mut drive = HardDisk::new(deterministic_disk());
     // 1000 sectors on each track of 10 ms: sector 500 ends at 5.01 ms.
-    assert_eq!(completion_time(drive.serve(&sector_read(500), 0.0)), 5.01e6);
+    assert_eq!(drive.serve(&sector_read(500), 0.0), 5.01e6);
 }
 
 #[test]
@@ -45,27 +38,27 @@ fn simulated_disk_platter_rotates_while_host_idles() {
         cache_segments: 0,
         ..deterministic_disk()
     });
-    let first = completion_time(drive.serve(&sector_read(500), 0.0));
-    let second = completion_time(drive.serve(&sector_read(500), first + 23.7e6));
+    let first = drive.serve(&sector_read(500), 0.0);
+    let second = drive.serve(&sector_read(500), first + 23.7e6);
     assert!((second - first - 30e6).abs() < 1.0, "{first} {second}");
 }
 
 #[test]
 fn simulated_disk_cached_read_takes_command_time() {
     let mut drive = HardDisk::new(deterministic_disk());
-    let first = completion_time(drive.serve(&sector_read(500), 0.0));
-    let again = completion_time(drive.serve(&sector_read(500), first + 1e6)) - first - 1e6;
+    let first = drive.serve(&sector_read(500), 0.0);
+    let again = drive.serve(&sector_read(500), first + 1e6) - first - 1e6;
     assert!((again - 120e3 - 512.0 / 0.55).abs() < 1.0, "{again}");
 }
 
 #[test]
 fn simulated_disk_prefetches_after_read() {
     let mut drive = HardDisk::new(deterministic_disk());
-    let first = completion_time(drive.serve(&sector_read(100), 0.0));
+    let first = drive.serve(&sector_read(100), 0.0);
     // 2 ms later 200 sectors have passed: sector +150 is prefetched, sector +300 is not yet.
-    let behind = completion_time(drive.serve(&sector_read(250), first + 2e6));
+    let behind = drive.serve(&sector_read(250), first + 2e6);
     assert!(behind - first - 2e6 < 130e3);
-    let ahead = completion_time(drive.serve(&sector_read(400), behind));
+    let ahead = drive.serve(&sector_read(400), behind);
     assert!((ahead - first - 3e6).abs() < 20e3, "{}", ahead - first);
 }
 
@@ -74,12 +67,12 @@ fn simulated_disk_sequential_stream_reaches_media_throughput() {
     let mut drive = HardDisk::new(deterministic_disk());
     let mut now = 0.0;
     for request in 0..100_u64 {
-        let access = DriveAccess {
+        let access = SimRequest {
             address: request * 128 * 1024,
             bytes: 128 * 1024,
             is_write: false,
         };
-        now = completion_time(drive.serve(&access, now));
+        now = drive.serve(&access, now);
     }
     let revolutions = 256.0 * 100.0 / 1000.0;
     let ideal = revolutions * 10e6;
@@ -102,7 +95,7 @@ fn simulated_disk_seek_times_match_settings() {
 #[test]
 fn simulated_disk_queue_prefers_earliest_sector() {
     let mut drive = HardDisk::new(deterministic_disk());
-    let now = completion_time(drive.serve(&sector_read(0), 0.0));
+    let now = drive.serve(&sector_read(0), 0.0);
     let waiting =
         [sector_read(900), sector_read(4_000_000), sector_read(300)].map(|access| (access, now));
     assert_eq!(drive.choose_next(&waiting), Some(2));
@@ -121,7 +114,7 @@ fn sequential_fraction(settings: HardDiskSettings, depth: usize, write: bool) ->
     const COUNT: u64 = 200;
     let mut drive = HardDisk::new(settings);
     let request = |index: u64, at: f64| {
-        let access = DriveAccess {
+        let access = SimRequest {
             address: index * u64::from(REQUEST_BYTES),
             bytes: REQUEST_BYTES,
             is_write: write,
@@ -133,7 +126,7 @@ fn sequential_fraction(settings: HardDiskSettings, depth: usize, write: bool) ->
     while !waiting.is_empty() {
         let chosen = drive.choose_next(&waiting).expect("some wait");
         let (access, at) = waiting.remove(chosen);
-        now = completion_time(drive.serve(&access, at));
+        now = drive.serve(&access, at);
         if next < COUNT {
             waiting.push(request(next, now));
             next += 1;
@@ -165,41 +158,19 @@ fn simulated_disk_sequential_at_any_depth_reaches_media_throughput() {
 #[test]
 fn simulated_disk_long_stream_exceeds_cache() {
     let mut drive = HardDisk::new(deterministic_disk());
-    let read = |index: u64| DriveAccess {
+    let read = |index: u64| SimRequest {
         address: index << 20,
         bytes: 1 << 20,
         is_write: false,
     };
     let mut now = 0.0;
     let first = (0..64).map(|index| {
-        now = completion_time(drive.serve(&read(index), now));
+        now = drive.serve(&read(index), now);
         now
     });
     let first = first.last().expect("64 reads");
-    let again = (0..64).fold(first, |now, index| {
-        completion_time(drive.serve(&read(index), now))
-    });
+    let again = (0..64).fold(first, |now, index| drive.serve(&read(index), now));
     assert!(again > 1.9 * first, "{first} {again}");
-}
-
-#[test]
-fn simulated_disk_failing_range_returns_error() {
-    let mut drive = HardDisk::new(HardDiskSettings {
-        failing_range: 51_200..102_400,
-        ..deterministic_disk()
-    });
-    assert!(matches!(
-        drive.serve(&sector_read(99), 0.0),
-        DriveAnswer::Completed(_)
-    ));
-    assert!(matches!(
-        drive.serve(&sector_read(100), 0.0),
-        DriveAnswer::Failed(_)
-    ));
-    assert!(matches!(
-        drive.serve(&sector_read(200), 0.0),
-        DriveAnswer::Completed(_)
-    ));
 }
 
 #[test]
@@ -208,17 +179,16 @@ fn simulated_disk_write_cache_is_fast_until_full() {
         write_cache: 1 << 20,
         ..deterministic_disk()
     });
-    let write = |address: u64| DriveAccess {
+    let write = |address: u64| SimRequest {
         address,
         bytes: 512 << 10,
         is_write: true,
     };
-    let first = completion_time(drive.serve(&write(0), 0.0));
-    let second = completion_time(drive.serve(&write(1 << 30), first));
-    let third = completion_time(drive.serve(&write(2 << 30), second)) - second;
+    let first = drive.serve(&write(0), 0.0);
+    let second = drive.serve(&write(1 << 30), first);
+    let third = drive.serve(&write(2 << 30), second) - second;
     assert!(second < 3e6, "{second}");
     assert!(third > 5e6, "{third}");
-    assert!(drive.flush(second) > second + 10e6);
 }
 
 proptest! {
@@ -230,7 +200,7 @@ proptest! {
         let mut now = 0.0;
         for (sector, pause) in sectors {
             let begin = now + pause;
-            now = completion_time(drive.serve(&sector_read(sector), begin));
+            now = drive.serve(&sector_read(sector), begin);
             prop_assert!(now >= begin + 120e3);
             let angle = (now / 10e6).fract();
             let location = drive.geometry().locate(sector);

@@ -33,7 +33,6 @@ pub struct Lateness {
 
 impl Lateness {
     /// Delays with a median in nanoseconds; 0 disables them.
-    #[must_use]
     pub fn new(median: f64, seed: u64) -> Self {
         Self {
             median_delay: median,

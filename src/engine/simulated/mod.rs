@@ -1,19 +1,17 @@
 //! The engine of simulated drives: requests go to a model, in virtual time or in real time.
 //!
-//! To add a drive, write one file with a [`SimulatedKind`] and add it to [`SIMULATED_KINDS`].
+//! To add a drive, write one file with a [`SimulatedKind`] and add it to the list in `catalog`.
 
 mod catalog;
-mod drives;
 pub mod geometry;
+mod given;
 pub mod hdd;
-mod hdd_model;
+mod hdd_queue;
 mod hdd_settings;
 mod lateness;
 mod model;
-mod settings;
-pub mod ssd;
-mod ssd_model;
-mod station;
+mod parameters;
+mod ssd;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -24,11 +22,9 @@ use std::sync::{Mutex, PoisonError};
 use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan};
 use crate::drive::Target;
 
-pub use self::catalog::SIMULATED_KINDS;
-pub use self::hdd_model::read_disk_parameters as hard_disk;
+pub use self::hdd_settings::read_disk_parameters as hard_disk;
 pub use self::model::{DriveModel, SimCompletion, SimRequest};
-pub use self::settings::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
-pub use self::station::{ServerQueue, ServiceTime};
+pub use self::parameters::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 
 /// A powered drive and the time since power-on.
 struct PoweredDrive {
@@ -51,7 +47,6 @@ impl fmt::Debug for SimulatedEngine {
 
 impl SimulatedEngine {
     /// Powers on a drive.
-    #[must_use]
     pub fn new(simulation: SimulatedDrive) -> Self {
         Self {
             target: simulation.target,

@@ -1,6 +1,7 @@
-//! Interface of a simulated drive.
+//! Interface of a simulated drive, and the queue of the simple ones.
 
-use crate::engine::plan::DataKind;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// One request to a simulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,12 +12,17 @@ pub struct SimRequest {
     pub bytes: u32,
     /// Whether it is a write.
     pub is_write: bool,
-    /// The data to write: some drives compress.
-    pub data: DataKind,
 }
 
-/// A completed request of a simulated drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl SimRequest {
+    /// First byte after the request.
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.bytes)
+    }
+}
+
+/// A completed request of a simulated drive. The earliest is the smallest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SimCompletion {
     /// Completion time in nanoseconds since power-on.
     pub completed_at_ns: u64,
@@ -37,4 +43,51 @@ pub trait DriveModel: Send {
     /// when there is none. A service that begins after that time must not be decided yet, because
     /// more requests may arrive before. Completions are returned in order of time.
     fn advance(&mut self, until_ns: u64) -> Option<SimCompletion>;
+}
+
+/// A drive that serves requests in the order of their submission: later ones do not change the
+/// result of earlier ones.
+pub trait ServeInOrder: Send {
+    /// Serves a request that arrives at `now_ns`. Returns when it completes, and its result.
+    fn serve(&mut self, now_ns: u64, request: SimRequest) -> (u64, Result<u32, i32>);
+}
+
+/// The queue of a drive that serves in order.
+pub(super) struct OrderedQueue<S> {
+    drive: S,
+    /// Scheduled completions with their order of submission.
+    scheduled: BinaryHeap<Reverse<(u64, u64, SimCompletion)>>,
+    submitted: u64,
+}
+
+impl<S: ServeInOrder> OrderedQueue<S> {
+    pub(super) fn new(drive: S) -> Self {
+        Self {
+            drive,
+            scheduled: BinaryHeap::new(),
+            submitted: 0,
+        }
+    }
+}
+
+impl<S: ServeInOrder> DriveModel for OrderedQueue<S> {
+    fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
+        let (completed_at_ns, result) = self.drive.serve(now_ns, request);
+        let done = SimCompletion {
+            completed_at_ns,
+            id,
+            result,
+        };
+        self.submitted += 1;
+        self.scheduled
+            .push(Reverse((completed_at_ns, self.submitted, done)));
+    }
+
+    fn advance(&mut self, until_ns: u64) -> Option<SimCompletion> {
+        let Reverse((at_ns, ..)) = self.scheduled.peek()?;
+        if *at_ns > until_ns {
+            return None;
+        }
+        self.scheduled.pop().map(|Reverse((.., done))| done)
+    }
 }

@@ -161,32 +161,34 @@ fn simulated_engine_failing_range_ends_run_and_keeps_counts() {
 }
 
 #[test]
-fn simulated_cliff_drive_write_throughput_drops() {
-    let mut plan = random_read_plan(20);
-    plan.operation = IoOperation::Write;
-    plan.log_capacity = 20;
-    let outcome = execute(
-        &simulated_engine("sim:cliff,cache=40960,latency=10us,slow=1ms"),
-        &plan,
-    );
-    let times: Vec<u64> = outcome
-        .request_log
-        .iter()
-        .map(|one| one.end_ns - one.start_ns)
-        .collect();
-    assert_eq!(times[..10], [10_000; 10]);
-    assert_eq!(times[10..], [1_000_000; 10]);
-    assert_eq!(outcome.stats.write.latency.count(), 20);
+fn simulated_given_latencies_follow_each_other_and_begin_again() {
+    let engine = simulated_engine("sim:given,latencies=10us*10+1ms*2");
+    let mut plan = random_read_plan(24);
+    plan.log_capacity = 24;
+    let log = execute(&engine, &plan).request_log;
+    let times: Vec<u64> = log.iter().map(|one| one.end_ns - one.start_ns).collect();
+    let once = [vec![10_000; 10], vec![1_000_000; 2]].concat();
+    assert_eq!(times, once.repeat(2));
 }
 
 #[test]
-fn simulated_bimodal_drive_has_slow_fraction() {
-    let outcome = execute(
-        &simulated_engine("sim:bimodal,percent=20,slow=10ms"),
-        &random_read_plan(10_000),
+fn simulated_ssd_reads_in_parallel_and_stalls_when_its_buffer_is_full() {
+    let engine = simulated_engine("sim:ssd,jitter=0us");
+    let one = execute(&engine, &random_read_plan(64)).elapsed;
+    assert!(
+        one.abs_diff(Duration::from_nanos(64 * 76_171)) < Duration::from_micros(1),
+        "{one:?}"
     );
-    let slow = outcome.stats.read.latency.fraction_slower_than(1_000_000);
-    assert!((0.18..0.22).contains(&slow.unwrap()), "{slow:?}");
+    let mut plan = random_read_plan(64);
+    plan.depth = 64;
+    assert!(execute(&engine, &plan).elapsed < one / 3);
+    let mut plan = Plan::single_depth_reads(AccessPattern::Sequential, 128 << 10, 0..1 << 30);
+    plan.operation = IoOperation::Write;
+    let latency = execute(&engine, &plan).stats.write.latency;
+    assert!(
+        latency.min() < Some(100_000) && latency.max() > Some(3_000_000),
+        "{latency:?}"
+    );
 }
 
 #[test]
@@ -226,9 +228,10 @@ fn simulated_drive_with_invalid_name_explains_error() {
         Err(error) | Ok(Err(error)) => error.to_string(),
         Ok(Ok(_)) => panic!("{name} was built"),
     };
-    assert!(error("sim:floppy").contains("there are constant, "));
+    assert!(error("sim:floppy").contains("there are hdd, "));
     assert!(error("sim:constant,latensy=1ms").contains("no parameter \"latensy\""));
     assert!(error("sim:constant,latency=5").contains("latency=5 of sim:constant"));
+    assert!(error("sim:given,latencies=1ms*x").contains("write a count"));
     assert!(error("sim:constant,block=1000").contains("power of two"));
     assert!(error("sim:constant,clock=slow").contains("clock=virtual"));
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::model::{DriveModel, SimCompletion, SimRequest};
 use crate::engine::completion_recorder;
 use crate::engine::completion_recorder::{CompletionRecorder, SharedStats};
-use crate::engine::io_target::transferred_bytes;
 use crate::engine::outcome::{CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats};
 use crate::engine::plan::Plan;
 use crate::engine::progress::SnapshotPublisher;
@@ -79,12 +78,7 @@ impl<'a> SimExecution<'a> {
                 .collect(),
             in_flight: vec![SimRequestInFlight::default(); count],
             free_slots: (0..count).rev().collect(),
-            recorder: CompletionRecorder::new(
-                slot.clone(),
-                plan.ramp_time,
-                (plan.log_capacity, plan.log_interval),
-                1,
-            ),
+            recorder: CompletionRecorder::new(slot.clone(), plan, 1),
             shared_stats: [slot],
             snapshot_publisher: SnapshotPublisher::new(plan),
             started_at: Instant::now(),
@@ -162,7 +156,6 @@ impl<'a> SimExecution<'a> {
                             address: request.request.offset,
                             bytes: request.request.length,
                             is_write: request.request.writes,
-                            data: self.plan.data_kind,
                         };
                         model.submit(now_ns + self.power_on_ns, id as u64, sim_request);
                     }
@@ -186,10 +179,9 @@ impl<'a> SimExecution<'a> {
             Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
             Err(number) => -number,
         };
-        let bytes = transferred_bytes(self.target, &flight.request, answer)?;
+        let times = (flight.start_ns, at_ns);
         self.recorder
-            .record(&flight.request, flight.start_ns, at_ns, bytes);
-        Ok(())
+            .record_answer(self.target, &flight.request, times, answer)
     }
 
     /// In real time, waits for the clock; publishes a snapshot and returns whether to stop.
@@ -244,7 +236,7 @@ impl<'a> SimExecution<'a> {
         now_ns: u64,
         observe: &mut dyn FnMut(&ExecutionSnapshot),
     ) -> ExecutionOutcome {
-        let (log, last_end_ns) = self.recorder.finish();
+        let records = self.recorder.finish();
         observe(
             self.snapshot_publisher
                 .take_snapshot(now_ns, &self.shared_stats),
@@ -252,12 +244,13 @@ impl<'a> SimExecution<'a> {
         let mut stats = IoStats::default();
         completion_recorder::add_shared_stats(&mut stats, &self.shared_stats[0]);
         ExecutionOutcome {
-            elapsed: progress::measured_time(self.plan, last_end_ns, &end),
+            elapsed: progress::measured_time(self.plan, records.last_completion_ns, &end),
             end_reason: end,
             stats,
-            request_log: log,
+            request_log: records.log,
             cpu_time: cpu,
             run_delay: None,
+            errors: records.errors,
             finish_times: end_fsync::simulated_finish_times(self.plan),
         }
     }

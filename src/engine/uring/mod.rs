@@ -1,8 +1,8 @@
 //! The engine on io_uring: one ring and one thread for each worker.
 
-mod batch_timer;
 mod completion_batch;
 mod queue;
+mod repeating_timer;
 mod ring;
 
 use std::io;
@@ -14,6 +14,7 @@ use super::execution;
 use super::io_target::IoTarget;
 use super::plan::{CacheMode, SyncMode};
 use super::pread::PreadEngine;
+use super::wait::may_spin;
 use super::worker::{Submitter, WorkerFactory};
 use super::{
     CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
@@ -109,6 +110,10 @@ impl Engine for UringEngine {
             "the kernel passes buffered writes of io_uring to its own threads (io-wq): their latency includes the hand-over; --engine auto uses write(2)"
                 .to_owned()
         })
+    }
+
+    fn can_spin(&self, plan: &Plan) -> bool {
+        may_spin(plan.workers) && plan.arrival_rate.is_none() && plan.sync_mode != SyncMode::Flush
     }
 
     fn execute_with_open_hook(

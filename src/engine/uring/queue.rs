@@ -7,14 +7,15 @@ use std::time::Duration;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 
-use super::batch_timer::{BatchTimer, TIMER_USER_DATA};
 use super::completion_batch::{CompletionBatch, MAX_WAIT, max_batch_size};
+use super::repeating_timer::{RepeatingTimer, TimerState};
 use super::ring;
 use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
-use crate::engine::io_target::{IoTarget, PlanFile, transferred_bytes};
+use crate::engine::io_target::{IoTarget, PlanFile};
 use crate::engine::plan::Plan;
 use crate::engine::request_generator::{NextStep, ScheduledRequest};
+use crate::engine::wait::{LONGEST_SPIN_IN_TURN_NS, SpinPolicy, WaitMode, may_spin};
 use crate::engine::worker::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
@@ -27,6 +28,18 @@ const GET_EVENTS: u32 = 1;
 
 /// `user_data` of a cancellation request.
 const CANCEL_USER_DATA: u64 = u64::MAX;
+/// `user_data` of the timer that ends waits for several completions.
+const BATCH_TIMER_USER_DATA: u64 = u64::MAX - 1;
+/// `user_data` of the timer that ends every wait.
+const WAIT_TIMER_USER_DATA: u64 = u64::MAX - 2;
+
+/// Period of the batch timer: so much later than it arrived a completion is recorded at most.
+const BATCH_TICK: Duration = Duration::from_micros(500);
+/// Expiries after which the batch timer ends: it is not removed when nothing waits for several completions
+/// any more.
+const BATCH_TICKS: u32 = 100;
+/// Looks at the completion queue between two readings of the clock.
+const LOOKS_PER_CLOCK_READ: u32 = 16;
 
 /// Whether a request completed because it was cancelled.
 fn was_cancelled(answer: i32) -> bool {
@@ -59,7 +72,10 @@ pub struct UringWorker {
     /// the requests, and the drive's queue runs empty.
     batch_size: usize,
     completion_batch: CompletionBatch,
-    batch_timer: BatchTimer,
+    batch_timer: RepeatingTimer,
+    wait_timer: RepeatingTimer,
+    wait_mode: WaitMode,
+    spin_policy: SpinPolicy,
     /// Submission entries that never reach the kernel because writing was forbidden first.
     unsent: usize,
     /// Whether the requests in flight are being cancelled: the submission queue holds no requests any
@@ -94,12 +110,19 @@ impl UringWorker {
         file: Arc<PlanFile>,
     ) -> Result<Self, EngineError> {
         let mut buffers = RequestBuffers::new(plan, plan.depth as usize)?;
-        let ring = setup
-            .build_ring(plan.depth)
-            .map_err(|source| EngineError::EngineStart {
-                tried: format!("set up io_uring for {} requests", plan.depth),
-                source,
-            })?;
+        let may_spin = may_spin(plan.workers) && plan.arrival_rate.is_none();
+        let wait_mode = if may_spin {
+            plan.wait_mode
+        } else {
+            WaitMode::Sleep
+        };
+        let ring =
+            setup
+                .build_ring(plan.depth, wait_mode)
+                .map_err(|source| EngineError::EngineStart {
+                    tried: format!("set up io_uring for {} requests", plan.depth),
+                    source,
+                })?;
         // The ring keeps a registered file open, and the kernel destroys a ring asynchronously. A
         // plan that times the closing must hold the only reference.
         let is_file_registered =
@@ -121,7 +144,10 @@ impl UringWorker {
             free_slots: (0..plan.depth as u16).rev().collect(),
             batch_size: max_batch_size(plan.depth),
             completion_batch: CompletionBatch::new(plan.depth, plan.arrival_rate.is_some()),
-            batch_timer: BatchTimer::new(),
+            batch_timer: RepeatingTimer::new(BATCH_TICK, BATCH_TICKS, BATCH_TIMER_USER_DATA),
+            wait_timer: RepeatingTimer::new(MAX_WAIT, 0, WAIT_TIMER_USER_DATA),
+            wait_mode,
+            spin_policy: SpinPolicy::default(),
             unsent: 0,
             is_cancelling: false,
             has_arrival_rate: plan.arrival_rate.is_some(),
@@ -147,7 +173,9 @@ impl UringWorker {
 
     /// Requests in the submission queue.
     fn queued_requests(&mut self) -> usize {
-        self.ring.submission().len() - usize::from(self.batch_timer.is_queued())
+        let timers = [&self.batch_timer, &self.wait_timer];
+        let queued = timers.iter().filter(|timer| timer.is_queued()).count();
+        self.ring.submission().len() - queued
     }
 
     /// Adds up to one batch of requests to the submission queue. Also returns the worker's time.
@@ -234,12 +262,19 @@ impl UringWorker {
 
     /// Enters the kernel: submits the queued entries and waits for `want` completions, at most for
     /// `limit`.
-    fn submit_and_wait(&mut self, want: usize, limit: Duration) -> Result<(), EngineError> {
-        let time = Timespec::from(limit);
-        let arguments = SubmitArgs::new().timespec(&time);
-        match self.ring.submitter().submit_with_args(want, &arguments) {
+    fn submit_and_wait(&mut self, want: usize, limit: Option<Duration>) -> Result<(), EngineError> {
+        let submitter = self.ring.submitter();
+        let entered = match limit {
+            Some(limit) => {
+                let time = Timespec::from(limit);
+                submitter.submit_with_args(want, &SubmitArgs::new().timespec(&time))
+            }
+            None => submitter.submit_and_wait(want),
+        };
+        match entered {
             Ok(submitted) => {
                 self.batch_timer.record_submission(submitted);
+                self.wait_timer.record_submission(submitted);
                 Ok(())
             }
             Err(error) => match error.raw_os_error() {
@@ -267,8 +302,12 @@ impl UringWorker {
         for completion in completions {
             match completion.user_data() {
                 CANCEL_USER_DATA => continue,
-                TIMER_USER_DATA => {
+                BATCH_TIMER_USER_DATA => {
                     self.batch_timer.record(&completion);
+                    continue;
+                }
+                WAIT_TIMER_USER_DATA => {
+                    self.wait_timer.record(&completion);
                     continue;
                 }
                 _ => {}
@@ -280,15 +319,15 @@ impl UringWorker {
                 0 if self.is_nop => flight.request.request.length.cast_signed(),
                 answer => answer,
             };
-            match transferred_bytes(&self.target, &flight.request, answer) {
-                Ok(bytes) => worker
-                    .recorder
-                    .record(&flight.request, flight.start_ns, now, bytes),
+            self.free_slots.push(slot);
+            let times = (flight.start_ns, now);
+            let recorder = &mut worker.recorder;
+            match recorder.record_answer(&self.target, &flight.request, times, answer) {
+                Ok(()) => {}
                 // Cancelled as requested.
                 Err(_) if worker.shared.is_cancelled() && was_cancelled(completion.result()) => {}
                 Err(error) => failed = failed.or(Some(error)),
             }
-            self.free_slots.push(slot);
         }
         worker.recorder.publish(now);
         failed.map_or(Ok(()), Err)
@@ -302,10 +341,10 @@ impl UringWorker {
                 return Ok(());
             }
             match filled {
-                FillResult::BatchFull => self.submit_and_wait(0, MAX_WAIT)?,
-                FillResult::QueueFull => self.wait_for_batch()?,
+                FillResult::BatchFull => self.submit_and_wait(0, None)?,
+                FillResult::QueueFull => self.wait_in_mode(worker, now)?,
                 FillResult::WaitUntil(due) => {
-                    self.submit_and_wait(1, self.wait_until_due(due, worker.elapsed_ns()))?
+                    self.submit_and_wait(1, Some(self.wait_until_due(due, worker.elapsed_ns())))?
                 }
                 FillResult::Finished => return Ok(()),
             }
@@ -314,18 +353,87 @@ impl UringWorker {
         Ok(())
     }
 
-    /// Submits the queued entries and waits for as many completions as arrive in quick succession.
+    /// Submits the queued entries and waits for completions, asleep or awake.
+    #[inline]
+    fn wait_in_mode(&mut self, worker: &WorkerContext, now_ns: u64) -> Result<(), EngineError> {
+        let limit_ns = match self.wait_mode {
+            WaitMode::Sleep => None,
+            WaitMode::Spin => self.spin_policy.limit_ns(now_ns),
+            WaitMode::Alternate => Some(LONGEST_SPIN_IN_TURN_NS),
+        };
+        match limit_ns.filter(|_| self.wait_mode.spins_at(now_ns)) {
+            Some(limit_ns) => self.spin(worker, now_ns, limit_ns),
+            None => self.wait_for_batch(),
+        }
+    }
+
+    /// Submits the queued entries and waits for a completion: awake for `limit_ns`, then asleep.
+    fn spin(
+        &mut self,
+        worker: &WorkerContext,
+        begin_ns: u64,
+        limit_ns: u64,
+    ) -> Result<(), EngineError> {
+        self.submit_and_wait(0, None)?;
+        let succeeded = self.look_for_completion(worker, begin_ns + limit_ns)?;
+        if !succeeded {
+            self.sleep()?;
+        }
+        let now_ns = worker.elapsed_ns();
+        self.spin_policy
+            .record(now_ns.saturating_sub(begin_ns), succeeded, now_ns);
+        Ok(())
+    }
+
+    /// Looks at the completion queue until something is in it, or until this time. From a bit in memory
+    /// that it shares with the kernel the thread knows when completions wait for a system call of its own
+    /// (`IORING_SETUP_TASKRUN_FLAG`).
+    fn look_for_completion(
+        &mut self,
+        worker: &WorkerContext,
+        until_ns: u64,
+    ) -> Result<bool, EngineError> {
+        loop {
+            for _ in 0..LOOKS_PER_CLOCK_READ {
+                if !self.ring.completion().is_empty() {
+                    return Ok(true);
+                }
+                if self.ring.submission().taskrun() {
+                    self.flush_completions()?;
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+            if worker.elapsed_ns() >= until_ns {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Submits the queued entries and sleeps until a completion arrives.
+    fn sleep(&mut self) -> Result<(), EngineError> {
+        let limit = (self.wait_timer.state() != TimerState::Running).then_some(MAX_WAIT);
+        self.submit_and_wait(1, limit)
+    }
+
+    /// Submits the queued entries and sleeps until as many completions have arrived as do in quick
+    /// succession.
     #[inline]
     fn wait_for_batch(&mut self) -> Result<(), EngineError> {
         let want = self.completion_batch.size();
         if want == 1 {
-            return self.submit_and_wait(1, MAX_WAIT);
+            return self.sleep();
         }
-        let Some(limit) = self.batch_timer.start(&mut self.ring) else {
-            self.completion_batch.disable();
-            return self.submit_and_wait(1, MAX_WAIT);
-        };
-        self.submit_and_wait(want, limit)
+        match self.batch_timer.start(&mut self.ring) {
+            TimerState::Running => self.submit_and_wait(want, None),
+            TimerState::Started | TimerState::Stopped => {
+                self.submit_and_wait(want, Some(BATCH_TICK))
+            }
+            TimerState::Unsupported => {
+                self.completion_batch.disable();
+                self.sleep()
+            }
+        }
     }
 
     /// Waits until write requests may be submitted and returns whether they may. Records
@@ -373,7 +481,7 @@ impl UringWorker {
     fn wait_for_completion(&mut self, worker: &WorkerContext) -> Result<(), EngineError> {
         self.keep_unsent(worker);
         if self.unsent == 0 {
-            return self.submit_and_wait(1, MAX_WAIT);
+            return self.submit_and_wait(1, Some(MAX_WAIT));
         }
         self.flush_completions()?;
         std::thread::sleep(ATTEMPT_EVERY);
@@ -439,6 +547,9 @@ impl Submitter for UringWorker {
         if self.has_arrival_rate {
             threads::set_timer_slack();
         }
+        // Now, because at depth 1 the submission queue has a single entry.
+        self.wait_timer.start(&mut self.ring);
+        self.submit_and_wait(0, None)?;
         let sent = self.submit_all(worker);
         if sent.is_err() {
             worker.shared.stop();

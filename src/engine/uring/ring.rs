@@ -5,6 +5,8 @@ use std::os::fd::RawFd;
 
 use io_uring::IoUring;
 
+use crate::engine::wait::WaitMode;
+
 /// How the kernel delivers completions, best mode first (io_uring_setup(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompletionMode {
@@ -30,17 +32,20 @@ impl CompletionMode {
         }
     }
 
-    /// Creates a ring for that many requests in flight.
+    /// Creates a ring for that many requests in flight, whose completions are waited for in this way.
     ///
     /// # Errors
     /// When the kernel does not support this mode or allows no ring.
-    pub fn build_ring(self, entries: u32) -> io::Result<IoUring> {
+    pub fn build_ring(self, entries: u32, wait: WaitMode) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
         match self {
             Self::DeferTaskrun => builder.setup_single_issuer().setup_defer_taskrun(),
             Self::CoopTaskrun => builder.setup_coop_taskrun().setup_taskrun_flag(),
             Self::Interrupt => &mut builder,
         };
+        if self == Self::DeferTaskrun && wait != WaitMode::Sleep {
+            builder.setup_taskrun_flag();
+        }
         builder.build(entries.next_power_of_two())
     }
 
@@ -52,7 +57,7 @@ impl CompletionMode {
     pub fn probe_best() -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::Unsupported);
         for setup in Self::ALL_MODES {
-            match setup.build_ring(2) {
+            match setup.build_ring(2, WaitMode::Sleep) {
                 Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(setup),
                 Ok(_) => return Err(io::ErrorKind::Unsupported.into()),
                 Err(error) => last = error,

@@ -34,6 +34,40 @@ static WORKER: AtomicI32 = AtomicI32::new(0);
 /// Whether a signal that ends a program was forwarded.
 static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 
+/// While it exists, signals wait: one that came between the split and the begin of forwarding would end the
+/// supervisor alone, and the shell would not wait for the worker.
+pub(super) struct BlockedSignals {
+    before: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    pub(super) fn new() -> Self {
+        let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: both sets live during the calls; zeroed memory is a valid, empty set if one fails.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::sigprocmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+            Self {
+                before: before.assume_init(),
+            }
+        }
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set was read by `new`.
+        unsafe {
+            libc::sigprocmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
+
 /// Forks: returns `None` in the child, and its id in the parent.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the process has one thread, so that no lock can be held by a thread which the child

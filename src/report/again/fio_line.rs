@@ -1,33 +1,49 @@
-//! fio's line of a run, checked against what this program writes.
+//! fio's line of a run, made anew from its document.
 
 use std::path::Path;
 
-use super::named_target::is_target_path;
-use crate::bench::framework::benchmark::Description;
-use crate::bench::framework::fio::{FioFile, parse_command_lines};
+use crate::bench::framework::fio::FioFile;
+use crate::bench::{Benchmark, ParameterSet};
+use crate::drive::{BlockDevice, Target, TargetKind};
 use crate::session::document::BenchmarkRun;
 
-/// The lines of a text, where they are a command that this program writes for the run's benchmark and
-/// target, with a comment that tells what the command overwrites if it does; `None` for any other text.
-pub(super) fn checked(
-    benchmark: Option<&Description>,
-    run: &BenchmarkRun,
-    text: &str,
-) -> Option<Vec<String>> {
-    let (file, job) = parse_command_lines(text)?;
-    let (path, is_allowed) = match &file {
-        FioFile::Scratch { directory, .. } => (directory, true),
-        FioFile::Device(path) | FioFile::File(path) => {
-            // Every path ends with an empty one, such as that of the target `.`; and a path without a
-            // file name, such as one of only dots, can only be a directory.
-            let named = Path::new(run.target.path.as_str());
-            let names_file = named.file_name().is_some() && path.file_name().is_some();
-            // A read benchmark of somebody else's document overwrites nothing.
-            let may_write = benchmark.is_some_and(|it| it.may_write);
-            (path, names_file && (may_write || !job.is_write()))
+/// The lines of fio's command for the benchmark, the parameters and the target of the document; `None`
+/// where there is none, or its parameters are not those of the benchmark.
+pub(super) fn made_anew(benchmark: &dyn Benchmark, run: &BenchmarkRun) -> Option<String> {
+    let named = Path::new(run.target.path.original()?);
+    let target = target_of(run)?;
+    let known = benchmark.description().parameters;
+    let mut parameters = ParameterSet::defaults(known, &target);
+    for parameter in known {
+        if let Some(stored) = run.parameters.get(parameter.name()) {
+            let value = parameter.kind().of_json(stored)?;
+            parameters.set_value(parameter.name(), value);
         }
-    };
-    // Not the text: an earlier version wrote a line that creates a file where it is cut.
-    let lines = job.command_lines(&file).ok()?;
-    (is_allowed && is_target_path(run, path)).then(|| lines.lines().map(str::to_owned).collect())
+    }
+    let file = FioFile::from_target(&target, named).ok()?;
+    let job = benchmark.fio(&target, &parameters).ok()?;
+    job.command_lines(&file).ok()
+}
+
+/// What fio's line depends on of the target.
+fn target_of(run: &BenchmarkRun) -> Option<Target> {
+    let record = &run.target;
+    let kinds = [
+        TargetKind::BlockDevice,
+        TargetKind::File,
+        TargetKind::ScratchFile,
+    ];
+    let mut kinds = kinds.into_iter();
+    Some(Target {
+        name: record.path.to_string(),
+        kind: kinds.find(|kind| *kind.document_name() == *record.kind)?,
+        size_bytes: record.size_bytes,
+        logical_block_bytes: record.logical_block_bytes,
+        physical_block_bytes: record.physical_block_bytes,
+        drive: record.rotational.map(|rotational| BlockDevice {
+            rotational: Some(rotational),
+            ..BlockDevice::default()
+        }),
+        ..Target::example_drive()
+    })
 }

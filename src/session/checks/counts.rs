@@ -352,9 +352,10 @@ fn requests_split(run: &Run<'_>) -> Option<Found> {
             units::format_block_size((device_bytes as f64 / device_requests as f64).round())
         ),
         run.advice(
-            &["use a --block-size up to max_sectors_kb of the device's queue; for a file, one without \
-               fragmentation"],
-            "raise max_sectors_kb of the device's queue; for a file, use one without fragmentation",
+            &["use a --block-size up to max_sectors_kb of the device's queue, and up to max_segments pages of \
+               4 KiB; for a file, one without fragmentation"],
+            "raise max_sectors_kb of the device's queue, unless max_segments pages of 4 KiB are less; for a \
+             file, use one without fragmentation",
         ),
         json!({
             "issued_requests": issued_requests,

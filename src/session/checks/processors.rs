@@ -4,10 +4,13 @@ use serde_json::json;
 
 use super::rule::{Rule, Run};
 use crate::session::document::check::{Check, Found};
+use crate::session::document::{MetricId, ProcessorIdle};
 use crate::units;
 
 /// CPU utilization of a worker thread above which the thread itself limits the rate.
 const BUSY_THREAD_UTILIZATION: f64 = 0.9;
+/// Fraction of the median latency above which the wake-up is told.
+const LARGE_WAKEUP_FRACTION: f64 = 1.0 / 3.0;
 /// Utilization of all CPUs above which no time is left for the kernel's own workers.
 const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
 
@@ -36,7 +39,51 @@ pub(super) const RULES: &[Rule] = &[
         condition: "at least 95 % of all CPUs over the run",
         find: machine_busy,
     },
+    Rule {
+        check: Check::note(
+            "wakeup-dominates",
+            "A large part of the latency is this machine waking up, not the drive.",
+        ),
+        condition: "waking up is more than a third of the median latency, by the lower bound of its interval",
+        find: wakeup_dominates,
+    },
 ];
+
+fn wakeup_dominates(run: &Run<'_>) -> Option<Found> {
+    let cost = run.findings.metric(&MetricId::WAKEUP_COST)?;
+    let p50_ns = run.findings.metric(&MetricId::LATENCY_P50)?.value;
+    if cost.low? <= p50_ns * LARGE_WAKEUP_FRACTION {
+        return None;
+    }
+    let unknown = ProcessorIdle::default();
+    let idle = run.evidence.processor_idle.as_ref().unwrap_or(&unknown);
+    let cause = match (&idle.hypervisor, &idle.idle_driver) {
+        (Some(hypervisor), _) => {
+            format!("the hypervisor ({hypervisor}) has to wake an idle processor")
+        }
+        (None, Some(driver)) => format!("an idle processor sleeps in states of {driver}"),
+        (None, None) => "an idle processor is halted".to_owned(),
+    };
+    let governor = idle.governor.as_ref();
+    let governor = governor.map_or_else(String::new, |name| format!(", governor {name}"));
+    Some(Found::new(
+        format!(
+            "p50 is {}, of which {} are this machine waking up: the drive answers in {} ({cause}{governor})",
+            units::format_latency(p50_ns),
+            units::format_latency(cost.value),
+            units::format_latency((p50_ns - cost.value).max(0.0)),
+        ),
+        run.advice(
+            &[
+                "an application saves it with more requests in flight",
+                "by polling for completions (--wait spin measures that)",
+            ],
+            "an application saves it with more requests in flight",
+        ) + "; the machine wakes up faster with a latency profile (tuned-adm profile latency-performance)",
+        json!({ "latency_p50_ns": p50_ns, "wakeup_cost_ns": cost.value, "hypervisor": idle.hypervisor,
+            "idle_driver": idle.idle_driver, "governor": idle.governor }),
+    ))
+}
 
 fn generator_busy(run: &Run<'_>) -> Option<Found> {
     let load = run.evidence.processors?;

@@ -30,6 +30,9 @@ pub struct RunEvidence {
     /// CPU utilization during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorLoad>,
+    /// How the processors idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_idle: Option<ProcessorIdle>,
     /// Temperature of the drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<DriveTemperature>,
@@ -190,6 +193,18 @@ pub struct ProcessorLoad {
     pub machine_utilization: Option<f64>,
     /// Number of CPUs of the machine.
     pub count: u32,
+}
+
+/// How the processors of the machine idle: what a wake-up costs depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct ProcessorIdle {
+    /// The hypervisor, which wakes an idle processor of a virtual machine.
+    pub hypervisor: Option<SafeText>,
+    /// The driver of the idle states; null where the kernel only halts the processor.
+    pub idle_driver: Option<SafeText>,
+    /// The frequency governor; null where the kernel does not set the frequency.
+    pub governor: Option<SafeText>,
 }
 
 /// Temperature of the drive in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).

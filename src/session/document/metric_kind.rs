@@ -17,6 +17,7 @@ macro_rules! metric_table {
             LatencyMean LATENCY_MEAN "latency_mean" Nanoseconds "latency mean";
             LatencyMax LATENCY_MAX "latency_max" Nanoseconds "latency max";
             DepthReached DEPTH_REACHED "depth_reached" Count "queue depth reached";
+            WakeupCost WAKEUP_COST "wakeup_cost" Nanoseconds "waking up";
             ShareSlower SHARE_SLOWER "share_slower" Ratio "fraction slower";
             // Throughput over the address range.
             ThroughputMean THROUGHPUT_MEAN "throughput_mean" BytesPerSecond "throughput mean";

@@ -27,8 +27,8 @@ mod table;
 pub use self::check::Verdict;
 pub use self::evidence::{
     Attribution, BlockSample, DeviceHistory, DirectionCounts, DriveSetup, DriveTemperature,
-    FileAllocation, LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad,
-    RunEvidence, StallEvidence, SubmittedBytes,
+    FileAllocation, LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorIdle,
+    ProcessorLoad, RunEvidence, StallEvidence, SubmittedBytes,
 };
 pub use self::findings::{Findings, MetricIndex, is_nested_name};
 pub use self::invocation::{FioGap, Invocation};

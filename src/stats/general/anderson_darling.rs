@@ -8,7 +8,6 @@ pub const CRITICAL_1_PERCENT: f64 = 3.857;
 /// ascending order, all strictly between 0 and 1. `None` without a value.
 ///
 /// A² = -n - 1/n Σ (2i-1) (ln u_i + ln(1 - u_(n+1-i))), i from 1 to n.
-#[must_use]
 pub fn a_squared(ascending: &[f64]) -> Option<f64> {
     if ascending.is_empty() {
         return None;

@@ -37,13 +37,11 @@ pub struct MeanEstimate {
 
 impl MeanEstimate {
     /// Half the width of the 95 % confidence interval of the mean.
-    #[must_use]
     pub fn margin_of_error(&self) -> Option<f64> {
         Some(student_t_975(self.degrees_of_freedom)? * self.standard_error)
     }
 
     /// The 95 % confidence interval: lower and upper bound.
-    #[must_use]
     pub fn confidence_interval(&self) -> Option<[f64; 2]> {
         let margin = self.margin_of_error()?;
         Some([self.mean - margin, self.mean + margin])
@@ -54,8 +52,7 @@ impl MeanEstimate {
 ///
 /// `None` when there are too few values, or when they drift or fluctuate so slowly that no part of
 /// the series represents the rest.
-#[must_use]
-pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
+fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
     if !values.iter().all(|value| value.is_finite()) || changes_too_slowly(values) {
         return None;
     }
@@ -82,15 +79,8 @@ pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
 /// correlation time is a fifth of the run (a single independent value), and in more where it is
 /// shorter. `None` for fewer than 20 values, and where the five parts rise or fall throughout: the
 /// rate drifts and has no mean yet.
-#[must_use]
 pub fn run_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
     batch_means_estimate(values).or_else(|| range_estimate(values))
-}
-
-/// [`ratio_estimate`] with the interval of [`run_mean_estimate`].
-#[must_use]
-pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
-    ratio_estimate_by(pairs, run_mean_estimate)
 }
 
 fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
@@ -117,17 +107,9 @@ fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
 
 /// Estimates the ratio of two sums over a series of equidistant pairs `[part, whole]`, such as
 /// waiting time and requests of each tenth of a second (ratio estimator: Cochran, Sampling
-/// Techniques, 3rd edition, section 6.4). `None` as for [`batch_means_estimate`], and when the
-/// wholes are 0.
-#[must_use]
-pub fn ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
-    ratio_estimate_by(pairs, batch_means_estimate)
-}
-
-fn ratio_estimate_by(
-    pairs: &[[f64; 2]],
-    mean: impl Fn(&[f64]) -> Option<MeanEstimate>,
-) -> Option<MeanEstimate> {
+/// Techniques, 3rd edition, section 6.4), with the interval of [`run_mean_estimate`]. `None` as
+/// there, and when the wholes are 0.
+pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
     let wholes: f64 = pairs.iter().map(|pair| pair[1]).sum();
     let quotient = pairs.iter().map(|pair| pair[0]).sum::<f64>() / wholes;
     let mean_whole = wholes / pairs.len() as f64;
@@ -140,12 +122,11 @@ fn ratio_estimate_by(
         .collect();
     Some(MeanEstimate {
         mean: quotient,
-        ..mean(&residuals)?
+        ..run_mean_estimate(&residuals)?
     })
 }
 
 /// Estimates the mean of repeated, independent measurements. `None` for fewer than two.
-#[must_use]
 pub fn independent_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
     (values.len() >= 2).then(|| estimate_from_batches(arithmetic_mean(values), values, 0.0))
 }
@@ -153,7 +134,6 @@ pub fn independent_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
 /// Number of independent observations whose mean has this standard error, at most `count`:
 /// `(deviation / standard error)^2`, since the variance of a mean of n independent observations is
 /// 1/n of their variance.
-#[must_use]
 pub fn effective_sample_size(count: u64, deviation: f64, standard_error: f64) -> f64 {
     let all = count as f64;
     if standard_error <= 0.0 {
@@ -165,7 +145,6 @@ pub fn effective_sample_size(count: u64, deviation: f64, standard_error: f64) ->
 /// Margin, as a fraction of the mean, by which all of `count` observations may be shifted together:
 /// the part of the mean's margin of error that independent observations of this deviation do not
 /// explain. A temporary slowdown of a drive affects all requests and hence all percentiles.
-#[must_use]
 pub fn common_shift_margin(estimate: &MeanEstimate, count: u64, deviation: f64) -> Option<f64> {
     let scatter = deviation * deviation / count as f64;
     let common = (estimate.standard_error.powi(2) - scatter).max(0.0).sqrt();
@@ -178,7 +157,6 @@ pub fn common_shift_margin(estimate: &MeanEstimate, count: u64, deviation: f64) 
 /// Statistics, 3rd edition, section 7.1), here in the normal approximation.
 ///
 /// `None` when the farther bound would lie beyond the observations.
-#[must_use]
 pub fn percentile_interval(percent: f64, observations: f64) -> Option<[f64; 2]> {
     let share = percent / 100.0;
     let margin = NORMAL_975 * (share * (1.0 - share) / observations).sqrt();

@@ -1,38 +1,4 @@
-//! Least-squares fits of lines and curves.
-
-/// A straight line, `intercept + slope x`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LineFit {
-    /// Value at x = 0.
-    pub intercept: f64,
-    /// Slope per unit of x.
-    pub slope: f64,
-}
-
-impl LineFit {
-    /// Value of the line at x.
-    #[must_use]
-    pub fn value_at(&self, x: f64) -> f64 {
-        self.intercept + self.slope * x
-    }
-}
-
-/// The least-squares line through `(x, y)`; `None` for fewer than two different x.
-#[must_use]
-pub fn fit_line(points: &[(f64, f64)]) -> Option<LineFit> {
-    let count = points.len() as f64;
-    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
-    let mean_y = points.iter().map(|point| point.1).sum::<f64>() / count;
-    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let common: f64 = points
-        .iter()
-        .map(|(x, y)| (x - mean_x) * (y - mean_y))
-        .sum();
-    (spread > 0.0).then(|| LineFit {
-        intercept: mean_y - common / spread * mean_x,
-        slope: common / spread,
-    })
-}
+//! Least-squares fit of the seek curve.
 
 /// Seek time as a function of the distance (Ruemmler and Wilkes, "An Introduction to Disk Drive
 /// Modeling", IEEE Computer 27 (1994)): `a + b sqrt(d)` while the actuator accelerates and brakes,
@@ -53,7 +19,6 @@ pub struct SeekCurve {
 
 impl SeekCurve {
     /// Seek time for a distance.
-    #[must_use]
     pub fn time_at(&self, distance: f64) -> f64 {
         if distance < self.cutoff {
             self.sqrt_intercept + self.sqrt_factor * distance.max(0.0).sqrt()
@@ -65,7 +30,6 @@ impl SeekCurve {
 
 /// The least-squares curve through `(distance, time)` in ascending order of distance; `None` for
 /// fewer than 5 points. The cutoff is the point's distance that fits best.
-#[must_use]
 pub fn fit_seek_curve(points: &[(f64, f64)]) -> Option<SeekCurve> {
     if points.len() < 5 {
         return None;
@@ -141,14 +105,6 @@ fn solve_linear_system(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn line_fit_of_literal_points_is_exact() {
-        let fit = fit_line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
-        assert!((fit.intercept - 1.0).abs() < 1e-12 && (fit.slope - 2.0).abs() < 1e-12);
-        assert_eq!(fit_line(&[(1.0, 1.0), (1.0, 2.0)]), None);
-        assert_eq!(fit_line(&[]), None);
-    }
 
     #[test]
     fn seek_curve_fit_of_too_few_points_is_none() {

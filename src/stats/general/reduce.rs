@@ -3,7 +3,6 @@
 /// At most four points for each of `columns` columns between the bounds: the first, the lowest, the
 /// highest and the last, so that a line through them looks like a line through all. The points are
 /// in ascending order of x; points that are not finite are dropped.
-#[must_use]
 pub fn reduce_by_column(points: &[[f64; 2]], bounds: [f64; 2], columns: usize) -> Vec<[f64; 2]> {
     let span = bounds[1] - bounds[0];
     let columns = columns.max(1);

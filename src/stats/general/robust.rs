@@ -3,7 +3,6 @@
 /// The quantile `q` (0 to 1) of values in ascending order, interpolated between neighbours (Hyndman
 /// and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996),
 /// definition 7).
-#[must_use]
 pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let rank = q.clamp(0.0, 1.0) * last as f64;
@@ -13,7 +12,6 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 }
 
 /// The finite values in ascending order.
-#[must_use]
 pub fn sorted_finite(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = values
         .into_iter()
@@ -24,13 +22,11 @@ pub fn sorted_finite(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 }
 
 /// The median; `None` without a finite value.
-#[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     quantile(&sorted_finite(values), 0.5)
 }
 
 /// The median absolute deviation from the median, not scaled.
-#[must_use]
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let middle = median(values.iter().copied())?;
     median(values.iter().map(|value| (value - middle).abs()))
@@ -39,7 +35,6 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
 /// The slope of a line through the origin, fitted to the points `(x, y)` by least absolute
 /// deviations: the median of y / x weighted by |x| (Bloomfield and Steiger, "Least Absolute
 /// Deviations", 1983, 1.3). Few outliers hardly affect it. `None` where all x are 0.
-#[must_use]
 pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
     let mut slopes: Vec<(f64, f64)> = points
         .iter()
@@ -59,28 +54,12 @@ pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
 /// The standard error of [`slope_through_origin`] for approximately normal residuals: that of a
 /// median is `sqrt(π/2)` times that of a mean, with the standard deviation from the median absolute
 /// residual.
-#[must_use]
 pub fn slope_standard_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
     const MEDIAN_ERROR_FACTOR: f64 = 1.253_314;
     const MAD_TO_SIGMA: f64 = 1.482_6;
     let squares: f64 = points.iter().map(|(x, _)| x * x).sum();
     let miss = median(points.iter().map(|(x, y)| (y - slope * x).abs()))?;
     (squares > 0.0).then(|| MEDIAN_ERROR_FACTOR * MAD_TO_SIGMA * miss / squares.sqrt())
-}
-
-/// The values within `deviations` median absolute deviations of the median, in their order. For a
-/// uniform distribution the median absolute deviation is a quarter of its width, so that 2 of them
-/// reach exactly its edges.
-#[must_use]
-pub fn without_outliers(values: &[f64], deviations: f64) -> Vec<f64> {
-    let (Some(middle), Some(spread)) = (
-        median(values.iter().copied()),
-        median_absolute_deviation(values),
-    ) else {
-        return Vec::new();
-    };
-    let near = |value: &f64| (value - middle).abs() <= deviations * spread;
-    values.iter().copied().filter(near).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +91,6 @@ mod tests {
         let values = [1.0, 2.0, 3.0, 4.0, 1e9];
         assert_eq!(median(values), Some(3.0));
         assert_eq!(median_absolute_deviation(&values), Some(1.0));
-        assert_eq!(without_outliers(&values, 2.0), [1.0, 2.0, 3.0, 4.0]);
     }
 
     proptest! {

@@ -27,7 +27,6 @@ pub struct LevelSegment {
 /// Analysis of Variance", Biometrics 30 (1974)): the split that explains most of the sum of squares
 /// is made as long as it explains more than chance would. The noise is estimated from the
 /// differences of neighbours, which few steps hardly affect.
-#[must_use]
 pub fn find_segments(values: &[f64], least: usize) -> Vec<LevelSegment> {
     if values.is_empty() {
         return Vec::new();
@@ -125,7 +124,6 @@ pub struct LevelDrop {
 /// The steepest drop of a curve after which the mean stays lower by at least the fraction `share`
 /// (0 to 1) of the mean before it, such as the end of a cache. At least `least` values lie on both
 /// sides.
-#[must_use]
 pub fn find_level_drop(values: &[f64], least: usize, share: f64) -> Option<LevelDrop> {
     let segments = find_segments(values, least);
     let mean = |range: Range<usize>| values[range.clone()].iter().sum::<f64>() / range.len() as f64;

@@ -11,7 +11,6 @@ const SMALL_DEGREES: [f64; 7] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469
 /// 97.5 % quantile of Student's t-distribution: a mean lies within that many standard errors in 95
 /// of 100 cases. From 8 degrees of freedom on the asymptotic expansion 26.7.5 of Abramowitz and
 /// Stegun; fractional degrees are rounded down, which is conservative. `None` below one degree.
-#[must_use]
 pub fn student_t_975(degrees: f64) -> Option<f64> {
     if degrees.is_nan() || degrees < 1.0 {
         return None;

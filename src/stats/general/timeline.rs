@@ -90,13 +90,11 @@ impl RunTimeline {
     }
 
     /// Width of a bucket in nanoseconds.
-    #[must_use]
     pub fn width_ns(&self) -> u64 {
         self.width_ns
     }
 
     /// The buckets up to the last non-empty one.
-    #[must_use]
     pub fn buckets(&self) -> &[TimeBucket] {
         &self.buckets[..self.used_buckets]
     }
@@ -104,7 +102,6 @@ impl RunTimeline {
     /// Rates over time: `[seconds at the bucket's middle, requests per second, bytes per second]`.
     /// A last bucket of which the run of `elapsed_ns` covers less than half is dropped; otherwise
     /// its rates use the covered time.
-    #[must_use]
     pub fn rates_over_time(&self, elapsed_ns: u64) -> Vec<[f64; 3]> {
         let mut rates = Vec::with_capacity(self.used_buckets);
         for (index, bucket) in self.buckets().iter().enumerate() {

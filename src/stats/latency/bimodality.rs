@@ -29,7 +29,6 @@ pub struct BimodalSplit {
 /// The valley is where the count is lowest relative to the lower of the maxima on both sides (the
 /// dip test of Hartigan and Hartigan, Annals of Statistics 13 (1985), in its simplest form: a
 /// histogram with fixed thresholds, chosen so that a reported dip is relevant).
-#[must_use]
 pub fn find_bimodality(histogram: &[[u64; 3]]) -> Option<BimodalSplit> {
     let total: u64 = histogram.iter().map(|bin| bin[2]).sum();
     if total < MIN_OBSERVATIONS {

@@ -11,23 +11,10 @@ pub struct DepthStep {
     pub p90_ns: f64,
 }
 
-/// The score of each step, 0 to 1: `1 / (alpha/T + (1 - alpha)/L)` with T the throughput and L the
-/// reciprocal of p90, each as a fraction of the sweep's best. It is their weighted harmonic mean,
-/// with the weight `alpha` (0 to 1) for throughput and the rest for latency.
-#[must_use]
-pub fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
-    let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
-    let least = steps
-        .iter()
-        .map(|step| step.p90_ns)
-        .fold(f64::INFINITY, f64::min);
-    let score = |step: &DepthStep| depth_score(step, (most, least), alpha);
-    steps.iter().map(score).collect()
-}
-
-/// The score of one step relative to the highest IOPS and the lowest p90 (in nanoseconds) of a
-/// sweep.
-#[must_use]
+/// The score of a step, 0 to 1: `1 / (alpha/T + (1 - alpha)/L)` with T the throughput and L the
+/// reciprocal of p90, each as a fraction of the best of the sweep: its highest IOPS and its lowest
+/// p90 in nanoseconds. It is their weighted harmonic mean, with the weight `alpha` (0 to 1) for
+/// throughput and the rest for latency.
 pub fn depth_score(step: &DepthStep, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
     let (throughput, promptness) = (step.iops / most, least_ns / step.p90_ns);
     1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
@@ -37,7 +24,6 @@ pub fn depth_score(step: &DepthStep, (most, least_ns): (f64, f64), alpha: f64) -
 /// the curve that lies furthest above the line from its first to its highest point, on a
 /// logarithmic depth axis (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a Haystack",
 /// 2011). `None` where the curve has no knee.
-#[must_use]
 pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
     let top =
         (0..steps.len()).max_by(|one, other| steps[*one].iops.total_cmp(&steps[*other].iops))?;
@@ -62,7 +48,6 @@ pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
 /// Little's law over the whole run also counts its end, when no request follows and the queue drains.
 /// That lasts at most as long as the slowest request. The bound attributes a full queue of `depth`
 /// requests to that time. In a run that is short compared with its latency it is no restriction.
-#[must_use]
 pub fn max_mean_in_flight(
     requests: u64,
     (mean_ns, max_ns): (f64, f64),
@@ -74,14 +59,12 @@ pub fn max_mean_in_flight(
 
 /// Mean number of requests in flight: rate times mean latency (Little, "A Proof for the Queuing
 /// Formula L = lambda W", Operations Research 9 (1961)).
-#[must_use]
 pub fn mean_in_flight(iops: f64, mean_ns: f64) -> f64 {
     iops * mean_ns / 1e9
 }
 
 /// Whether the drive is saturated: two consecutive doublings of the depth gained less than 2 %
 /// each, and latencies grew.
-#[must_use]
 pub fn is_saturated(steps: &[DepthStep]) -> bool {
     let [.., one, two, three] = steps else {
         return false;
@@ -97,6 +80,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
+        let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
+        let least = steps.iter().map(|step| step.p90_ns);
+        let best = (most, least.fold(f64::INFINITY, f64::min));
+        let score = |step| depth_score(step, best, alpha);
+        steps.iter().map(score).collect()
+    }
 
     /// A drive that serves `parallel` requests at once, each in `service_ns`.
     fn simulated_sweep(parallel: f64, service_ns: f64) -> Vec<DepthStep> {

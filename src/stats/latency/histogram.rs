@@ -71,19 +71,16 @@ impl LatencyHistogram {
     }
 
     /// Number of observations.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
     /// Arithmetic mean in nanoseconds; `None` without an observation.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
     /// Sample standard deviation in nanoseconds; needs two observations.
-    #[must_use]
     pub fn stddev_ns(&self) -> Option<f64> {
         let count = self.count() as f64;
         let mean = self.mean()?;
@@ -95,20 +92,17 @@ impl LatencyHistogram {
     }
 
     /// The lowest latency in nanoseconds.
-    #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.min)
     }
 
     /// The highest latency in nanoseconds.
-    #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.max)
     }
 
     /// The latency percentile in nanoseconds for `percent` (0 to 100). `None` when fewer than
     /// [`MIN_OBSERVATIONS_BEYOND`] lie beyond it.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
         // A rounding error must not drop the tenth observation.
@@ -120,7 +114,6 @@ impl LatencyHistogram {
     /// The latency in nanoseconds at this percentage (0 to 100) of the observations in ascending
     /// order, however few lie beyond it. It is a bound for a percentile of the drive, not an
     /// estimate. `None` without an observation.
-    #[must_use]
     pub fn value_at_percent(&self, percent: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
             self.histogram
@@ -130,7 +123,6 @@ impl LatencyHistogram {
     }
 
     /// The fraction (0 to 1) of requests slower than a target in nanoseconds.
-    #[must_use]
     pub fn fraction_slower_than(&self, nanoseconds: u64) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| {
@@ -144,7 +136,6 @@ impl LatencyHistogram {
     /// Bins for plotting and storage: `[low, high, count]` in nanoseconds, ascending, `low`
     /// inclusive and `high` exclusive, without empty bins. `per_octave` bins between a value and
     /// its double.
-    #[must_use]
     pub fn histogram_bins(&self, per_octave: u32) -> Vec<[u64; 3]> {
         let per_octave = f64::from(per_octave.max(1));
         let edge = |index: i64| (index as f64 / per_octave).exp2().ceil() as u64;

@@ -18,7 +18,6 @@ impl ResponseModel {
     /// Fits `[bytes, nanoseconds]` by the line with the least squared relative errors, so that
     /// sizes that differ by a factor of a thousand have equal weight. `None` for fewer than three
     /// sizes, or when larger requests are not slower.
-    #[must_use]
     pub fn fit(points: &[[f64; 2]]) -> Option<Self> {
         let usable = |point: &&[f64; 2]| point[0] > 0.0 && point[1] > 0.0;
         let points: Vec<_> = points.iter().filter(usable).collect();
@@ -46,13 +45,11 @@ impl ResponseModel {
     }
 
     /// Response time of a request of that many bytes, in nanoseconds.
-    #[must_use]
     pub fn response_ns(&self, bytes: f64) -> f64 {
         self.access_ns + bytes / self.bytes_per_second * 1e9
     }
 
     /// The size at which access time equals transfer time, in bytes.
-    #[must_use]
     pub fn balanced_bytes(&self) -> f64 {
         self.access_ns / 1e9 * self.bytes_per_second
     }
@@ -63,7 +60,6 @@ impl ResponseModel {
     /// A lookup reads ln N / ln k nodes of k entries. Its time is minimal where k (ln k - 1) = a, a
     /// = access * rate / entry, so k = a / W(a/e) with W the Lambert function (Corless, Gonnet,
     /// Hare, Jeffrey, Knuth: "On the Lambert W Function", 1996).
-    #[must_use]
     pub fn best_btree_node(&self, key: f64, pointer: f64, entries: f64) -> BtreeNode {
         let entry = 2.0 * pointer + key;
         let a = self.balanced_bytes() / entry;
@@ -91,7 +87,6 @@ pub struct BtreeNode {
 
 /// The principal branch of Lambert's W for arguments above 0: `W(x) exp(W(x)) = x`, by Halley's
 /// method.
-#[must_use]
 pub fn lambert_w(x: f64) -> f64 {
     let mut w = (1.0 + x).ln();
     for _ in 0..32 {
@@ -107,7 +102,6 @@ pub fn lambert_w(x: f64) -> f64 {
 
 /// Where two curves over the same ascending x cross for the first time, interpolated between
 /// neighbours on the logarithm of x. The points are `[x, one, other]`.
-#[must_use]
 pub fn crossing_point(points: &[[f64; 3]]) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let (left, right) = (pair[0][1] - pair[0][2], pair[1][1] - pair[1][2]);

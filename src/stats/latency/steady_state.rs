@@ -26,7 +26,6 @@ pub struct SteadyStateWindow {
 impl SteadyStateWindow {
     /// The window of the last [`WINDOW_ROUNDS`] rounds; `None` for fewer, or when their mean is not
     /// above 0.
-    #[must_use]
     pub fn of_last_rounds(rounds: &[f64]) -> Option<Self> {
         let window = &rounds[rounds.len().checked_sub(WINDOW_ROUNDS)?..];
         let count = WINDOW_ROUNDS as f64;
@@ -57,7 +56,6 @@ impl SteadyStateWindow {
     }
 
     /// Whether the drive is in steady state.
-    #[must_use]
     pub fn is_steady(&self) -> bool {
         self.relative_range <= MAX_RANGE && self.relative_slope.abs() <= MAX_SLOPE
     }

@@ -2,8 +2,9 @@
 
 use std::f64::consts::TAU;
 
+use crate::stats::general::robust;
+
 /// The fractional part, 0 to 1.
-#[must_use]
 pub fn wrap_turns(turns: f64) -> f64 {
     let fraction = turns - turns.floor();
     // A tiny negative number rounds up to a whole revolution.
@@ -11,7 +12,6 @@ pub fn wrap_turns(turns: f64) -> f64 {
 }
 
 /// The signed angle, -0.5 to 0.5.
-#[must_use]
 pub fn signed_turns(turns: f64) -> f64 {
     wrap_turns(turns + 0.5) - 0.5
 }
@@ -38,29 +38,27 @@ impl ResultantVector {
         self.count += 1;
     }
 
-    /// Number of added angles.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     /// Length of the sum: from 0 (uniform) to the count (all equal).
-    #[must_use]
     pub fn resultant_length(&self) -> f64 {
         self.cos.hypot(self.sin)
     }
 
     /// Mean resultant length: 0 for uniform angles, 1 for equal ones; 0 without an angle.
-    #[must_use]
     pub fn mean_resultant_length(&self) -> f64 {
         self.resultant_length() / f64::from(self.count.max(1))
     }
 
     /// The mean direction, 0 to 1.
-    #[must_use]
     pub fn mean_direction(&self) -> f64 {
         wrap_turns(self.sin.atan2(self.cos) / TAU)
     }
+}
+
+/// The median of angles, about their mean direction; `None` without one.
+pub fn median_direction(angles: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let about = angles.clone().collect::<ResultantVector>().mean_direction();
+    let way = robust::median(angles.map(|angle| signed_turns(angle - about)))?;
+    Some(wrap_turns(about + way))
 }
 
 impl FromIterator<f64> for ResultantVector {

@@ -29,14 +29,9 @@ pub struct EpochFolding {
     pub frequency_interval: (f64, f64),
     /// Coherence C(f): 1 when all differences are whole numbers of periods, near 0 when none are.
     pub coherence: f64,
-    /// Standard deviation of the residuals from whole numbers of periods, in seconds.
-    pub residual_deviation: f64,
-    /// Number of differences near a whole number of periods.
-    pub inlier_count: usize,
 }
 
 /// Coherence C(f) of differences in seconds at a frequency in 1/s.
-#[must_use]
 pub fn coherence(differences: &[f64], frequency: f64) -> f64 {
     let turns = differences.iter().map(|difference| difference * frequency);
     turns.collect::<ResultantVector>().mean_resultant_length()
@@ -44,7 +39,6 @@ pub fn coherence(differences: &[f64], frequency: f64) -> f64 {
 
 /// The coherence that chance reaches in one of a million searches over this number of differences:
 /// for random angles P(C > c) = exp(-n c²), and a search tries about ten thousand frequencies.
-#[must_use]
 pub fn chance_coherence(differences: usize) -> f64 {
     let one_in = 1e6_f64 * 1e4;
     (one_in.ln() / differences.max(1) as f64).sqrt().min(1.0)
@@ -53,7 +47,6 @@ pub fn chance_coherence(differences: usize) -> f64 {
 /// C(f) over a range of frequencies in 1/s, at a resolution that misses no peak: `(f, C)`.
 ///
 /// A peak is about 1/(longest difference) wide; the step is a sixth of that.
-#[must_use]
 pub fn coherence_spectrum(differences: &[f64], range: Range<f64>) -> Vec<(f64, f64)> {
     let longest = differences.iter().copied().fold(0.0, f64::max);
     if longest <= 0.0 {
@@ -93,7 +86,6 @@ fn add_rotating_vectors(sums: &mut [(f64, f64)], first: f64, each: f64) {
 
 /// The frequency of the highest peak, or of the lowest one of which it may be a harmonic, on the
 /// spectrum's grid.
-#[must_use]
 pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
     const HARMONICS: u32 = 6;
     let by_height = |left: &&(f64, f64), right: &&(f64, f64)| left.1.total_cmp(&right.1);
@@ -112,40 +104,26 @@ pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
         .map(|peak| peak.0)
 }
 
-/// The period of differences in seconds, searched over a range of frequencies in 1/s. `None` for
-/// fewer than 8 differences.
-#[must_use]
-pub fn fold_differences(differences: &[f64], range: Range<f64>) -> Option<EpochFolding> {
-    fold_spectrum(differences, &coherence_spectrum(differences, range))
-}
-
-/// As [`fold_differences`], with a precomputed spectrum.
-#[must_use]
+/// The period of differences in seconds from their spectrum. `None` for fewer than 8 differences.
 pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<EpochFolding> {
     if differences.len() < 8 {
         return None;
     }
     let mut frequency = refine_peak(differences, fundamental_frequency(spectrum)?);
     for _ in 0..3 {
-        frequency = fit_through_origin(differences, frequency).unwrap_or(frequency);
+        let near = near_whole_periods(differences, frequency);
+        frequency = line_through_origin(&near).unwrap_or(frequency);
     }
     let mut near = near_whole_periods(differences, frequency);
     for _ in 0..WEIGHTING_ROUNDS {
         near = biweight_weighted(&near, frequency);
-        frequency = weighted_line_through_origin(&near).unwrap_or(frequency);
+        frequency = line_through_origin(&near).unwrap_or(frequency);
     }
     let half_width = interval_half_width(&near, frequency);
-    let count = near.iter().filter(|it| it.weight > 0.0).count();
-    let squares: f64 = near
-        .iter()
-        .map(|it| (it.weight * it.residual(frequency)).powi(2))
-        .sum();
     Some(EpochFolding {
         frequency,
         frequency_interval: (frequency - half_width, frequency + half_width),
         coherence: coherence(differences, frequency),
-        residual_deviation: (squares / count.max(2) as f64).sqrt() / frequency,
-        inlier_count: near.len(),
     })
 }
 
@@ -153,12 +131,12 @@ pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<Epo
 /// assume independent residuals, autocorrelated residuals (a computer is late for a while), and a
 /// delay that is the same for all differences.
 fn interval_half_width(near: &[PeriodResidual], frequency: f64) -> f64 {
-    let squares = |of: &dyn Fn(&PeriodResidual) -> f64| near.iter().map(of).sum::<f64>();
-    let along = squares(&|it| it.weight * it.difference.powi(2)).max(f64::MIN_POSITIVE);
-    let across = squares(&|it| (it.weight * it.difference * it.residual(frequency)).powi(2));
+    let sum = |of: &dyn Fn(&PeriodResidual) -> f64| near.iter().map(of).sum::<f64>();
+    let along = sum(&|it| it.weight * it.difference.powi(2)).max(f64::MIN_POSITIVE);
+    let across = sum(&|it| (it.weight * it.difference * it.residual(frequency)).powi(2));
     // Observations with a reduced weight carry less information than their weight suggests.
     let scale = biweight_scale(near, frequency);
-    let information = squares(&|it| it.influence_slope(frequency, scale) * it.difference.powi(2));
+    let information = sum(&|it| it.influence_slope(frequency, scale) * it.difference.powi(2));
     let less = (along / information.max(0.5 * along)).max(1.0);
     let alone = NORMAL_975 * less * across.sqrt() / along;
     // In a few groups: a slowly varying error is a small part of a single residual, so that
@@ -224,11 +202,16 @@ impl PeriodResidual {
             return 1.0;
         }
         let square = (self.residual(frequency) / scale).powi(2);
-        match square < 1.0 {
-            true => (1.0 - square) * (1.0 - 5.0 * square),
-            false => 0.0,
+        if square < 1.0 {
+            (1.0 - square) * (1.0 - 5.0 * square)
+        } else {
+            0.0
         }
     }
+}
+
+fn weighted_sum(near: &[PeriodResidual], of: impl Fn(&PeriodResidual) -> f64) -> f64 {
+    near.iter().map(|it| it.weight * of(it)).sum()
 }
 
 /// Differences near a whole number of periods, each with that number.
@@ -258,43 +241,35 @@ fn biweight_scale(near: &[PeriodResidual], frequency: f64) -> f64 {
 /// usual amount carries no information on the period and would bias a least-squares line.
 fn biweight_weighted(near: &[PeriodResidual], frequency: f64) -> Vec<PeriodResidual> {
     let scale = biweight_scale(near, frequency);
-    let weight = |it: &PeriodResidual| match scale > 0.0 {
-        true => (1.0 - (it.residual(frequency) / scale).powi(2))
-            .max(0.0)
-            .powi(2),
-        false => 1.0,
+    let weighted = |it: &PeriodResidual| {
+        let square = (it.residual(frequency) / scale).powi(2);
+        let weight = if scale > 0.0 {
+            (1.0 - square).max(0.0).powi(2)
+        } else {
+            1.0
+        };
+        PeriodResidual { weight, ..*it }
     };
-    near.iter()
-        .map(|it| PeriodResidual {
-            weight: weight(it),
-            ..*it
-        })
-        .collect()
+    near.iter().map(weighted).collect()
 }
 
-/// Least squares through the origin: whole numbers of periods over differences.
-fn fit_through_origin(differences: &[f64], frequency: f64) -> Option<f64> {
-    weighted_line_through_origin(&near_whole_periods(differences, frequency))
-}
-
-fn weighted_line_through_origin(near: &[PeriodResidual]) -> Option<f64> {
-    let sum =
-        |of: fn(&PeriodResidual) -> f64| near.iter().map(|it| it.weight * of(it)).sum::<f64>();
-    let products = sum(|it| it.difference * it.period_count);
-    let squares = sum(|it| it.difference * it.difference);
+/// Weighted least squares through the origin: whole numbers of periods over differences.
+fn line_through_origin(near: &[PeriodResidual]) -> Option<f64> {
+    let products = weighted_sum(near, |it| it.difference * it.period_count);
+    let squares = weighted_sum(near, |it| it.difference * it.difference);
     (squares > 0.0 && products > 0.0).then(|| products / squares)
 }
 
 /// The frequency of a line with an intercept: a delay that is the same for all differences does not
 /// affect it. `None` where all differences are equal.
 fn fit_with_intercept(near: &[PeriodResidual]) -> Option<f64> {
-    let sum =
-        |of: &dyn Fn(&PeriodResidual) -> f64| near.iter().map(|it| it.weight * of(it)).sum::<f64>();
-    let count = sum(&|_| 1.0);
-    let difference = sum(&|it| it.difference) / count;
-    let whole = sum(&|it| it.period_count) / count;
-    let across = sum(&|it| (it.difference - difference) * (it.period_count - whole));
-    let along = sum(&|it| (it.difference - difference).powi(2));
+    let count = weighted_sum(near, |_| 1.0);
+    let difference = weighted_sum(near, |it| it.difference) / count;
+    let whole = weighted_sum(near, |it| it.period_count) / count;
+    let across = weighted_sum(near, |it| {
+        (it.difference - difference) * (it.period_count - whole)
+    });
+    let along = weighted_sum(near, |it| (it.difference - difference).powi(2));
     (along > 0.0).then(|| across / along)
 }
 
@@ -311,29 +286,30 @@ mod tests {
             .collect()
     }
 
+    fn fold(differences: &[f64]) -> Option<EpochFolding> {
+        fold_spectrum(differences, &coherence_spectrum(differences, 45.0..310.0))
+    }
+
     #[test]
     fn epoch_folding_finds_frequency_from_few_exact_differences() {
         let wholes: Vec<_> = (0..60).map(|i| (100 + i * 7 % 53, 0.0)).collect();
-        let found =
-            fold_differences(&noisy_period_differences(120.0, &wholes), 45.0..310.0).unwrap();
+        let found = fold(&noisy_period_differences(120.0, &wholes)).unwrap();
         assert!((found.frequency - 120.0).abs() < 1e-9, "{found:?}");
         assert!(found.coherence > 0.999_999);
-        assert_eq!(found.inlier_count, 60);
     }
 
     #[test]
     fn epoch_folding_interval_covers_delay_of_second_pass() {
         let wholes: Vec<_> = (0..128).map(|i| (60 + i * 7 % 131, 60e-6)).collect();
-        let found =
-            fold_differences(&noisy_period_differences(167.08, &wholes), 45.0..310.0).unwrap();
+        let found = fold(&noisy_period_differences(167.08, &wholes)).unwrap();
         let (low, high) = found.frequency_interval;
         assert!(low <= 167.08 && 167.08 <= high, "{found:?}");
     }
 
     #[test]
     fn epoch_folding_of_too_few_differences_is_none() {
-        assert_eq!(fold_differences(&[0.1; 7], 45.0..310.0), None);
-        assert_eq!(fold_differences(&[0.0; 9], 45.0..310.0), None);
+        assert_eq!(fold(&[0.1; 7]), None);
+        assert_eq!(fold(&[0.0; 9]), None);
     }
 
     proptest! {
@@ -344,7 +320,7 @@ mod tests {
             frequency in 60.0..260.0_f64,
             wholes in prop::collection::vec((60..250_u32, 0.0..100e-6_f64), 100..160),
         ) {
-            let found = fold_differences(&noisy_period_differences(frequency, &wholes), 45.0..310.0).unwrap();
+            let found = fold(&noisy_period_differences(frequency, &wholes)).unwrap();
             let error = found.frequency / frequency - 1.0;
             prop_assert!(error.abs() < 1e-4, "{} for {frequency}", found.frequency);
         }
@@ -353,7 +329,7 @@ mod tests {
         fn epoch_folding_of_random_differences_is_below_chance_level(
             differences in prop::collection::vec(0.1..2.0_f64, 100..160),
         ) {
-            let found = fold_differences(&differences, 45.0..310.0).unwrap();
+            let found = fold(&differences).unwrap();
             prop_assert!(found.coherence < chance_coherence(differences.len()), "{found:?}");
         }
     }

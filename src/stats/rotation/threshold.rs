@@ -36,8 +36,6 @@ pub struct ThresholdEstimate {
     pub lower_quartile: f64,
     /// Median.
     pub median: f64,
-    /// Standard deviation of single seeks.
-    pub standard_deviation: f64,
     /// 95 % interval that covers the fastest twentieth as well as the median: data sheets do not
     /// state which of them they mean.
     pub seek_interval: (f64, f64),
@@ -48,13 +46,13 @@ pub struct ThresholdEstimate {
 /// One grid point.
 struct GridPoint {
     median: f64,
-    standard_deviation: f64,
+    /// Standard deviation of single seeks.
+    deviation: f64,
     weight: f64,
 }
 
 /// Estimates the threshold from responses in ascending order that lie in a band of a known width.
 /// `None` for fewer than 8 observations.
-#[must_use]
 pub fn threshold_of_band(ascending: &[f64], width: f64) -> Option<ThresholdEstimate> {
     const GRID_ROUNDS: usize = 5;
     let about = uniform::uniform_of_known_width(ascending, width)?;
@@ -64,48 +62,32 @@ pub fn threshold_of_band(ascending: &[f64], width: f64) -> Option<ThresholdEstim
     let mut points = Vec::new();
     for _ in 0..GRID_ROUNDS {
         points = posterior_grid(ascending, width, (center, half), &table);
-        let total: f64 = points.iter().map(|point| point.weight).sum();
-        let mean = points
-            .iter()
-            .map(|point| point.weight * point.median)
-            .sum::<f64>()
-            / total;
-        let variance = points
-            .iter()
-            .map(|point| point.weight * (point.median - mean).powi(2))
-            .sum::<f64>()
-            / total;
+        center = posterior_mean(&points, |point| point.median);
+        let variance = posterior_mean(&points, |point| (point.median - center).powi(2));
         let step = 2.0 * half / (MEDIAN_STEPS - 1) as f64;
         let next = (5.0 * variance.sqrt()).clamp(2.0 * step, half);
-        center = mean;
         if next > 0.7 * half {
             break;
         }
         half = next;
     }
-    let mean = |of: fn(&GridPoint) -> f64| {
-        let total: f64 = points.iter().map(|point| point.weight).sum();
-        points
-            .iter()
-            .map(|point| point.weight * of(point))
-            .sum::<f64>()
-            / total
-    };
+    let fastest = |point: &GridPoint| point.median - FASTEST_TWENTIETH_Z * point.deviation;
+    let high = posterior_quantile(&points, 0.975, |point| point.median);
     Some(ThresholdEstimate {
-        lower_quartile: mean(|point| point.median - QUARTILE_Z * point.standard_deviation),
-        median: mean(|point| point.median),
-        standard_deviation: mean(|point| point.standard_deviation),
-        seek_interval: (
-            posterior_quantile(&points, 0.025, |point| {
-                point.median - FASTEST_TWENTIETH_Z * point.standard_deviation
-            }),
-            posterior_quantile(&points, 0.975, |point| point.median),
-        ),
+        lower_quartile: posterior_mean(&points, |it| it.median - QUARTILE_Z * it.deviation),
+        median: posterior_mean(&points, |point| point.median),
+        seek_interval: (posterior_quantile(&points, 0.025, fastest), high),
         median_interval: (
             posterior_quantile(&points, 0.025, |point| point.median),
-            posterior_quantile(&points, 0.975, |point| point.median),
+            high,
         ),
     })
+}
+
+fn posterior_mean(points: &[GridPoint], of: impl Fn(&GridPoint) -> f64) -> f64 {
+    let total: f64 = points.iter().map(|point| point.weight).sum();
+    let sum: f64 = points.iter().map(|point| point.weight * of(point)).sum();
+    sum / total
 }
 
 /// The posterior on a grid around `center`.
@@ -125,27 +107,23 @@ fn posterior_grid(
             let median = center + half * share;
             points.push(GridPoint {
                 median,
-                standard_deviation: spread,
+                deviation: spread,
                 weight: histogram.log_likelihood(median, spread, table),
             });
         }
     }
-    let best = points
-        .iter()
-        .map(|point| point.weight)
-        .fold(f64::NEG_INFINITY, f64::max);
-    points
-        .iter_mut()
-        .for_each(|point| point.weight = (point.weight - best).exp());
+    let weights = points.iter().map(|point| point.weight);
+    let best = weights.fold(f64::NEG_INFINITY, f64::max);
+    for point in &mut points {
+        point.weight = (point.weight - best).exp();
+    }
     points
 }
 
 /// Posterior quantile: the value below which the fraction `share` of the posterior lies.
 fn posterior_quantile(points: &[GridPoint], share: f64, of: fn(&GridPoint) -> f64) -> f64 {
-    let mut values: Vec<(f64, f64)> = points
-        .iter()
-        .map(|point| (of(point), point.weight))
-        .collect();
+    let values = points.iter().map(|point| (of(point), point.weight));
+    let mut values: Vec<(f64, f64)> = values.collect();
     values.sort_by(|left, right| left.0.total_cmp(&right.0));
     let mut left = share * values.iter().map(|value| value.1).sum::<f64>();
     for (value, weight) in &values {

@@ -1,11 +1,9 @@
-//! Estimates the edges of a uniform distribution with outliers: where the rotational latency in a
-//! response time begins, and how wide it is.
+//! Estimates the lower edge of a uniform distribution with outliers: where the rotational latency in
+//! a response time begins.
 //!
 //! A request reaches its track at a random angle, so that response times are uniform over one
 //! revolution above the time for command and seek. The lower edge is that time. The distribution's
 //! two sharp edges determine it from all observations, far more precisely than the mean.
-
-use crate::stats::general::anderson_darling;
 
 /// Log-odds of an observation inside the distribution over one outside of it: the density of
 /// outliers (a few per cent, over some ten widths) against that of the distribution.
@@ -31,7 +29,6 @@ pub struct UniformLaw {
 /// Estimation of the Location and Scale Parameters of a Continuous Population of any Given Form",
 /// Biometrika 30 (1939)); its bounds are the weight's quantiles. `None` for fewer than 8
 /// observations.
-#[must_use]
 pub fn uniform_of_known_width(ascending: &[f64], width: f64) -> Option<UniformLaw> {
     if ascending.len() < 8 || width <= 0.0 {
         return None;
@@ -49,12 +46,10 @@ pub fn uniform_of_known_width(ascending: &[f64], width: f64) -> Option<UniformLa
         return None;
     }
     let middle = |piece: &UniformPiece| weight(piece) * (piece.begin + piece.end) / 2.0;
+    let quantile = |share: f64| weighted_quantile(&pieces, weight, share * total);
     Some(UniformLaw {
         lower: pieces.iter().map(middle).sum::<f64>() / total,
-        lower_interval: (
-            weighted_quantile(&pieces, weight, 0.025 * total),
-            weighted_quantile(&pieces, weight, 0.975 * total),
-        ),
+        lower_interval: (quantile(0.025), quantile(0.975)),
         width,
         observations_inside: inside,
     })
@@ -113,66 +108,14 @@ fn weighted_quantile(
     pieces.last().map_or(f64::NAN, |piece| piece.end)
 }
 
-/// Fraction of the distribution's density below which the sample counts as outside the lower edge.
-/// It is small because hardly any request is faster than the distribution allows.
-const LOWER_OUTLIER_FRACTION: f64 = 0.1;
-/// The same beyond the upper edge. It is larger because some requests wait for others.
-const UPPER_OUTLIER_FRACTION: f64 = 0.4;
-
-/// Estimates position and width of the distribution from a sample in ascending order: the interval
-/// around the median with the largest excess of observations over a fraction of its own density.
-/// `None` for fewer than 50 observations.
-#[must_use]
-pub fn uniform_of_unknown_width(ascending: &[f64]) -> Option<UniformLaw> {
-    const MAX_ROUNDS: usize = 8;
-    let count = ascending.len();
-    if count < 50 {
-        return None;
-    }
-    let (mut low, mut high) = (count / 4, count - 1 - count / 4);
-    for _ in 0..MAX_ROUNDS {
-        let width = ascending[high] - ascending[low];
-        if width <= 0.0 {
-            return None;
-        }
-        let density = (high - low) as f64 / width;
-        // Observations before a position, minus those expected there at the fraction of the
-        // density.
-        let excess = |index: usize, share: f64| index as f64 - share * density * ascending[index];
-        let lower = |index: &usize| excess(*index, LOWER_OUTLIER_FRACTION);
-        let upper = |index: &usize| excess(*index, UPPER_OUTLIER_FRACTION);
-        low = (0..count / 2).min_by(|a, b| lower(a).total_cmp(&lower(b)))?;
-        high = (count / 2..count).max_by(|a, b| upper(a).total_cmp(&upper(b)))?;
-    }
-    let (lower, width) = (ascending[low], ascending[high] - ascending[low]);
-    let slack = 4.0 * width / (high - low) as f64;
-    Some(UniformLaw {
-        lower,
-        lower_interval: (lower - slack, lower + slack),
-        width,
-        observations_inside: high - low + 1,
-    })
-}
-
 impl UniformLaw {
     /// Positions of the observations inside, as fractions of the width, strictly between 0 and 1.
-    #[must_use]
     pub fn relative_positions(&self, ascending: &[f64]) -> Vec<f64> {
         ascending
             .iter()
             .map(|value| (value - self.lower) / self.width)
             .filter(|share| *share > 0.0 && *share < 1.0)
             .collect()
-    }
-
-    /// Anderson-Darling statistic A² of the observations inside against a uniform distribution,
-    /// scaled down to `observations` of them, so that irrelevant deviations do not fail a large
-    /// sample.
-    #[must_use]
-    pub fn anderson_darling(&self, ascending: &[f64], observations: usize) -> Option<f64> {
-        let shares = self.relative_positions(ascending);
-        let statistic = anderson_darling::a_squared(&shares)?;
-        Some(statistic * (observations as f64 / shares.len() as f64).min(1.0))
     }
 }
 
@@ -203,19 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn uniform_fit_finds_unknown_width() {
-        let mut sample = even_sample(1.8, 11.0, 2000);
-        sample.extend(even_sample(14.0, 60.0, 60));
-        sample.sort_by(f64::total_cmp);
-        let found = uniform_of_unknown_width(&sample).unwrap();
-        assert!((found.width / 11.0 - 1.0).abs() < 0.01, "{found:?}");
-        assert!(found.anderson_darling(&sample, 300).unwrap() < 1.0);
-    }
-
-    #[test]
     fn uniform_fit_of_too_few_observations_is_none() {
         assert_eq!(uniform_of_known_width(&[1.0; 7], 1.0), None);
-        assert_eq!(uniform_of_unknown_width(&[1.0; 49]), None);
     }
 
     proptest! {

@@ -28,7 +28,7 @@ fn clean_simulated_runs_have_no_checks() {
 fn filling_cache_is_flagged_as_throughput_drop() {
     let run = VerdictSandbox::new().run_benchmark(&[
         "random-write",
-        "sim:cliff,latency=100us,slow=1ms,cache=40MB",
+        "sim:given,latencies=100us*9766+1ms*1000000",
         "--depth",
         "1",
         "--duration",
@@ -40,9 +40,13 @@ fn filling_cache_is_flagged_as_throughput_drop() {
 
 #[test]
 fn slowing_drive_is_flagged_as_drift() {
+    let steps: Vec<String> = (0..25)
+        .map(|step| format!("{}us*3200", 100 + step))
+        .collect();
+    let drive = format!("sim:given,latencies={}+125us*1000000", steps.join("+"));
     let run = VerdictSandbox::new().run_benchmark(&[
         "random-read",
-        "sim:fading,latency=100us,slow=125us,requests=80000",
+        &drive,
         "--depth",
         "1",
         "--duration",
@@ -55,7 +59,7 @@ fn slowing_drive_is_flagged_as_drift() {
 
 #[test]
 fn bimodal_latencies_are_flagged() {
-    let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
+    let drive = "sim:given,latencies=100us*7+8ms*3";
     let run = VerdictSandbox::new().run_benchmark(&[
         "random-read",
         drive,

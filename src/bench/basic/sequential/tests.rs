@@ -1,4 +1,4 @@
-use super::fast_start::FAST_START;
+use super::checks::{FAST_START, MEAN_INCLUDES_SEEKS, ZONES_UNCERTAIN};
 use super::*;
 use crate::bench::find_benchmark;
 use crate::bench::framework::context::FinishedRun;
@@ -6,6 +6,7 @@ use crate::bench::tests::fake;
 use crate::bench::tests::fake::FakeDrive;
 use crate::session::document::RunState;
 use crate::session::document::{MetricId, SeriesId};
+use crate::units;
 
 const SIZE: u64 = 100 << 30;
 
@@ -43,8 +44,9 @@ fn sequential_zones_lie_in_window_and_respect_limits() {
         (&[("requests", "37")], 37, 37),
     ] {
         let parameters = fake::parameters(test, &target, set);
-        let plan = complete_plan(Operation::Read, &target, &parameters).unwrap();
-        let map = zone_map(&plan, &parameters);
+        let phases = test.phases(&target, &parameters).unwrap();
+        let plan = &phases.groups[0].phases[0].plan;
+        let map = zones::map_of(plan);
         assert_eq!((map.zones(), map.requests()), (zones, most), "{set:?}");
         let last = map.request_address(map.requests() - 1).unwrap();
         assert!(map.zone_begin(0) >= plan.window.start);
@@ -98,6 +100,65 @@ fn sequential_read_with_time_limit_keeps_queue_full_across_zones() {
             .unwrap();
         let last = curve.points.last().unwrap()[0];
         assert!(last > 0.85 * 62.5 * 1_048_576.0, "depth {depth}: {last}");
+    }
+}
+
+/// Time and bytes of the executed plans, and the number of passes.
+fn passes(set: &[(&str, &str)], latency_ns: u64) -> (Duration, u64, usize) {
+    let drive = FakeDrive::new(move |_| Some(latency_ns));
+    let target = fake::simulated_target(1 << 30);
+    let finished = fake::run_on_fake(find_benchmark("seqread").unwrap(), &target, set, &drive);
+    let counts = finished.cpu_usage.counts;
+    let executed = drive.executed_plans.lock().unwrap().len();
+    let requests = u32::try_from(counts.read_ios).unwrap();
+    let time = Duration::from_nanos(latency_ns) * requests / 4;
+    (time, counts.read_bytes, executed)
+}
+
+#[test]
+fn sequential_read_of_a_fast_drive_repeats_its_passes() {
+    // 1024 requests, 4 at a time, of 1 ms each: a pass takes 0.26 s.
+    let (time, _, executed) = passes(&[], 1_000_000);
+    assert_eq!(executed, 40);
+    assert!(
+        time.abs_diff(Duration::from_secs(10)) < Duration::from_millis(500),
+        "{time:?}"
+    );
+    // A single pass that takes longer.
+    assert_eq!(passes(&[], 100_000_000).2, 1);
+    // Limits: until the first of them.
+    let (time, ..) = passes(&[("duration", "3s")], 1_000_000);
+    assert!(
+        time.abs_diff(Duration::from_secs(3)) < Duration::from_millis(150),
+        "{time:?}"
+    );
+    assert_eq!(
+        passes(&[("bytes", "3GiB"), ("duration", "1h")], 1_000_000).1,
+        3 << 30
+    );
+    assert_eq!(passes(&[("requests", "1500")], 1_000_000).1, 1500 << 20);
+    assert_eq!(
+        passes(&[("requests", "500"), ("bytes", "1TiB")], 1_000_000).1,
+        500 << 20
+    );
+}
+
+#[test]
+fn mean_of_short_zones_of_a_disk_is_said_to_include_seeks() {
+    let test = find_benchmark("seqread").unwrap();
+    for (set, expected) in [
+        (&[][..], false),
+        (&[("bytes", "400MiB")][..], true),
+        (&[("zone-bytes", "4MiB")], true),
+        (&[("duration", "5s")], true),
+        (&[("duration", "60s")], false),
+    ] {
+        let finished = fake::run_on_simulated(test, "sim:hdd,clock=virtual", set);
+        assert_eq!(
+            finished.findings.has_check(MEAN_INCLUDES_SEEKS),
+            expected,
+            "{set:?}"
+        );
     }
 }
 

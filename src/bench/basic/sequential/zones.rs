@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use crate::engine::{ExecutionOutcome, IoCounts, IoStats, Plan, ZoneMap};
+use crate::engine::{AccessPattern, ExecutionOutcome, IoStats, Plan, PlanLimits, ZoneMap};
 use crate::stats::general::timeline::RunTimeline;
+use crate::stats::latency::histogram::LatencyHistogram;
 
+/// Number of zones in the window.
+pub(super) const ZONE_COUNT: u64 = 100;
 /// Maximum number of logged requests; beyond it only every n-th request is logged.
 const MAX_LOGGED_REQUESTS: u64 = 1 << 17;
 /// Headroom of the log: the threads of one worker do not make equal numbers of requests.
@@ -19,17 +22,113 @@ const LEFT_OUT: usize = 4;
 
 /// Measurement of one part of the address space.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct MeasuredZone {
-    pub(crate) offset: u64,
-    pub(crate) bytes: u64,
-    pub(crate) bytes_per_second: f64,
+pub(super) struct MeasuredZone {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) bytes_per_second: f64,
     /// Rate without the slowest pieces, used to detect the drive's zones.
-    pub(crate) typical: f64,
+    pub(super) typical: f64,
+}
+
+/// The zones of a plan.
+pub(super) fn map_of(plan: &Plan) -> ZoneMap {
+    let AccessPattern::Zones { zones, requests } = plan.pattern else {
+        return ZoneMap::new(plan, ZONE_COUNT, 0);
+    };
+    ZoneMap::new(plan, zones, requests)
+}
+
+/// Whether the zones leave no block of the window out.
+pub(super) fn is_whole_window(plan: &Plan) -> bool {
+    map_of(plan).requests() == ZoneMap::new(plan, ZONE_COUNT, u64::MAX).requests()
+}
+
+/// A pass of at most this many requests in the zones of a plan, within what is left of the limits.
+pub(super) fn plan_of_pass(plan: &Plan, requests: u64, left: PlanLimits) -> Plan {
+    let block = u64::from(plan.block_size.max_bytes());
+    let in_bytes = left.bytes.map(|bytes| (bytes / block).max(1));
+    let limits = [in_bytes, left.requests].into_iter().flatten();
+    let map = ZoneMap::new(plan, ZONE_COUNT, limits.fold(requests, u64::min));
+    let (log_capacity, log_interval) = log_capacity_and_interval(map.requests());
+    Plan {
+        pattern: AccessPattern::Zones {
+            zones: map.zones(),
+            requests: map.requests(),
+        },
+        limits: PlanLimits {
+            duration: plan.limits.duration.and(left.duration),
+            ..PlanLimits::default()
+        },
+        log_capacity,
+        log_interval,
+        ..plan.clone()
+    }
+}
+
+/// The zones of all passes together. A zone that a pass has not measured keeps what it had.
+pub(super) fn merge_passes(before: &[MeasuredZone], pass: &[MeasuredZone]) -> Vec<MeasuredZone> {
+    let mut zones = before.to_vec();
+    for zone in pass {
+        match zones.binary_search_by_key(&zone.offset, |it| it.offset) {
+            Ok(at) => zones[at] = zones[at].plus(zone),
+            Err(at) => zones.insert(at, *zone),
+        }
+    }
+    zones
+}
+
+/// Bytes over time of all zones together: the rate of moving them one after the other.
+pub(super) fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
+    let bytes: f64 = zones.iter().map(|zone| zone.bytes as f64).sum();
+    let seconds: f64 = zones
+        .iter()
+        .map(|zone| zone.bytes as f64 / zone.bytes_per_second)
+        .sum();
+    bytes / seconds
+}
+
+/// What all passes together measured.
+#[derive(Debug, Default)]
+pub(super) struct MeasuredPasses {
+    pub(super) zones: Vec<MeasuredZone>,
+    pub(super) latency: LatencyHistogram,
+    /// Time of the first pass.
+    pub(super) first_pass: Duration,
+    /// The fewest requests in a zone of the first pass.
+    pub(super) fewest_requests: Option<u64>,
+}
+
+impl MeasuredPasses {
+    /// The same with a further pass, which may not be complete.
+    pub(super) fn with_pass(&self, zones: &[MeasuredZone], stats: &IoStats) -> Self {
+        let mut latency = self.latency.clone();
+        latency.merge(&stats.latency());
+        Self {
+            zones: merge_passes(&self.zones, zones),
+            latency,
+            ..*self
+        }
+    }
+}
+
+impl MeasuredZone {
+    /// The same zone in two passes: its bytes over its time.
+    fn plus(self, other: &Self) -> Self {
+        let bytes = self.bytes + other.bytes;
+        let time = |rate: fn(&Self) -> f64| {
+            self.bytes as f64 / rate(&self) + other.bytes as f64 / rate(other)
+        };
+        Self {
+            offset: self.offset,
+            bytes,
+            bytes_per_second: bytes as f64 / time(|zone| zone.bytes_per_second),
+            typical: bytes as f64 / time(|zone| zone.typical),
+        }
+    }
 }
 
 /// Log settings for this many requests: capacity, and sampling interval.
-#[must_use]
-pub fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
+fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
     let every = requests.div_ceil(MAX_LOGGED_REQUESTS).max(1);
     let room = requests
         .min(MAX_LOGGED_REQUESTS)
@@ -207,55 +306,36 @@ fn zone_of_outcome(offset: u64, outcome: &ExecutionOutcome) -> Option<MeasuredZo
 
 /// The zones of a finished execution. If it ended within its first zone, that zone is included as
 /// far as it was measured.
-#[must_use]
-pub fn zones_of_outcome(
-    map: &ZoneMap,
-    block: u64,
-    outcome: &ExecutionOutcome,
-    plan: &Plan,
-) -> Vec<MeasuredZone> {
+pub(super) fn zones_of_outcome(plan: &Plan, outcome: &ExecutionOutcome) -> Vec<MeasuredZone> {
+    let map = &map_of(plan);
     let every = plan.log_interval;
     let curve = curve_from_log(outcome, every);
-    let zones = match plan.limits.duration {
-        None => completed_zones(map, (block, every), &curve, requests_per_zone(map)),
-        Some(_) => completed_zones(
-            map,
-            (block, every),
-            &curve,
-            requests_per_logged_zone(map, outcome, every),
-        ),
+    let requests = match plan.limits.duration {
+        None => requests_per_zone(map).collect(),
+        Some(_) => requests_per_logged_zone(map, outcome, every),
     };
-    if !zones.is_empty() {
-        return zones;
+    let block = u64::from(plan.block_size.max_bytes());
+    let mut zones = completed_zones(map, (block, every), &curve, requests);
+    if zones.is_empty() {
+        zones.extend(zone_of_outcome(map.zone_begin(0), outcome));
     }
-    let first = zone_of_outcome(map.zone_begin(0), outcome);
-    first.into_iter().collect()
+    zones
 }
 
-/// Approximate data of the zones complete so far, during an execution limited to `duration`.
-#[must_use]
-pub fn zones_in_progress(
-    map: &ZoneMap,
-    block: u64,
+/// Approximate data of the zones complete so far, during an execution.
+pub(super) fn zones_in_progress(
+    plan: &Plan,
     io_stats: &IoStats,
-    elapsed_ns: f64,
-    duration: Option<Duration>,
+    elapsed: Duration,
 ) -> Vec<MeasuredZone> {
-    let mut curve = curve_from_timeline(&io_stats.counts_over_time(), elapsed_ns);
-    let IoCounts {
-        read_ios: reads,
-        write_ios: writes,
-        ..
-    } = io_stats.ramp_counts;
-    let lost = (reads + writes) as f64;
-    curve.iter_mut().for_each(|point| point[1] += lost);
-    match duration {
-        None => completed_zones(map, (block, 1), &curve, requests_per_zone(map)),
-        Some(duration) => {
-            let requests = requests_per_timed_zone(map, &curve, duration);
-            completed_zones(map, (block, 1), &curve, requests)
-        }
-    }
+    let map = &map_of(plan);
+    let curve = curve_from_timeline(&io_stats.counts_over_time(), elapsed.as_nanos() as f64);
+    let requests = match plan.limits.duration {
+        None => requests_per_zone(map).collect(),
+        Some(duration) => requests_per_timed_zone(map, &curve, duration),
+    };
+    let block = u64::from(plan.block_size.max_bytes());
+    completed_zones(map, (block, 1), &curve, requests)
 }
 
 #[cfg(test)]

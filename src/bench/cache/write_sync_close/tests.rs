@@ -4,7 +4,7 @@ use super::FILE_TRUNCATED;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, metric_value};
-use crate::drive::Target;
+use crate::drive::{Target, TargetKind};
 use crate::engine::CacheMode;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 use crate::stats::random::{splitmix64, unit_interval};
@@ -59,9 +59,33 @@ fn write_sync_close_table_cells_are_all_metrics() {
 }
 
 #[test]
+fn write_sync_close_metrics_have_one_order() {
+    let order = |seed: &str| {
+        let fake = FakeDrive::new(|_| Some(1000));
+        let target = fake::simulated_target(64 << 20);
+        let test = find_benchmark("wsc").unwrap();
+        let finished = fake::run_on_fake(test, &target, &[("seed", seed)], &fake);
+        let metrics = finished.findings.metrics.into_iter();
+        metrics
+            .map(|metric| metric.id.to_string())
+            .collect::<Vec<_>>()
+    };
+    let names = order("1");
+    assert_eq!(names, order("2"));
+    let first = [
+        "write_time",
+        "sync_time",
+        "close_time",
+        "buffered_4k_throughput",
+    ];
+    assert_eq!(names[..4], first);
+}
+
+#[test]
 fn write_sync_close_without_direct_io_is_reported() {
     let fake = FakeDrive::new(|_| Some(1000));
     let target = Target {
+        kind: TargetKind::ScratchFile,
         supports_direct_io: false,
         ..fake::simulated_target(4 << 20)
     };

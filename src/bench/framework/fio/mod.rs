@@ -16,4 +16,4 @@ mod line;
 mod tests;
 
 pub use self::job::FioJob;
-pub use self::line::{FioFile, parse_command_lines};
+pub use self::line::FioFile;

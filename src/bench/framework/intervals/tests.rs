@@ -39,7 +39,13 @@ fn findings_of_latency(latency: &LatencyHistogram) -> Findings {
 fn confidence_intervals_of_steady_run_are_narrow() {
     let (latency, timeline) = steady_drive();
     let mut findings = findings_of_latency(&latency);
-    set_intervals(&mut findings, &latency, &timeline, Duration::from_secs(10));
+    set_intervals(
+        &mut findings,
+        None,
+        &latency,
+        &timeline,
+        Duration::from_secs(10),
+    );
     for name in ["iops", "latency_mean", "latency_p50", "latency_p99.9"] {
         let metric = findings.metric(&MetricId::parse(name)).unwrap();
         let (low, high) = (metric.low.unwrap(), metric.high.unwrap());
@@ -59,6 +65,7 @@ fn confidence_intervals_of_short_run_are_absent() {
     let mut findings = findings_of_latency(&latency);
     set_intervals(
         &mut findings,
+        None,
         &latency,
         &timeline,
         Duration::from_millis(500),
@@ -121,7 +128,7 @@ fn interval_coverage(memory: f64, runs: u64, truths: &[(&str, f64)]) -> Vec<(u32
         ] {
             findings.set_metric(Metric::new(MetricId::parse(name), value));
         }
-        set_intervals(&mut findings, &latency, &timeline, elapsed);
+        set_intervals(&mut findings, None, &latency, &timeline, elapsed);
         for ((name, truth), (given, held)) in truths.iter().zip(&mut counts) {
             let metric = findings.metric(&MetricId::parse(name)).unwrap();
             if let (Some(low), Some(high)) = (metric.low, metric.high) {
@@ -190,6 +197,7 @@ fn findings_with_intervals(factor: u64) -> Findings {
     findings.set_metric(Metric::new(MetricId::LATENCY_MEAN, mean));
     set_intervals(
         &mut findings,
+        None,
         &latency,
         &timeline,
         Duration::from_nanos(10 * SECOND),

@@ -75,9 +75,6 @@ pub trait AnyParameter: Debug + Sync {
                 reason,
             })
     }
-
-    /// Whether the parameter can have this value.
-    fn accepts(&self, value: &ParameterValue) -> bool;
 }
 
 impl<T: ParameterType> AnyParameter for Parameter<T> {
@@ -95,10 +92,6 @@ impl<T: ParameterType> AnyParameter for Parameter<T> {
 
     fn default_value(&self, target: &Target) -> ParameterValue {
         (self.default)(target).to_value(self.kind)
-    }
-
-    fn accepts(&self, value: &ParameterValue) -> bool {
-        T::from_value(value).is_some()
     }
 }
 
@@ -181,31 +174,26 @@ impl ParameterType for f64 {
     }
 }
 
-impl ParameterType for Duration {
-    fn to_value(self, _kind: ParameterKind) -> ParameterValue {
-        ParameterValue::Duration(self)
-    }
+/// Implements [`ParameterType`] for the only type of a kind of value.
+macro_rules! parameter_type {
+    ($type:ty, $value:path) => {
+        impl ParameterType for $type {
+            fn to_value(self, _kind: ParameterKind) -> ParameterValue {
+                $value(self)
+            }
 
-    fn from_value(value: &ParameterValue) -> Option<Self> {
-        match value {
-            ParameterValue::Duration(duration) => Some(*duration),
-            _ => None,
+            fn from_value(value: &ParameterValue) -> Option<Self> {
+                match value {
+                    $value(value) => Some(*value),
+                    _ => None,
+                }
+            }
         }
-    }
+    };
 }
 
-impl ParameterType for WindowPosition {
-    fn to_value(self, _kind: ParameterKind) -> ParameterValue {
-        ParameterValue::Position(self)
-    }
-
-    fn from_value(value: &ParameterValue) -> Option<Self> {
-        match value {
-            ParameterValue::Position(position) => Some(*position),
-            _ => None,
-        }
-    }
-}
+parameter_type!(Duration, ParameterValue::Duration);
+parameter_type!(WindowPosition, ParameterValue::Position);
 
 impl<K: Keyword + Debug> ParameterType for K {
     fn to_value(self, _kind: ParameterKind) -> ParameterValue {

@@ -1,6 +1,6 @@
 //! Enums whose values the user writes as keywords.
 
-use crate::engine::{CacheMode, EngineChoice, SyncMode};
+use crate::engine::{CacheMode, EngineChoice, SyncMode, WaitMode};
 use crate::session::document::{CACHE_BYPASS, SYNC_NONE};
 
 /// An enum whose values have a keyword each: on the command line, in forms and in the JSON.
@@ -54,6 +54,13 @@ keywords!(SyncMode {
     SyncMode::Sync = "sync",
 } hidden {
     SyncMode::Flush = "flush"
+});
+
+keywords!(WaitMode {
+    WaitMode::Sleep = "sleep",
+    WaitMode::Spin = "spin",
+} hidden {
+    WaitMode::Alternate = "alternate"
 });
 
 keywords!(EngineChoice {

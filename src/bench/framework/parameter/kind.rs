@@ -1,5 +1,12 @@
 //! Types and bounds of parameters, and how their values are written.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde_json::Value;
+
 use super::value::{ParameterValue, SizeRange, WindowPosition};
 use crate::text;
 use crate::units;
@@ -49,64 +56,8 @@ pub enum ParameterKind {
     ChoiceOrPercent(&'static [&'static str]),
 }
 
-/// Why a text is not a valid value, and the expected syntax.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum InvalidValue {
-    /// A size, duration or rate is malformed.
-    #[error(transparent)]
-    Unit(#[from] units::UnitError),
-    /// A size is below the minimum.
-    #[error("must be at least {}", units::format_exact_size(*.min))]
-    SizeBelowMinimum {
-        /// Minimum in bytes.
-        min: u64,
-    },
-    /// A range begins with the larger size.
-    #[error("write the smaller size first, such as 4KiB-64KiB")]
-    ReversedRange,
-    /// A run time is zero.
-    #[error("must be longer than 0s, such as 10s")]
-    ZeroDuration,
-    /// Not an integer within the bounds.
-    #[error("write an integer from {min} to {max}")]
-    Count {
-        /// Minimum.
-        min: u64,
-        /// Maximum.
-        max: u64,
-    },
-    /// Not a number within the bounds.
-    #[error("write a number from {min} to {max}")]
-    Number {
-        /// Minimum.
-        min: f64,
-        /// Maximum.
-        max: f64,
-    },
-    /// Not a percentage.
-    #[error("write a percentage such as 70%")]
-    Percentage,
-    /// A percentage above 100 or below 0.
-    #[error("must be from 0% to 100%")]
-    PercentageOutOfRange,
-    /// None of the keywords.
-    #[error(
-        "write one of {}{}{}", .words.join(", "),
-        if *.or_percentage { ", or a percentage" } else { "" },
-        text::suggestion(.text, .words.iter().copied())
-    )]
-    UnknownWord {
-        /// The rejected text.
-        text: String,
-        /// The keywords.
-        words: &'static [&'static str],
-        /// Whether a percentage is accepted too.
-        or_percentage: bool,
-    },
-}
-
 /// A text that is not a valid value of its parameter.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--{name} {text:?}: {reason}")]
 pub struct ParameterError {
     /// Name of the parameter.
@@ -114,49 +65,75 @@ pub struct ParameterError {
     /// The rejected text.
     pub text: String,
     /// The problem and the expected syntax.
-    pub reason: InvalidValue,
+    pub reason: String,
 }
 
 impl ParameterKind {
     /// Parses a value as written by the user.
     ///
     /// # Errors
-    /// When the text is malformed, ambiguous or out of bounds.
-    pub fn parse(self, text: &str) -> Result<ParameterValue, InvalidValue> {
+    /// Why the text is malformed, ambiguous or out of bounds, with the expected syntax.
+    pub fn parse(self, text: &str) -> Result<ParameterValue, String> {
         match self {
             Self::Size { min } => parse_size(text, min).map(ParameterValue::Size),
             Self::SizeOrRange { min } => parse_size_range(text, min),
             Self::Fraction => parse_fraction(text).map(ParameterValue::Fraction),
-            Self::Duration => Ok(ParameterValue::Duration(units::parse_time(text)?)),
-            Self::Latency => Ok(ParameterValue::Duration(units::parse_duration(text)?)),
-            Self::NonZeroDuration => match units::parse_time(text)? {
-                duration if duration.is_zero() => Err(InvalidValue::ZeroDuration),
+            Self::Duration => parsed(units::parse_time(text)).map(ParameterValue::Duration),
+            Self::Latency => parsed(units::parse_duration(text)).map(ParameterValue::Duration),
+            Self::NonZeroDuration => match parsed(units::parse_time(text))? {
+                duration if duration.is_zero() => Err("must be longer than 0s, such as 10s".into()),
                 duration => Ok(ParameterValue::Duration(duration)),
             },
-            Self::Count { min, max } => text
-                .parse()
-                .ok()
-                .filter(|count| (min..=max).contains(count))
-                .map(ParameterValue::Count)
-                .ok_or(InvalidValue::Count { min, max }),
-            Self::Number { min, max } => text
-                .parse()
-                .ok()
-                .filter(|number| (min..=max).contains(number))
-                .map(ParameterValue::Number)
-                .ok_or(InvalidValue::Number { min, max }),
-            Self::Rate => Ok(ParameterValue::Rate(units::parse_rate(text)?)),
-            Self::Position => parse_position(text).map(ParameterValue::Position),
-            Self::Choice(words) => parse_choice(text, words, false),
+            Self::Count { min, max } => {
+                parse_number(text, min..=max, "an integer").map(ParameterValue::Count)
+            }
+            Self::Number { min, max } => {
+                parse_number(text, min..=max, "a number").map(ParameterValue::Number)
+            }
+            Self::Rate => parsed(units::parse_rate(text)).map(ParameterValue::Rate),
+            Self::Position if text.ends_with('%') => parse_fraction(text)
+                .map(|fraction| WindowPosition::Percent(fraction * 100.0))
+                .map(ParameterValue::Position),
+            Self::Position => parse_size(text, 0)
+                .map(WindowPosition::Bytes)
+                .map(ParameterValue::Position),
+            Self::Choice(words) => parse_choice(text, words, ""),
             Self::ChoiceOrPercent(words) => {
                 match text.strip_suffix('%').unwrap_or(text).parse::<u64>() {
-                    Ok(percent) => u8::try_from(percent)
-                        .ok()
-                        .filter(|percent| *percent <= 100)
-                        .map(ParameterValue::Percentage)
-                        .ok_or(InvalidValue::PercentageOutOfRange),
-                    Err(_) => parse_choice(text, words, true),
+                    Ok(percent @ 0..=100) => Ok(ParameterValue::Percentage(percent as u8)),
+                    Ok(_) => Err(NO_PERCENTAGE.into()),
+                    Err(_) => parse_choice(text, words, ", or a percentage"),
                 }
+            }
+        }
+    }
+
+    /// The value with this [stored form](ParameterValue::to_json); `None` if it has another type.
+    #[must_use]
+    pub fn of_json(self, stored: &Value) -> Option<ParameterValue> {
+        let nanoseconds = || stored.as_u64().map(Duration::from_nanos);
+        match self {
+            _ if stored.is_null() => Some(ParameterValue::Unset),
+            Self::SizeOrRange { .. } if stored.is_array() => {
+                let [min, max] = [stored.get(0)?.as_u64()?, stored.get(1)?.as_u64()?];
+                Some(ParameterValue::SizeRange(SizeRange { min, max }))
+            }
+            Self::Size { .. } | Self::SizeOrRange { .. } => {
+                stored.as_u64().map(ParameterValue::Size)
+            }
+            Self::Fraction => stored.as_f64().map(ParameterValue::Fraction),
+            Self::Duration | Self::Latency | Self::NonZeroDuration => {
+                nanoseconds().map(ParameterValue::Duration)
+            }
+            Self::Count { .. } => stored.as_u64().map(ParameterValue::Count),
+            Self::Number { .. } => stored.as_f64().map(ParameterValue::Number),
+            Self::Rate => stored.as_f64().map(ParameterValue::Rate),
+            Self::Position if stored.is_u64() => {
+                let position = WindowPosition::Bytes(stored.as_u64()?);
+                Some(ParameterValue::Position(position))
+            }
+            Self::Position | Self::Choice(_) | Self::ChoiceOrPercent(_) => {
+                self.parse(stored.as_str()?).ok()
             }
         }
     }
@@ -171,58 +148,66 @@ impl ParameterKind {
     }
 }
 
-fn parse_size(text: &str, min: u64) -> Result<u64, InvalidValue> {
-    match units::parse_size(text)? {
-        bytes if bytes < min => Err(InvalidValue::SizeBelowMinimum { min }),
-        bytes => Ok(bytes),
+const NO_PERCENTAGE: &str = "must be from 0% to 100%";
+
+fn parsed<T>(value: Result<T, units::UnitError>) -> Result<T, String> {
+    value.map_err(|error| error.to_string())
+}
+
+fn parse_size(text: &str, min: u64) -> Result<u64, String> {
+    let bytes = parsed(units::parse_size(text))?;
+    if bytes < min {
+        return Err(format!(
+            "must be at least {}",
+            units::format_exact_size(min)
+        ));
     }
+    Ok(bytes)
 }
 
 /// Parses `4KiB` or `4KiB-64KiB`.
-fn parse_size_range(text: &str, min: u64) -> Result<ParameterValue, InvalidValue> {
+fn parse_size_range(text: &str, least: u64) -> Result<ParameterValue, String> {
     let Some((from, to)) = text.split_once('-').filter(|(from, _)| !from.is_empty()) else {
-        return parse_size(text, min).map(ParameterValue::Size);
+        return parse_size(text, least).map(ParameterValue::Size);
     };
-    let (from, to) = (units::parse_size(from)?, units::parse_size(to)?);
-    if from > to {
-        return Err(InvalidValue::ReversedRange);
+    let (min, max) = (parse_size(from, least)?, parse_size(to, least)?);
+    if min > max {
+        return Err("write the smaller size first, such as 4KiB-64KiB".into());
     }
-    if from < min {
-        return Err(InvalidValue::SizeBelowMinimum { min });
-    }
-    let range = SizeRange { min: from, max: to };
-    Ok(ParameterValue::SizeRange(range))
+    Ok(ParameterValue::SizeRange(SizeRange { min, max }))
+}
+
+/// Parses a number within inclusive bounds.
+fn parse_number<T>(text: &str, bounds: RangeInclusive<T>, what: &str) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    number.ok_or_else(|| format!("write {what} from {} to {}", bounds.start(), bounds.end()))
 }
 
 /// Parses `70%` as a fraction.
-fn parse_fraction(text: &str) -> Result<f64, InvalidValue> {
-    let percent = text.strip_suffix('%').map(str::trim).map(str::parse::<f64>);
-    match percent {
-        Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
-        Some(_) => Err(InvalidValue::PercentageOutOfRange),
-        None => Err(InvalidValue::Percentage),
-    }
+fn parse_fraction(text: &str) -> Result<f64, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        return Err("write a percentage such as 70%".into());
+    };
+    let percent = percent.trim().parse::<f64>().ok();
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| NO_PERCENTAGE.into())
 }
 
 fn parse_choice(
     text: &str,
     words: &'static [&'static str],
-    or_percentage: bool,
-) -> Result<ParameterValue, InvalidValue> {
-    words
-        .iter()
-        .find(|word| word.eq_ignore_ascii_case(text))
-        .map(|word| ParameterValue::Choice(word))
-        .ok_or_else(|| InvalidValue::UnknownWord {
-            text: text.to_owned(),
-            words,
-            or_percentage,
+    or: &str,
+) -> Result<ParameterValue, String> {
+    let mut known = words.iter();
+    let word = known.find(|word| word.eq_ignore_ascii_case(text));
+    word.map(|word| ParameterValue::Choice(word))
+        .ok_or_else(|| {
+            let suggestion = text::suggestion(text, words.iter().copied());
+            format!("write one of {}{or}{suggestion}", words.join(", "))
         })
-}
-
-fn parse_position(text: &str) -> Result<WindowPosition, InvalidValue> {
-    if text.ends_with('%') {
-        return parse_fraction(text).map(|fraction| WindowPosition::Percent(fraction * 100.0));
-    }
-    Ok(WindowPosition::Bytes(units::parse_size(text)?))
 }

@@ -9,6 +9,6 @@ mod value;
 
 pub use self::handle::{AnyParameter, DATA_WORDS, Parameter, ParameterType};
 pub use self::keyword::Keyword;
-pub use self::kind::{InvalidValue, ParameterError, ParameterKind};
+pub use self::kind::{ParameterError, ParameterKind};
 pub use self::set::ParameterSet;
 pub use self::value::{ParameterValue, SizeRange, WindowPosition};

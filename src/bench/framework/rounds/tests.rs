@@ -7,75 +7,68 @@ use super::*;
 /// Simulated rounds of points with these true means and this relative noise.
 fn simulated_rounds(means: &[f64], noise: f64, seed: u64) -> SweepRounds {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x5eed);
-    let mut rounds = SweepRounds::new(means.len(), seed);
+    let mut rounds = SweepRounds::new(means.len());
     for round in 0..DEFAULT_ROUNDS {
         let drift = 1.0 + 0.2 * random.random::<f64>();
         for (point, mean) in means.iter().enumerate() {
-            rounds.set_value(
-                point,
-                round,
-                mean * drift * (noise * random.sample::<f64, _>(StandardNormal)).exp(),
-            );
+            let noise = (noise * random.sample::<f64, _>(StandardNormal)).exp();
+            rounds.set_value(point, round, mean * drift * noise);
         }
     }
     rounds
 }
 
-#[test]
-fn sweep_order_has_every_point_once_per_round_and_depends_on_seed() {
-    let order = measurement_order(12, DEFAULT_ROUNDS, 7);
-    assert_eq!(order, super::measurement_order(12, DEFAULT_ROUNDS, 7));
-    assert_ne!(order, super::measurement_order(12, DEFAULT_ROUNDS, 8));
-    for round in order.chunks(12) {
-        assert_ne!(round, (0..12).collect::<Vec<_>>());
-        let mut sorted = round.to_vec();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..12).collect::<Vec<_>>());
-    }
+/// How often of 1000 sweeps a point was named, and how often it was this one.
+fn named_and_right(means: &[f64], noise: f64, equal_is_first: bool, point: usize) -> [usize; 2] {
+    let found = (0..1000)
+        .filter_map(|seed| {
+            let rounds = simulated_rounds(means, noise, seed);
+            rounds.first_as_good_as_best(equal_is_first).ok()
+        })
+        .collect::<Vec<_>>();
+    let right = found.iter().filter(|found| **found == point).count();
+    [found.len(), right]
 }
 
 #[test]
-fn sweep_rounds_of_equal_points_have_no_optimum() {
+fn first_point_as_good_as_best_is_named_rarely_wrong() {
+    let plateau = [10.0, 20.0, 40.0, 80.0, 160.0, 160.0, 160.0];
+    let ncq = [1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.0, 2.0, 2.0];
+    // Means, noise, the first point as good as the best; of 1000: least right, most wrong.
+    for (means, noise, point, least, most) in [
+        (&plateau[..], 0.0, 4, 1000, 0),
+        (&plateau, 0.03, 4, 950, 5),
+        (&ncq, 0.02, 5, 980, 5),
+        (&ncq, 0.03, 5, 850, 10),
+        // Equal points: the first, where that counts as an answer.
+        (&[75.0; 9], 0.0, 0, 1000, 0),
+        (&[75.0; 9], 0.03, 0, 950, 5),
+        // The noise hides the difference.
+        (&[10.0, 20.0, 94.0, 100.0], 0.1, 3, 0, 120),
+    ] {
+        let [named, right] = named_and_right(means, noise, true, point);
+        let wrong = named - right;
+        assert!(
+            right >= least && wrong <= most,
+            "{means:?} {noise}: {right} right, {wrong} wrong"
+        );
+    }
     for noise in [0.0, 0.01, 0.3] {
-        let named = (0..200)
-            .filter(|seed| {
-                let rounds = simulated_rounds(&[100.0; 12], noise, *seed);
-                rounds.first_equivalent_to_best(0.95).is_ok()
-            })
-            .count();
-        assert!(named <= 3, "noise {noise}: {named} of 200 name a best");
+        let [named, _] = named_and_right(&[100.0; 12], noise, false, 0);
+        assert!(named <= 20, "noise {noise}: {named} of 1000 name a best");
     }
 }
 
 #[test]
-fn sweep_rounds_plateau_begin_is_found() {
-    let means = [10.0, 20.0, 40.0, 80.0, 160.0, 160.0, 160.0];
-    let exact = simulated_rounds(&means, 0.0, 1);
-    assert_eq!(exact.first_equivalent_to_best(0.95), Ok(4));
-    let found: Vec<_> = (0..100)
-        .map(|seed| simulated_rounds(&means, 0.01, seed).first_equivalent_to_best(0.95))
-        .collect();
-    let right = found.iter().filter(|found| **found == Ok(4)).count();
-    let wrong = found
-        .iter()
-        .filter(|found| found.is_ok_and(|point| point != 4))
-        .count();
-    assert!(right >= 80 && wrong <= 2, "{right} right, {wrong} wrong");
-}
-
-#[test]
-fn sweep_rounds_hidden_by_noise_are_not_separated() {
+fn points_that_do_not_differ_enough_are_named() {
     let means = [10.0, 20.0, 100.0, 104.0, 106.0];
     let found: Vec<_> = (0..100)
-        .map(|seed| simulated_rounds(&means, 0.1, seed).first_equivalent_to_best(0.95))
+        .map(|seed| simulated_rounds(&means, 0.1, seed).first_as_good_as_best(false))
         .collect();
-    let named = found.iter().filter(|found| found.is_ok()).count();
     assert!(
-        found.contains(&Err(NoOptimum::NotSeparated(2, 3)))
-            || found.contains(&Err(NoOptimum::NotSeparated(2, 4))),
+        found.contains(&Err(NoOptimum::NotSeparated(2, 3))),
         "{found:?}"
     );
-    assert!(named < 60, "{named}");
 }
 
 #[test]
@@ -94,11 +87,11 @@ fn sweep_ratio_interval_covers_truth_and_ignores_drift() {
 
 #[test]
 fn sweep_with_one_round_has_means_without_intervals() {
-    let mut rounds = SweepRounds::new(2, 1);
+    let mut rounds = SweepRounds::new(2);
     rounds.set_value(0, 0, 5.0);
     rounds.set_value(1, 0, 6.0);
     assert_eq!(
-        rounds.first_equivalent_to_best(0.95),
+        rounds.first_as_good_as_best(true),
         Err(NoOptimum::TooFewRounds)
     );
     assert_eq!(rounds.ratio_of_points(0, 1), None);

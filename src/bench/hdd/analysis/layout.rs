@@ -4,10 +4,11 @@
 //! it jumps by the skew, which hides the time for the switch to the next head or cylinder (Ruemmler
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
-mod sector_angle;
 mod track_lines;
 
-pub use self::sector_angle::SectorAngle;
+pub use self::track_lines::SectorAngle;
+use self::track_lines::{layout_score, refit_track_length, track_offsets, track_skews};
+use crate::stats::rotation::circular::{ResultantVector, signed_turns};
 
 /// Tracks of equal length, fitted to a set of samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,18 +28,18 @@ pub struct TrackLayout {
 
 impl TrackLayout {
     /// Sectors per track as a whole number: exact if the estimate is within half a sector.
-    #[must_use]
     pub fn rounded_sectors_per_track(&self) -> f64 {
-        match 1.96 * self.standard_error < 0.5 {
-            true => self.sectors_per_track.round(),
-            false => self.sectors_per_track,
+        let is_exact = 1.96 * self.standard_error < 0.5;
+        if is_exact {
+            self.sectors_per_track.round()
+        } else {
+            self.sectors_per_track
         }
     }
 }
 
 /// Initial estimate of the sectors per track between two bounds: close pairs of sectors mostly lie
 /// on one track, so that their difference in angle is their distance divided by the track length.
-#[must_use]
 pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>) -> Option<f64> {
     const MAX_PAIR_DISTANCE: f64 = 0.26;
     const MAX_PAIR_ANGLE: f64 = 0.06;
@@ -67,7 +68,6 @@ pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>)
 /// Fits tracks near an initial estimate with relative error `width`: length and boundary for which
 /// the samples of each track lie on one line, whatever the skews. `None` if there are too few
 /// samples or no layout fits.
-#[must_use]
 pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<TrackLayout> {
     if samples.len() < 8 {
         return None;
@@ -81,13 +81,9 @@ pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Tra
     // Tracks that join seamlessly have the skew in their slope, because no actuator moves in zero time.
     // Their true length is greater by that amount.
     const MIN_SKEW: f64 = 0.055;
-    refine_layout(
-        &ascending,
-        found.sectors_per_track * (1.0 + MIN_SKEW),
-        MIN_SKEW,
-    )
-    .filter(|other| !other.is_seamless())
-    .or(Some(found))
+    let longer = found.sectors_per_track * (1.0 + MIN_SKEW);
+    let other = refine_layout(&ascending, longer, MIN_SKEW);
+    other.filter(|other| !other.is_seamless()).or(Some(found))
 }
 
 /// Searches a short piece, which permits a wide search, and then refines each candidate over longer
@@ -173,11 +169,8 @@ fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) ->
         ((length / about - 1.0).abs() <= 1.3 * width + CANDIDATE_DISTANCE)
             .then_some((score, (length, boundary)))
     };
-    let mut straight: Vec<_> = scored
-        .into_iter()
-        .take(MAX_CANDIDATES)
-        .filter_map(straight)
-        .collect();
+    let best = scored.into_iter().take(MAX_CANDIDATES);
+    let mut straight: Vec<_> = best.filter_map(straight).collect();
     straight.sort_by(best_first);
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for (_, (length, boundary)) in straight {
@@ -191,8 +184,3 @@ fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) ->
 
 #[cfg(test)]
 mod tests;
-
-use crate::bench::hdd::analysis::layout::track_lines::{
-    layout_score, refit_track_length, track_offsets, track_skews,
-};
-use crate::stats::rotation::circular::{ResultantVector, signed_turns};

@@ -1,32 +1,37 @@
 //! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use serde_json::json;
+
+use super::checks::{ROTATION_DOUBTFUL, ROTATION_UNDETERMINED, too_few_observations};
+use super::prober::{Prober, TimedRead};
 use crate::bench::BenchError;
-use crate::bench::hdd::analysis::checks;
-use crate::bench::hdd::analysis::findings;
-use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
+use crate::session::checks::DOES_NOT_ROTATE;
+use crate::session::document::{Metric, MetricId, Verdict};
 use crate::stats::general::robust;
 use crate::stats::random::shuffle;
-use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
+use crate::stats::rotation::circular::{ResultantVector, signed_turns};
 use crate::stats::rotation::epoch_folding;
-
-pub use crate::bench::hdd::analysis::rotation_state::{
-    MIN_PAIRS, RevolutionEstimate, RotationState,
-};
+use crate::stats::rotation::epoch_folding::EpochFolding;
+use crate::units;
 
 /// Search range in revolutions per second: 2700 to 18,600 rpm.
-pub const SEARCHED_FREQUENCIES: std::ops::Range<f64> = 45.0..310.0;
+const SEARCHED_FREQUENCIES: std::ops::Range<f64> = 45.0..310.0;
 /// Sectors per round, each read twice. More than a drive's cache has segments.
 const SECTORS_PER_ROUND: usize = 128;
 /// Reads per round.
 pub const READS_PER_ROUND: u64 = 2 * SECTORS_PER_ROUND as u64;
+/// Maximum number of rounds.
+pub const MAX_ROUNDS: usize = 3;
+/// Minimum number of pairs for a result.
+const MIN_PAIRS: usize = 24;
 /// Coherence above which the speed is certain.
 const CERTAIN_COHERENCE: f64 = 0.75;
 /// A read faster than this fraction of the time that most reads take cannot have waited for the
 /// medium. Most, not nearly all: other users may delay a quarter of them.
 const CACHE_THRESHOLD_FRACTION: f64 = 0.125;
-
 /// Fraction of a revolution below which the median read cannot have waited for a platter: the mean
 /// rotational delay is half a revolution, and seek times come on top.
 const TOO_FAST_FRACTION: f64 = 0.25;
@@ -39,6 +44,145 @@ const MAX_RUN_DELAY: Duration = Duration::from_micros(200);
 /// part of one period all angles are similar.
 const MIN_CLOCK_PERIODS: f64 = 8.0;
 
+const NO_MECHANICS: &str =
+    "this is an SSD, a virtual disk, a RAID or a cache: its mechanics cannot be measured";
+
+/// Whether the drive rotates, and how fast.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rotation {
+    /// Whether the medium rotates; `None` if this is not certain.
+    pub rotates: Option<bool>,
+    /// Whether `best` is a rotation, certain or doubtful.
+    pub is_found: bool,
+    /// The period of highest coherence; `None` for too few pairs.
+    pub best: Option<RevolutionEstimate>,
+    /// The check for a drive that does not rotate, or not beyond doubt.
+    pub verdict: Option<Verdict>,
+}
+
+/// The best period of all pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RevolutionEstimate {
+    /// Speed, confidence interval and coherence.
+    pub epoch_folding: EpochFolding,
+    /// Number of pairs of reads of the same sector.
+    pair_count: usize,
+    /// Number of further pairs, excluded because the cache answered.
+    cached_pairs: usize,
+    /// Coherence between different sectors: near 0 on a platter, where their angles are spread
+    /// evenly.
+    pub cross_sector_coherence: f64,
+    /// Median latency in seconds.
+    pub median_response: f64,
+    /// Increase of the wake-up latency per e-fold of waiting time, in seconds: the longer
+    /// processors idle, the deeper their sleep state. At least 0.
+    pub wakeup_latency: f64,
+    /// Standard error of `wakeup_latency`.
+    pub wakeup_latency_error: f64,
+    /// C(f): frequency in 1/s, coherence.
+    pub spectrum: Vec<(f64, f64)>,
+}
+
+impl RevolutionEstimate {
+    /// Time of one revolution in seconds.
+    pub fn revolution_seconds(&self) -> f64 {
+        1.0 / self.epoch_folding.frequency
+    }
+
+    /// Speed, revolution and coherence as metrics.
+    pub fn metrics(&self) -> [Metric; 3] {
+        let folding = &self.epoch_folding;
+        let (low, high) = folding.frequency_interval;
+        let speed = Metric::new(MetricId::ROTATION_SPEED, folding.frequency * 60.0)
+            .with_interval(low * 60.0, high * 60.0);
+        let revolution = Metric::new(MetricId::REVOLUTION_TIME, 1e9 / folding.frequency)
+            .with_interval(1e9 / high, 1e9 / low);
+        let coherence = Metric::new(MetricId::ROTATION_COHERENCE, folding.coherence);
+        let pairs = self.pair_count as u64;
+        [speed, revolution, coherence].map(|metric| metric.with_observations(pairs))
+    }
+
+    /// Whether a revolution of this frequency would take longer than the reads did.
+    fn is_too_fast_for(&self, frequency: f64) -> bool {
+        self.median_response < TOO_FAST_FRACTION / frequency
+    }
+
+    fn too_fast(&self) -> Verdict {
+        DOES_NOT_ROTATE.found(
+            format!(
+                "half of the reads of {} pairs take at most {}: a disk waits half a revolution on \
+                 average, 2 ms even at 15,000 rpm",
+                self.pair_count,
+                units::format_latency(1e9 * self.median_response)
+            ),
+            NO_MECHANICS,
+            json!({
+                "reason": "fast-reads",
+                "median_response_seconds": self.median_response,
+                "pairs": self.pair_count,
+            }),
+        )
+    }
+
+    fn follows_clock(&self) -> Verdict {
+        let frequency = self.epoch_folding.frequency;
+        let coherence = self.cross_sector_coherence;
+        DOES_NOT_ROTATE.found(
+            format!(
+                "the completion times of all sectors are periodic with {frequency:.1} Hz (coherence \
+                 of different sectors {coherence:.2})"
+            ),
+            "a virtual disk or a rate limit completes requests on a timer: its mechanics cannot be \
+             measured",
+            json!({
+                "reason": "periodic-clock",
+                "frequency_hz": frequency,
+                "cross_sector_coherence": coherence,
+            }),
+        )
+    }
+
+    /// The check for a coherence that is too low for a rotation, or for a certain one.
+    fn incoherent(&self, is_doubtful: bool) -> Verdict {
+        let pairs = self.pair_count;
+        let chance = epoch_folding::chance_coherence(pairs);
+        let coherence = self.epoch_folding.coherence;
+        let sentence = format!(
+            "half of the reads take at most {:.3} ms; highest coherence {coherence:.2} of {pairs} pairs of \
+             reads (chance level {chance:.2}); {} more pairs were served from the cache",
+            1e3 * self.median_response,
+            self.cached_pairs
+        );
+        let mut facts = json!({
+            "median_response_seconds": self.median_response,
+            "coherence": coherence,
+            "chance_coherence": chance,
+            "pairs": pairs,
+            "cached_pairs": self.cached_pairs,
+        });
+        if is_doubtful {
+            let advice = "stop other programs and other users of the drive, and repeat the run; use a \
+                          larger window if the cache is large";
+            return ROTATION_DOUBTFUL.found(sentence, advice, facts);
+        }
+        facts["reason"] = "incoherent".into();
+        DOES_NOT_ROTATE.found(sentence, NO_MECHANICS, facts)
+    }
+}
+
+fn processors_busy(delay: Duration) -> Verdict {
+    ROTATION_UNDETERMINED.found(
+        format!(
+            "cannot tell: processors busy; this program waited {} per read for a CPU, which hides \
+             the rotation of a disk",
+            units::format_latency(1e9 * delay.as_secs_f64())
+        ),
+        "stop other programs, or start diskscope with a higher priority (nice -n -10), and repeat \
+         the run",
+        json!({ "run_delay_seconds": delay.as_secs_f64() }),
+    )
+}
+
 /// Pairs of reads from all rounds.
 #[derive(Debug, Clone, Default)]
 pub struct ReadPairs {
@@ -50,8 +194,6 @@ pub struct ReadPairs {
     completions_by_round: Vec<Vec<f64>>,
     /// Latencies of the reads that are in pairs.
     responses: Vec<f64>,
-    /// Latencies of the reads that a cache answered.
-    cached_responses: Vec<f64>,
     /// Mean time per read for which this program waited for a CPU, if known.
     run_delay: Option<Duration>,
 }
@@ -66,12 +208,11 @@ impl ReadPairs {
     /// When the reads could not be started.
     pub fn read_round(
         &mut self,
-        prober: &mut SeekProber<'_, '_>,
+        prober: &mut Prober<'_, '_>,
         phase: &str,
-        share: f64,
     ) -> Result<Vec<TimedRead>, BenchError> {
         let order = round_addresses(prober);
-        let probes = prober.read_addresses(phase, share, &order)?;
+        let probes = prober.read_addresses(phase, &order)?;
         self.add_pairs(&probes);
         self.run_delay = prober.mean_run_delay();
         Ok(probes)
@@ -80,12 +221,8 @@ impl ReadPairs {
     /// Extracts the pairs from the reads of one phase.
     pub fn add_pairs(&mut self, probes: &[TimedRead]) {
         let fast = cache_threshold(probes);
-        let mut first: std::collections::HashMap<u64, &TimedRead> =
-            std::collections::HashMap::new();
+        let mut first: HashMap<u64, &TimedRead> = HashMap::new();
         let mut ends = Vec::new();
-        let quick = probes.iter().map(TimedRead::response);
-        self.cached_responses
-            .extend(quick.filter(|response| *response <= fast));
         for probe in probes {
             match first.insert(probe.address, probe) {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
@@ -101,72 +238,93 @@ impl ReadPairs {
         self.completions_by_round.push(ends);
     }
 
-    /// Estimates the rotation from all pairs.
-    #[must_use]
-    pub fn assess_rotation(&self) -> RotationState {
-        if self.differences.len() < MIN_PAIRS {
-            return RotationState::TooFewPairs(self.differences.len());
+    /// Whether a platter rotates, from all pairs.
+    pub fn assess_rotation(&self) -> Rotation {
+        let best = self.best_period();
+        let (rotates, is_found, verdict) = match &best {
+            Some(best) => self.classify(best),
+            None => {
+                let pairs = self.differences.len();
+                let verdict = too_few_observations(("rotation", "rotation"), pairs, MIN_PAIRS);
+                (None, false, Some(verdict))
+            }
+        };
+        Rotation {
+            rotates,
+            is_found,
+            best,
+            verdict,
         }
-        let spectrum = epoch_folding::coherence_spectrum(&self.differences, SEARCHED_FREQUENCIES);
-        let Some(folding) = epoch_folding::fold_spectrum(&self.differences, &spectrum) else {
-            return RotationState::TooFewPairs(self.differences.len());
-        };
-        let (waking, waking_error) = self.wakeup_latency(folding.frequency);
-        let revolution = RevolutionEstimate {
-            epoch_folding: folding,
-            pair_count: self.differences.len() + self.cached_pairs,
-            cached_pairs: self.cached_pairs,
-            cross_sector_coherence: self.cross_sector_coherence(folding.frequency),
-            median_response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
-            wakeup_latency: waking,
-            wakeup_latency_error: waking_error,
-            cached_responses: self.cached_responses.clone(),
-            spectrum,
-        };
-        self.classify(revolution)
     }
 
-    /// Decides whether the best period of all pairs is the rotation of a platter.
-    fn classify(&self, revolution: RevolutionEstimate) -> RotationState {
-        let folding = revolution.epoch_folding;
+    /// The period of highest coherence; `None` for too few pairs.
+    fn best_period(&self) -> Option<RevolutionEstimate> {
+        if self.differences.len() < MIN_PAIRS {
+            return None;
+        }
+        let spectrum = epoch_folding::coherence_spectrum(&self.differences, SEARCHED_FREQUENCIES);
+        let epoch_folding = epoch_folding::fold_spectrum(&self.differences, &spectrum)?;
+        let frequency = epoch_folding.frequency;
+        let (wakeup_latency, wakeup_latency_error) = self.wakeup_latency(frequency);
+        Some(RevolutionEstimate {
+            epoch_folding,
+            pair_count: self.differences.len(),
+            cached_pairs: self.cached_pairs,
+            cross_sector_coherence: self.cross_sector_coherence(frequency),
+            median_response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
+            wakeup_latency,
+            wakeup_latency_error,
+            spectrum,
+        })
+    }
+
+    /// Decides whether the best period of all pairs is the rotation of a platter: whether it rotates,
+    /// whether the period is found at all, and why not.
+    fn classify(&self, best: &RevolutionEstimate) -> (Option<bool>, bool, Option<Verdict>) {
+        let EpochFolding {
+            frequency,
+            coherence,
+            ..
+        } = best.epoch_folding;
         let chance = epoch_folding::chance_coherence(self.differences.len());
-        if revolution.median_response < TOO_FAST_FRACTION / SEARCHED_FREQUENCIES.end {
-            return RotationState::TooFast(revolution);
+        if best.is_too_fast_for(SEARCHED_FREQUENCIES.end) {
+            return (Some(false), false, Some(best.too_fast()));
         }
         // Without a period the fit leaves the search range.
-        let is_period = SEARCHED_FREQUENCIES.contains(&folding.frequency)
-            && revolution.median_response >= TOO_FAST_FRACTION / folding.frequency;
+        let is_period =
+            SEARCHED_FREQUENCIES.contains(&frequency) && !best.is_too_fast_for(frequency);
         // Sectors in phase with a common clock make pairs coherent by the square of that coherence.
-        let in_phase = revolution.cross_sector_coherence.powi(2) > 0.5 * folding.coherence;
-        let is_certain = folding.coherence >= CERTAIN_COHERENCE.max(chance);
-        let busy = self.run_delay.filter(|delay| *delay >= MAX_RUN_DELAY);
-        match (is_period, in_phase, busy) {
-            (true, false, _) if is_certain => RotationState::Rotating(revolution),
-            (true, false, _) if folding.coherence >= 1.1 * chance => {
-                RotationState::Doubtful(revolution)
-            }
-            // The clock may be the timer of the scheduler.
-            (_, _, Some(delay)) => RotationState::ProcessorsBusy(delay),
-            (true, true, None) => RotationState::PeriodicClock(revolution),
-            _ => RotationState::NotRotating(revolution),
+        let in_phase = best.cross_sector_coherence.powi(2) > 0.5 * coherence;
+        if is_period && !in_phase && coherence >= CERTAIN_COHERENCE.max(chance) {
+            return (Some(true), true, None);
         }
+        if is_period && !in_phase && coherence >= 1.1 * chance {
+            return (None, true, Some(best.incoherent(true)));
+        }
+        // The clock may be the timer of the scheduler.
+        if let Some(delay) = self.run_delay.filter(|delay| *delay >= MAX_RUN_DELAY) {
+            return (None, false, Some(processors_busy(delay)));
+        }
+        let verdict = match is_period && in_phase {
+            true => best.follows_clock(),
+            false => best.incoherent(false),
+        };
+        (Some(false), false, Some(verdict))
     }
 
     /// Slope of the intervals' residuals over the logarithm of the waiting time, never below 0, and
     /// its standard error; in seconds.
     fn wakeup_latency(&self, frequency: f64) -> (f64, f64) {
         const MAX_RESIDUAL_PERIODS: f64 = 0.05;
-        let misses = self
-            .differences
-            .iter()
-            .map(|difference| signed_turns(difference * frequency));
-        let near: Vec<(f64, f64)> = self
+        let miss = |difference: &f64| signed_turns(difference * frequency);
+        let misses = self.differences.iter().map(miss);
+        let mut near: Vec<(f64, f64)> = self
             .log_response_ratios
             .iter()
             .copied()
             .zip(misses)
-            .filter(|(_, miss)| miss.abs() < MAX_RESIDUAL_PERIODS)
             .collect();
+        near.retain(|(_, miss)| miss.abs() < MAX_RESIDUAL_PERIODS);
         let slope = robust::slope_through_origin(&near).filter(|_| near.len() >= MIN_PAIRS);
         let error = slope.and_then(|slope| robust::slope_standard_error(&near, slope));
         match (slope, error) {
@@ -178,11 +336,8 @@ impl ReadPairs {
     /// Coherence between different sectors of a round, 0 to 1; 0 where a round is too short for it.
     fn cross_sector_coherence(&self, frequency: f64) -> f64 {
         let covers_periods = |ends: &Vec<f64>| {
-            let span = ends
-                .last()
-                .zip(ends.first())
-                .map(|(last, first)| last - first);
-            span.is_some_and(|span| span * frequency >= MIN_CLOCK_PERIODS)
+            let span = ends.last().zip(ends.first());
+            span.is_some_and(|(last, first)| (last - first) * frequency >= MIN_CLOCK_PERIODS)
         };
         let length = |ends: &Vec<f64>| {
             let angles = ends.iter().map(|end| end * frequency);
@@ -197,22 +352,14 @@ impl ReadPairs {
 }
 
 /// Latency in seconds below which the drive's cache must have answered.
-#[must_use]
 pub fn cache_threshold(probes: &[TimedRead]) -> f64 {
     let responses = robust::sorted_finite(probes.iter().map(TimedRead::response));
     CACHE_THRESHOLD_FRACTION * robust::quantile(&responses, 0.6).unwrap_or(0.0)
 }
 
-/// Angles at which reads ended, in revolutions since the phase began.
-pub fn completion_angles(probes: &[TimedRead], period: f64) -> impl Iterator<Item = (u64, f64)> {
-    probes
-        .iter()
-        .map(move |probe| (probe.address, wrap_turns(probe.end / period)))
-}
-
-fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
+fn round_addresses(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     let window = prober.window();
-    let size = window.end - window.start;
+    let size = prober.window_bytes();
     let count = SECTORS_PER_ROUND
         .min((size / prober.block_bytes()) as usize)
         .max(1) as u64;
@@ -243,43 +390,31 @@ fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
 /// # Errors
 /// When the reads could not be started.
 pub fn find_revolution(
-    prober: &mut SeekProber<'_, '_>,
-    share: f64,
+    prober: &mut Prober<'_, '_>,
 ) -> Result<Option<RevolutionEstimate>, BenchError> {
-    const MAX_ROUNDS: u32 = 3;
     const STOP_COHERENCE: f64 = 0.85;
     let mut pairs = ReadPairs::default();
-    let mut rotation = RotationState::TooFewPairs(0);
+    let mut rotation = pairs.assess_rotation();
     for _ in 0..MAX_ROUNDS {
-        pairs.read_round(prober, "rotational speed", share / f64::from(MAX_ROUNDS))?;
+        pairs.read_round(prober, "rotational speed")?;
         rotation = pairs.assess_rotation();
-        let clear = match &rotation {
-            RotationState::Rotating(found) => found.epoch_folding.coherence >= STOP_COHERENCE,
-            RotationState::NotRotating(_)
-            | RotationState::TooFast(_)
-            | RotationState::PeriodicClock(_) => true,
-            RotationState::Doubtful(_)
-            | RotationState::ProcessorsBusy(_)
-            | RotationState::TooFewPairs(_) => false,
+        let is_coherent =
+            |best: &RevolutionEstimate| best.epoch_folding.coherence >= STOP_COHERENCE;
+        let is_clear = match rotation.rotates {
+            Some(true) => rotation.best.as_ref().is_some_and(is_coherent),
+            rotates => rotates.is_some(),
         };
-        if clear || prober.is_over() {
+        if is_clear || prober.is_over() {
             break;
         }
     }
-    if let Some(verdict) = checks::rotation_check(&rotation) {
+    if let Some(verdict) = rotation.verdict {
         prober.context.set_check(verdict);
     }
-    match rotation {
-        RotationState::Rotating(revolution) | RotationState::Doubtful(revolution) => {
-            findings::set_rotation_metrics(prober, &revolution);
-            Ok(Some(revolution))
-        }
-        RotationState::NotRotating(_)
-        | RotationState::TooFast(_)
-        | RotationState::PeriodicClock(_)
-        | RotationState::ProcessorsBusy(_)
-        | RotationState::TooFewPairs(_) => Ok(None),
-    }
+    let found = rotation.best.filter(|_| rotation.is_found);
+    let metrics = found.iter().flat_map(RevolutionEstimate::metrics);
+    metrics.for_each(|metric| prober.context.set_metric(metric));
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -312,6 +447,16 @@ mod tests {
         pairs
     }
 
+    /// The reason of the check, or its code where there is one reason only.
+    fn reason(rotation: &Rotation) -> String {
+        let verdict = rotation.verdict.as_ref().unwrap();
+        let reason = verdict
+            .facts
+            .get("reason")
+            .and_then(|reason| reason.as_str());
+        reason.unwrap_or(&verdict.code).to_owned()
+    }
+
     /// A number between 0 and 1 from the seed.
     fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
         random.random()
@@ -337,10 +482,7 @@ mod tests {
                 let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
                 let pairs = pairs_of(|_, _| latency * (1.0 + 0.2 * uniform(random)));
                 let state = pairs.assess_rotation();
-                assert!(
-                    matches!(state, RotationState::TooFast(_)),
-                    "{seed} {latency}: {state:?}"
-                );
+                assert_eq!(reason(&state), "fast-reads", "{seed} {latency}");
             }
         }
     }
@@ -353,19 +495,15 @@ mod tests {
             let ready = start + 3e-3 + 12e-3 * uniform(random);
             (ready / TICK).ceil() * TICK - start
         });
-        match pairs.assess_rotation() {
-            RotationState::PeriodicClock(found) => {
-                let clocks = found.epoch_folding.frequency / 100.0;
-                assert!(
-                    (clocks - clocks.round()).abs() < 0.01 && clocks > 0.5,
-                    "{clocks}"
-                );
-            }
-            other => panic!("{other:?}"),
-        }
+        let state = pairs.assess_rotation();
+        assert_eq!(reason(&state), "periodic-clock");
+        let clocks = state.best.unwrap().epoch_folding.frequency / 100.0;
+        assert!(
+            (clocks - clocks.round()).abs() < 0.01 && clocks > 0.5,
+            "{clocks}"
+        );
         pairs.run_delay = Some(Duration::from_millis(2));
-        let busy = pairs.assess_rotation();
-        assert!(matches!(busy, RotationState::ProcessorsBusy(_)), "{busy:?}");
+        assert_eq!(reason(&pairs.assess_rotation()), "rotation-undetermined");
     }
 
     #[test]
@@ -375,11 +513,9 @@ mod tests {
             for delay in [0.2e-3, 0.5e-3, 1e-3, 2e-3, 5e-3, 20e-3] {
                 let mut pairs = pairs_of_disk(seed, delay);
                 pairs.run_delay = Some(Duration::from_secs_f64(delay));
-                match pairs.assess_rotation() {
-                    RotationState::ProcessorsBusy(_) => hidden += 1,
-                    RotationState::Rotating(_) | RotationState::Doubtful(_) => {}
-                    other => panic!("{seed} {delay}: {other:?}"),
-                }
+                let state = pairs.assess_rotation();
+                assert_ne!(state.rotates, Some(false), "{seed} {delay}: {state:?}");
+                hidden += usize::from(!state.is_found);
             }
         }
         assert!(
@@ -398,20 +534,10 @@ mod tests {
         };
         for seed in 0..200 {
             let idle = state(seed, Some(Duration::from_micros(20)));
-            assert!(
-                matches!(idle, RotationState::NotRotating(_)),
-                "{seed}: {idle:?}"
-            );
-            let unknown = state(seed, None);
-            assert!(
-                matches!(unknown, RotationState::NotRotating(_)),
-                "{seed}: {unknown:?}"
-            );
+            assert_eq!(reason(&idle), "incoherent", "{seed}");
+            assert_eq!(reason(&state(seed, None)), "incoherent", "{seed}");
             let busy = state(seed, Some(Duration::from_millis(1)));
-            assert!(
-                matches!(busy, RotationState::ProcessorsBusy(_)),
-                "{seed}: {busy:?}"
-            );
+            assert_eq!(reason(&busy), "rotation-undetermined", "{seed}");
         }
     }
 }

@@ -4,24 +4,24 @@
 use serde_json::json;
 
 use super::checks::SEEK_DOUBTFUL;
-use crate::session::document::Verdict;
-use crate::stats::general::anderson_darling::CRITICAL_1_PERCENT;
+use super::drive_timing::DriveTiming;
+use super::prober::SECTOR_BYTES;
+use crate::session::document::{Metric, MetricId, Series, SeriesKind, Verdict};
+use crate::stats::general::anderson_darling::{CRITICAL_1_PERCENT, a_squared};
 use crate::stats::general::robust;
 use crate::stats::rotation::uniform::UniformLaw;
 use crate::stats::rotation::{threshold, uniform};
 
 /// Sample size of the uniformity test: large enough to detect other distributions, small enough to
 /// tolerate the deviations of every real drive at the edges.
-const REFERENCE_OBSERVATIONS: usize = 300;
-/// The same if the revolution is estimated from these responses too: it must detect a band that is
-/// a tenth too wide because the seek distances differ.
-const MIN_OBSERVATIONS: usize = 1000;
-/// Number of responses from which a revolution can be estimated: of slices of the recordings in
-/// `tests/recorded_drives` with 500 or 1000 reads one in ten is wrong by 5 to 55 % and as uniform
-/// as that of a platter.
-const ENOUGH_ALONE: usize = 2 * MIN_OBSERVATIONS;
+const REFERENCE_OBSERVATIONS: f64 = 300.0;
 /// Minimum fraction of responses that must follow the distribution.
 const MIN_FRACTION_INSIDE: f64 = 0.7;
+/// Maximum command overhead of a drive in seconds.
+const MAX_COMMAND_SECONDS: f64 = 0.4e-3;
+/// Bytes per second of the slowest interface: a block from the cache takes that long to transfer,
+/// while a block from the medium is transferred as it is read.
+const MIN_INTERFACE_RATE: f64 = 300e6;
 
 /// The rotational delay of a set of responses.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,39 +30,11 @@ pub struct RotationalDelay {
     pub lower_edge: UniformLaw,
     /// Fraction of responses within one revolution above the edge.
     pub fraction_inside: f64,
-    /// A² of Anderson and Darling, scaled to at most 300 responses.
+    /// A² of Anderson and Darling, scaled down to at most 300 responses, so that irrelevant
+    /// deviations do not fail a large sample.
     pub anderson_darling: f64,
     /// Positions within the revolution of the responses inside it, ascending, 0 to 1.
     pub rotational_positions: Vec<f64>,
-    /// Number of responses, if the revolution is estimated from too few for a uniformity test.
-    pub too_few: Option<usize>,
-}
-
-/// Finds the rotational delay in `(address, response in seconds)`. An unknown revolution is
-/// estimated from the responses alone, which requires more of them. `None` for too few responses.
-#[must_use]
-pub fn analyse_rotational_delay(
-    responses: &[(u64, f64)],
-    revolution: Option<f64>,
-) -> Option<RotationalDelay> {
-    let ascending = robust::sorted_finite(responses.iter().map(|(_, response)| *response));
-    let width = match revolution {
-        Some(known) => known,
-        None => estimate_revolution(responses)?,
-    };
-    let observations = match revolution {
-        Some(_) => REFERENCE_OBSERVATIONS,
-        None => MIN_OBSERVATIONS,
-    };
-    let edge = uniform::uniform_of_known_width(&ascending, width)?;
-    Some(RotationalDelay {
-        fraction_inside: edge.observations_inside as f64 / ascending.len() as f64,
-        anderson_darling: edge.anderson_darling(&ascending, observations)?,
-        rotational_positions: edge.relative_positions(&ascending),
-        too_few: (revolution.is_none() && ascending.len() < ENOUGH_ALONE)
-            .then_some(ascending.len()),
-        lower_edge: edge,
-    })
 }
 
 /// Which quantile of the varying times before the rotational delay is the edge.
@@ -74,55 +46,67 @@ pub enum WaitEdge {
     Median,
 }
 
-/// Like [`analyse_rotational_delay`], with an edge and a confidence interval that account for
-/// the variation of single seeks.
-#[must_use]
-pub fn measure_rotational_delay(
-    responses: &[(u64, f64)],
-    revolution: f64,
-    which: WaitEdge,
-) -> Option<RotationalDelay> {
-    let part = analyse_rotational_delay(responses, Some(revolution))?;
-    let ascending = robust::sorted_finite(responses.iter().map(|(_, response)| *response));
-    let found = threshold::threshold_of_band(&ascending, revolution)?;
-    let (lower, limits) = match which {
-        WaitEdge::LowerQuartile => (found.lower_quartile, found.seek_interval),
-        WaitEdge::Median => (found.median, found.median_interval),
-    };
-    Some(RotationalDelay {
-        lower_edge: UniformLaw {
-            lower,
-            lower_interval: limits,
-            ..part.lower_edge
-        },
-        ..part
-    })
-}
-
-/// Estimates the revolution in seconds from latencies alone: the width of their distribution,
-/// by quarters of the address range, because seek times differ between outer and inner tracks.
-fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
-    let mut by_address = responses.to_vec();
-    by_address.sort_by_key(|(address, _)| *address);
-    let quarter = by_address.len().div_ceil(4).max(1);
-    let width = |part: &[(u64, f64)]| {
-        let ascending = robust::sorted_finite(part.iter().map(|(_, response)| *response));
-        uniform::uniform_of_unknown_width(&ascending).map(|law| law.width)
-    };
-    robust::median(by_address.chunks(quarter).filter_map(width))
-}
-
 impl RotationalDelay {
-    /// Why the result is not reliable; `None` if no problem is detected.
-    #[must_use]
-    pub fn check_plausibility(&self) -> Option<Verdict> {
-        if let Some(responses) = self.too_few {
-            return Some(SEEK_DOUBTFUL.found(
-                format!("the revolution is estimated from {responses} reads"),
-                format!("an estimate without a known revolution needs {ENOUGH_ALONE} reads"),
-                json!({ "reason": "few-responses", "responses": responses, "needed": ENOUGH_ALONE }),
-            ));
+    /// Finds the rotational delay in responses, in seconds. `None` for too few of them.
+    pub fn find(responses: &[f64], revolution: f64) -> Option<Self> {
+        let ascending = robust::sorted_finite(responses.iter().copied());
+        let edge = uniform::uniform_of_known_width(&ascending, revolution)?;
+        let positions = edge.relative_positions(&ascending);
+        let scale = (REFERENCE_OBSERVATIONS / positions.len() as f64).min(1.0);
+        Some(Self {
+            fraction_inside: edge.observations_inside as f64 / ascending.len() as f64,
+            anderson_darling: a_squared(&positions)? * scale,
+            rotational_positions: positions,
+            lower_edge: edge,
+        })
+    }
+
+    /// Like [`Self::find`], with an edge and a confidence interval that account for the variation of
+    /// single seeks.
+    pub fn measure(responses: &[f64], revolution: f64, which: WaitEdge) -> Option<Self> {
+        let mut part = Self::find(responses, revolution)?;
+        let ascending = robust::sorted_finite(responses.iter().copied());
+        let found = threshold::threshold_of_band(&ascending, revolution)?;
+        (part.lower_edge.lower, part.lower_edge.lower_interval) = match which {
+            WaitEdge::LowerQuartile => (found.lower_quartile, found.seek_interval),
+            WaitEdge::Median => (found.median, found.median_interval),
+        };
+        Some(part)
+    }
+
+    /// The seek time as a metric: the edge of the latencies, minus the command overhead and the
+    /// `passing` time of the block (in seconds). The spread of the command overhead widens the
+    /// confidence interval, as does the wake-up latency, which is as uncertain as it is long. An
+    /// unknown command overhead remains in the metric; the lower bound then excludes it.
+    pub fn seek_metric(&self, id: MetricId, timing: &DriveTiming, passing: f64) -> Metric {
+        let edge = &self.lower_edge;
+        let (electronics, spread) = timing.fixed_overhead(edge.lower);
+        let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
+        let known = timing.command_overhead;
+        let unknown = known.map_or(MAX_COMMAND_SECONDS, |_| 0.0);
+        let wire = SECTOR_BYTES / MIN_INTERFACE_RATE;
+        let (low, high) = edge.lower_interval;
+        Metric::new(id, net(edge.lower))
+            .with_interval(net(low - spread - unknown), net(high + spread + wire))
+            .with_observations(edge.observations_inside as u64)
+    }
+
+    /// Histogram of the rotational delay over the revolution, with a bar per twentieth. The bars of a
+    /// platter are about equally high.
+    pub fn distribution(&self) -> Series {
+        const BAR_COUNT: usize = 20;
+        let mut counts = [0_u32; BAR_COUNT];
+        for share in &self.rotational_positions {
+            counts[((share * BAR_COUNT as f64) as usize).min(BAR_COUNT - 1)] += 1;
         }
+        let middle = |index: usize| (index as f64 + 0.5) / BAR_COUNT as f64;
+        let bars = counts.iter().enumerate();
+        let bars = bars.map(|(index, count)| [middle(index), f64::from(*count)]);
+        Series::new(SeriesKind::RotationalPart, bars.collect())
+    }
+
+    /// Why the result is not reliable; `None` if no problem is detected.
+    pub fn check_plausibility(&self) -> Option<Verdict> {
         let is_uneven = self.anderson_darling > CRITICAL_1_PERCENT;
         if !is_uneven && self.fraction_inside >= MIN_FRACTION_INSIDE {
             return None;

@@ -1,13 +1,11 @@
 //! Seek distance between two addresses: not proportional to bytes, because outer tracks hold more.
 
+use super::drive_timing::RotatingDrive;
+use super::prober::SECTOR_BYTES;
 use crate::bench::BenchError;
-use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
-use crate::bench::hdd::analysis::sector_scan;
-use crate::bench::hdd::analysis::sector_scan::SectorScan;
-use crate::bench::hdd::analysis::seek_prober::SeekProber;
 
 /// Number of offsets at which the track length is sampled.
-const SAMPLED_ADDRESSES: usize = 17;
+const SAMPLED_ADDRESSES: u64 = 17;
 
 /// Actuator position over address, from track lengths at sampled offsets.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,44 +24,27 @@ impl SeekPositionMap {
     ///
     /// # Errors
     /// When the reads could not be started.
-    pub fn measure_positions(
-        prober: &mut SeekProber<'_, '_>,
-        clockwork: &DriveTiming,
-        share: f64,
-    ) -> Result<Self, BenchError> {
-        let window = prober.window();
-        let size = window.end - window.start;
+    pub fn measure(drive: &mut RotatingDrive<'_, '_>) -> Result<Self, BenchError> {
+        let window = drive.prober.window();
+        let step = drive.prober.window_bytes() / SAMPLED_ADDRESSES;
         let mut lengths: Vec<(f64, f64)> = Vec::new();
-        for index in 1..=SAMPLED_ADDRESSES as u64 {
-            let top = window.start + size / SAMPLED_ADDRESSES as u64 * index;
-            let share = share / SAMPLED_ADDRESSES as f64;
-            let length = match lengths.last() {
-                Some((_, length)) => *length,
-                None => match sector_scan::first_track_length(prober, clockwork, share, top)? {
-                    Some(length) => length,
-                    None => break,
-                },
+        for index in 1..=SAMPLED_ADDRESSES {
+            let top = window.start + step * index;
+            let known = lengths.last().map(|(_, length)| *length);
+            let length = match known {
+                None => drive.first_track_length(top)?,
+                known => known,
             };
-            let chain = SectorScan {
-                highest_address: top,
-                expected_track_sectors: length,
-                track_count: 4.0,
-                reads_per_track: 8.0,
+            let Some(length) = length else {
+                break;
             };
-            let found = sector_scan::scan_tracks(
-                prober,
-                clockwork,
-                ("track lengths", share),
-                chain,
-                false,
-            )?;
-            lengths.extend(found.map(|(layout, _)| (top as f64, layout.sectors_per_track)));
+            let found = drive.scan_tracks("track lengths", top, length, 4.0)?;
+            lengths.extend(found.map(|found| (top as f64, found.layout.sectors_per_track)));
         }
         Ok(Self::new(&lengths, window.start as f64, window.end as f64))
     }
 
     /// Actuator positions from `(address, sectors per track)`, which may be empty.
-    #[must_use]
     pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
         let Some((_, first)) = lengths.first() else {
             return Self {
@@ -76,11 +57,8 @@ impl SeekPositionMap {
         let mut points = vec![(begin, 0.0)];
         let (mut at, mut length, mut tracks) = (begin, *first, 0.0);
         let mut variance = 0.0;
-        for (address, next) in lengths
-            .iter()
-            .copied()
-            .chain([(end, lengths[lengths.len() - 1].1)])
-        {
+        let last = (end, lengths[lengths.len() - 1].1);
+        for (address, next) in lengths.iter().copied().chain([last]) {
             if address <= at {
                 continue;
             }
@@ -101,13 +79,11 @@ impl SeekPositionMap {
     }
 
     /// Actuator position at an address, 0 at the window's begin to 1 at its end.
-    #[must_use]
     pub fn position_of_address(&self, address: u64) -> f64 {
         interpolate(&self.address_positions, address as f64, |point| *point)
     }
 
     /// Address at an actuator position.
-    #[must_use]
     pub fn address_of_position(&self, position: f64) -> u64 {
         interpolate(&self.address_positions, position, |(address, position)| {
             (*position, *address)

@@ -6,18 +6,16 @@
 
 use rand::{Rng as _, RngExt as _};
 
+use super::drive_timing::{CommandOverhead, DriveTiming, RotatingDrive, SeekBatch};
+use super::prober::{SECTOR_BYTES, TimedRead};
 use crate::bench::BenchError;
-use crate::bench::hdd::analysis::command_overhead;
-use crate::bench::hdd::analysis::command_overhead::CommandOverhead;
-use crate::bench::hdd::analysis::drive_timing::{DriveTiming, SECTOR_BYTES};
-use crate::bench::hdd::analysis::seek_prober::{SeekProber, TimedRead};
 use crate::stats::general::robust;
 use crate::stats::random::scale_to_bound;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
 /// Jumps and commands are compared at their lower quartile: both are sometimes late, hardly ever
 /// early, and not by the same amount.
-pub const COMPARED_QUANTILE: f64 = 0.25;
+const COMPARED_QUANTILE: f64 = 0.25;
 /// Minimum mean resultant length at which the jumps agree on the angle of the blocks. One in eight
 /// crosses a track more or less than a cylinder has, and may lie on the opposite side of the
 /// platter.
@@ -99,12 +97,9 @@ pub struct SeekWalk {
 }
 
 /// The [`COMPARED_QUANTILE`] of the command responses in seconds.
-#[must_use]
 pub fn command_quantile(times: &[f64]) -> Option<f64> {
-    robust::quantile(
-        &robust::sorted_finite(times.iter().copied()),
-        COMPARED_QUANTILE,
-    )
+    let ascending = robust::sorted_finite(times.iter().copied());
+    robust::quantile(&ascending, COMPARED_QUANTILE)
 }
 
 /// The jumps of these batches.
@@ -114,7 +109,6 @@ pub fn all_jumps(batches: &[JumpBatch]) -> impl Iterator<Item = &SeekJump> {
 
 impl SeekWalk {
     /// A walk without any jumps yet.
-    #[must_use]
     pub fn new(jumps: JumpPattern) -> Self {
         Self {
             jumps,
@@ -135,130 +129,103 @@ impl SeekWalk {
     /// When the reads could not be started.
     pub fn measure_uniform_jumps(
         &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        clockwork: &DriveTiming,
-        phase: (&str, f64),
+        drive: &mut RotatingDrive<'_, '_>,
+        phase: &str,
         count: usize,
     ) -> Result<(), BenchError> {
-        let more: Vec<(f64, usize)> = (0..count)
-            .map(|_| {
-                let repeats = self.repeats_before_jump(prober, clockwork);
-                (prober.random.random::<f64>() - OFF_CYLINDER_TRACKS, repeats)
-            })
-            .collect();
-        let batch = self.measure_batch(prober, clockwork, phase, &more)?;
+        let lengths = (0..count).map(|_| {
+            let repeats = random_repeats(drive);
+            let excess = drive.prober.random.random::<f64>() - OFF_CYLINDER_TRACKS;
+            (excess, repeats)
+        });
+        let lengths: Vec<(f64, usize)> = lengths.collect();
+        let batch = self.measure_batch(drive, phase, &lengths)?;
         self.uniform_batches.push(batch);
         Ok(())
     }
 
     /// Makes jumps aimed so that the block arrives about `edge` seconds after the request: some are
-    /// caught at once and some a revolution later, which determines the edge exactly. Does nothing
-    /// if the uniform jumps do not permit aiming.
+    /// caught at once and some a revolution later, which determines the edge exactly. Makes uniform
+    /// jumps if these do not permit aiming.
     ///
     /// # Errors
     /// When the reads could not be started.
     pub fn measure_edge_jumps(
         &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        clockwork: &DriveTiming,
-        phase: (&str, f64),
-        (edge, count): (f64, usize),
+        drive: &mut RotatingDrive<'_, '_>,
+        phase: &str,
+        count: usize,
+        edge: f64,
     ) -> Result<(), BenchError> {
         // Wide at first, then narrower, but not narrower than the scatter on a busy computer.
         const INITIAL_SPREAD: f64 = 0.12;
         const MIN_SPREAD_SECONDS: f64 = 400e-6;
-        let Some(line) = self.jump_line(clockwork.revolution) else {
-            return Ok(());
+        let revolution = drive.timing.revolution;
+        let Some(line) = self.jump_line(revolution) else {
+            return self.measure_uniform_jumps(drive, phase, count);
         };
         let width = match self.edge_batches.len() {
             0 | 1 => INITIAL_SPREAD,
-            _ => INITIAL_SPREAD.min(MIN_SPREAD_SECONDS / clockwork.revolution),
+            _ => INITIAL_SPREAD.min(MIN_SPREAD_SECONDS / revolution),
         };
-        let command = self.command_overhead(clockwork).median_seconds;
-        let more: Vec<(f64, usize)> = (0..count)
-            .map(|_| {
-                let repeats = self.repeats_before_jump(prober, clockwork);
-                let before = repeats as f64 * command + edge;
-                let aside = width * (prober.random.random::<f64>() - 0.5);
-                let more = line.median_turns - before / clockwork.revolution + aside;
-                (
-                    wrap_turns(more + OFF_CYLINDER_TRACKS) - OFF_CYLINDER_TRACKS,
-                    repeats,
-                )
-            })
-            .collect();
-        let batch = self.measure_batch(prober, clockwork, phase, &more)?;
+        let command = self.command_overhead(&drive.timing);
+        let command = command.map_or(0.0, |command| command.median_seconds);
+        let lengths = (0..count).map(|_| {
+            let repeats = random_repeats(drive);
+            let before = repeats as f64 * command + edge;
+            let aside = width * (drive.prober.random.random::<f64>() - 0.5);
+            let excess = line.median_turns - before / revolution + aside;
+            let excess = wrap_turns(excess + OFF_CYLINDER_TRACKS) - OFF_CYLINDER_TRACKS;
+            (excess, repeats)
+        });
+        let lengths: Vec<(f64, usize)> = lengths.collect();
+        let batch = self.measure_batch(drive, phase, &lengths)?;
         self.edge_batches.push(batch);
         Ok(())
-    }
-
-    /// Number of repeated reads before the next jump.
-    fn repeats_before_jump(
-        &self,
-        prober: &mut SeekProber<'_, '_>,
-        clockwork: &DriveTiming,
-    ) -> usize {
-        match clockwork.command_overhead.caches_last_read {
-            true => 1 + scale_to_bound(prober.random.next_u64(), MAX_REPEATS) as usize,
-            false => 0,
-        }
     }
 
     /// Makes jumps that exceed a cylinder by these numbers of tracks, each after this many repeated
     /// reads of the previous block.
     fn measure_batch(
         &mut self,
-        prober: &mut SeekProber<'_, '_>,
-        clockwork: &DriveTiming,
-        phase: (&str, f64),
-        more: &[(f64, usize)],
+        drive: &mut RotatingDrive<'_, '_>,
+        phase: &str,
+        lengths: &[(f64, usize)],
     ) -> Result<JumpBatch, BenchError> {
-        let JumpPattern {
-            highest_address: from,
-            lowest_address: to,
-            jump_sectors: length,
-            track_sectors: track,
-        } = self.jumps;
+        let prober = &mut drive.prober;
+        let pattern = self.jumps;
         let mut addresses = vec![prober.align_down(self.current_address)];
-        for (more, repeats) in more {
+        for (excess, repeats) in lengths {
             let here = prober.align_down(self.current_address);
             addresses.extend(std::iter::repeat_n(here, *repeats));
-            let jump = ((length + more * track) * SECTOR_BYTES) as u64;
-            self.current_address = match self.current_address.checked_sub(jump) {
-                Some(next) if next >= to => next,
+            let sectors = pattern.jump_sectors + excess * pattern.track_sectors;
+            let next = self
+                .current_address
+                .checked_sub((sectors * SECTOR_BYTES) as u64);
+            let next = next.filter(|next| *next >= pattern.lowest_address);
+            self.current_address = next.unwrap_or_else(|| {
                 // Restarts at the top on other tracks.
-                _ => {
-                    let length = (length * SECTOR_BYTES) as u64;
-                    from - scale_to_bound(prober.random.next_u64(), length)
-                }
-            };
+                let length = (pattern.jump_sectors * SECTOR_BYTES) as u64;
+                pattern.highest_address - scale_to_bound(prober.random.next_u64(), length)
+            });
             addresses.push(prober.align_down(self.current_address));
         }
-        let probes = prober.read_addresses(phase.0, phase.1, &addresses)?;
-        Ok(self.split_batch(&probes, clockwork))
-    }
-
-    /// Separates jumps from repeated reads.
-    fn split_batch(&self, probes: &[TimedRead], clockwork: &DriveTiming) -> JumpBatch {
-        JumpBatch {
-            jumps: clockwork
-                .seeks_between(probes)
-                .into_iter()
-                .filter_map(|(before, after)| {
-                    self.jump_between(before, after, clockwork.revolution)
-                })
-                .collect(),
-            command_responses: command_overhead::repeated_reads(probes)
-                .map(TimedRead::response)
-                .collect(),
-        }
+        let SeekBatch {
+            seeks,
+            command_responses,
+        } = drive.read_seeks_in_order(phase, &addresses)?;
+        let jumps = seeks.iter();
+        let jumps = jumps.filter_map(|seek| self.jump_between(seek, drive.timing.revolution));
+        Ok(JumpBatch {
+            jumps: jumps.collect(),
+            command_responses,
+        })
     }
 
     /// The jump between two reads; `None` where the walk restarted.
     fn jump_between(
         &self,
-        before: TimedRead,
-        after: TimedRead,
+        (before, after): &(TimedRead, TimedRead),
         revolution: f64,
     ) -> Option<SeekJump> {
         let sectors = before.address.checked_sub(after.address)? as f64 / SECTOR_BYTES;
@@ -273,43 +240,33 @@ impl SeekWalk {
 
     /// Command overhead from the repeated reads of the whole walk; the earlier estimate if there
     /// are none.
-    #[must_use]
-    pub fn command_overhead(&self, clockwork: &DriveTiming) -> CommandOverhead {
-        let again: Vec<f64> = self
-            .batches()
-            .flat_map(|batch| batch.command_responses.iter().copied())
-            .collect();
-        if !clockwork.command_overhead.caches_last_read {
-            return clockwork.command_overhead;
+    pub fn command_overhead(&self, timing: &DriveTiming) -> Option<CommandOverhead> {
+        let earlier = timing.command_overhead?;
+        let responses = self.batches().flat_map(|batch| &batch.command_responses);
+        let again: Vec<f64> = responses.copied().collect();
+        let mut found = CommandOverhead::from_repeats(&again, timing.revolution);
+        if let Some(found) = &mut found {
+            found.median_seconds = command_quantile(&again).unwrap_or(found.median_seconds);
         }
-        let found = command_overhead::overhead_of_repeats(&again, clockwork.revolution);
-        match command_quantile(&again) {
-            Some(time) if found.is_known => CommandOverhead {
-                median_seconds: time,
-                ..found
-            },
-            _ => clockwork.command_overhead,
-        }
+        found.or(Some(earlier))
     }
 
     /// Fraction of the uniform jumps of about a cylinder that end at the common angle.
-    #[must_use]
     pub fn fraction_on_line(&self, revolution: f64) -> f64 {
         let Some(line) = self.jump_line(revolution) else {
             return 0.0;
         };
-        let cylinder_jumps: Vec<&SeekJump> = all_jumps(&self.uniform_batches)
-            .filter(|jump| jump.is_about_one_cylinder())
-            .collect();
-        let on = cylinder_jumps
-            .iter()
-            .filter(|jump| jump.lies_on_line(line, revolution));
-        on.count() as f64 / cylinder_jumps.len().max(1) as f64
+        let jumps = all_jumps(&self.uniform_batches);
+        let (mut count, mut on_line) = (0, 0);
+        for jump in jumps.filter(|jump| jump.is_about_one_cylinder()) {
+            count += 1;
+            on_line += usize::from(jump.lies_on_line(line, revolution));
+        }
+        on_line as f64 / count.max(1) as f64
     }
 
     /// Common angle after a seek of one cylinder, on which most jumps of about a cylinder agree;
     /// `None` if they do not.
-    #[must_use]
     pub fn jump_line(&self, revolution: f64) -> Option<JumpLine> {
         let even = all_jumps(&self.uniform_batches).filter(|jump| jump.is_about_one_cylinder());
         let aim: ResultantVector = even.map(|jump| jump.elapsed_turns).collect();
@@ -318,11 +275,9 @@ impl SeekWalk {
         }
         let near = |line: f64, width: f64| -> Vec<f64> {
             let jumps = self.batches().flat_map(|batch| &batch.jumps);
-            let cylinder_jumps = jumps.filter(|jump| jump.is_about_one_cylinder());
-            cylinder_jumps
-                .map(|jump| signed_turns(jump.elapsed_turns - line))
-                .filter(|off| off.abs() < width)
-                .collect()
+            let jumps = jumps.filter(|jump| jump.is_about_one_cylinder());
+            let off = jumps.map(|jump| signed_turns(jump.elapsed_turns - line));
+            off.filter(|off| off.abs() < width).collect()
         };
         let closer = |line: f64, width: f64| {
             let off = robust::median(near(line, width))?;
@@ -341,28 +296,35 @@ impl SeekWalk {
 
 impl SeekJump {
     /// Whether the jump was about one cylinder long.
-    #[must_use]
-    pub fn is_about_one_cylinder(&self) -> bool {
+    fn is_about_one_cylinder(&self) -> bool {
         self.excess_tracks.abs() < MAX_CYLINDER_EXCESS
     }
 
+    /// Seconds by which the block ended later than a seek of one cylinder predicts.
+    fn delay(&self, line: JumpLine, revolution: f64) -> f64 {
+        revolution * signed_turns(self.elapsed_turns - line.median_turns)
+    }
+
     /// Whether the block was at the angle that a seek of one cylinder predicts.
-    #[must_use]
     pub fn lies_on_line(&self, line: JumpLine, revolution: f64) -> bool {
-        (revolution * signed_turns(self.elapsed_turns - line.median_turns)).abs() < line.max_delay
+        self.delay(line, revolution).abs() < line.max_delay
     }
 
     /// The latency corrected for host delays, which show in the angle. A response that is
     /// early for its angle needs no correction: there the previous completion was seen late.
-    #[must_use]
-    pub fn punctual(&self, line: Option<JumpLine>, revolution: f64) -> f64 {
-        let late = line.map_or(0.0, |line| {
-            revolution * signed_turns(self.elapsed_turns - line.median_turns)
-        });
-        if line.is_some_and(|line| (0.0..line.max_delay).contains(&late)) {
-            self.response - late
-        } else {
-            self.response
+    pub fn punctual(&self, line: JumpLine, revolution: f64) -> f64 {
+        let late = self.delay(line, revolution);
+        match (0.0..line.max_delay).contains(&late) {
+            true => self.response - late,
+            false => self.response,
         }
+    }
+}
+
+/// Number of repeated reads before a jump; none without a cache that answers them.
+fn random_repeats(drive: &mut RotatingDrive<'_, '_>) -> usize {
+    match drive.timing.command_overhead {
+        Some(_) => 1 + scale_to_bound(drive.prober.random.next_u64(), MAX_REPEATS) as usize,
+        None => 0,
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::bench::hdd::analysis::checks::SEEK_DOUBTFUL;
-use crate::bench::hdd::analysis::drive_timing::DriveTiming;
-use crate::bench::hdd::analysis::rotational_delay::{RotationalDelay, WaitEdge};
-use crate::bench::hdd::analysis::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
-use crate::bench::hdd::analysis::{rotational_delay, seek_walk};
+use super::checks::SEEK_DOUBTFUL;
+use super::drive_timing::DriveTiming;
+use super::rotational_delay::{RotationalDelay, WaitEdge};
+use super::seek_walk;
+use super::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
 use crate::session::document::check::Check;
 use crate::session::document::{Metric, MetricId, Verdict};
 use crate::stats::general::{confidence, robust};
@@ -42,75 +42,67 @@ pub struct TrackToTrackEstimate {
     pub batch_margin: Option<f64>,
 }
 
-/// The estimate from the walk so far; `None` for too few jumps.
-#[must_use]
-pub fn analyse_walk(walk: &SeekWalk, clockwork: &DriveTiming) -> Option<TrackToTrackEstimate> {
-    let raw: Vec<_> = seek_walk::all_jumps(&walk.uniform_batches)
-        .map(|jump| (jump.address, jump.response))
-        .collect();
-    let even = rotational_delay::analyse_rotational_delay(&raw, Some(clockwork.revolution))?;
-    let line = walk.jump_line(clockwork.revolution);
-    let all = single_cylinder_edge(
-        walk.batches().flat_map(|batch| &batch.jumps),
-        line,
-        clockwork,
-    )?;
-    Some(TrackToTrackEstimate {
-        rotational_delay: RotationalDelay {
-            lower_edge: all.lower_edge,
-            fraction_inside: all.fraction_inside,
-            ..even
-        },
-        drive_timing: DriveTiming {
-            command_overhead: walk.command_overhead(clockwork),
-            ..*clockwork
-        },
-        fraction_on_line: walk.fraction_on_line(clockwork.revolution),
-        batch_margin: margin_between_batches(&walk.edge_batches, line, clockwork),
-    })
-}
-
 /// The edge of the jumps that moved the actuator by one cylinder; of all jumps if these cannot be
 /// identified.
 fn single_cylinder_edge<'a>(
     jumps: impl Iterator<Item = &'a SeekJump>,
     line: Option<JumpLine>,
-    clockwork: &DriveTiming,
+    revolution: f64,
 ) -> Option<RotationalDelay> {
-    let turn = clockwork.revolution;
-    let punctual: Vec<(u64, f64)> = jumps
-        .filter(|jump| line.is_none_or(|line| jump.lies_on_line(line, turn)))
-        .map(|jump| (jump.address, jump.punctual(line, turn)))
-        .collect();
-    rotational_delay::measure_rotational_delay(&punctual, turn, WaitEdge::LowerQuartile)
+    let punctual = |jump: &SeekJump| match line {
+        Some(line) => jump
+            .lies_on_line(line, revolution)
+            .then(|| jump.punctual(line, revolution)),
+        None => Some(jump.response),
+    };
+    let responses: Vec<f64> = jumps.filter_map(punctual).collect();
+    RotationalDelay::measure(&responses, revolution, WaitEdge::LowerQuartile)
 }
 
 /// The 95 % margin of the mean of the estimates of single batches.
 fn margin_between_batches(
     aimed: &[JumpBatch],
     line: Option<JumpLine>,
-    clockwork: &DriveTiming,
+    revolution: f64,
 ) -> Option<f64> {
     let alone = |batch: &JumpBatch| {
-        let edge = single_cylinder_edge(batch.jumps.iter(), line, clockwork)?;
+        let edge = single_cylinder_edge(batch.jumps.iter(), line, revolution)?.lower_edge;
         let command = seek_walk::command_quantile(&batch.command_responses).unwrap_or(0.0);
-        (edge.lower_edge.observations_inside >= MIN_JUMPS_PER_BATCH)
-            .then_some(edge.lower_edge.lower - command)
+        (edge.observations_inside >= MIN_JUMPS_PER_BATCH).then_some(edge.lower - command)
     };
     let values: Vec<f64> = aimed.iter().filter_map(alone).collect();
     confidence::independent_mean_estimate(&values)?.margin_of_error()
 }
 
 impl TrackToTrackEstimate {
+    /// The estimate from the walk so far; `None` for too few jumps.
+    pub fn from_walk(walk: &SeekWalk, timing: &DriveTiming) -> Option<Self> {
+        let turn = timing.revolution;
+        let uniform = seek_walk::all_jumps(&walk.uniform_batches);
+        let responses: Vec<f64> = uniform.map(|jump| jump.response).collect();
+        let mut rotational_delay = RotationalDelay::find(&responses, turn)?;
+        let line = walk.jump_line(turn);
+        let jumps = walk.batches().flat_map(|batch| &batch.jumps);
+        let edge = single_cylinder_edge(jumps, line, turn)?;
+        rotational_delay.lower_edge = edge.lower_edge;
+        rotational_delay.fraction_inside = edge.fraction_inside;
+        Some(Self {
+            rotational_delay,
+            drive_timing: DriveTiming {
+                command_overhead: walk.command_overhead(timing),
+                ..*timing
+            },
+            fraction_on_line: walk.fraction_on_line(turn),
+            batch_margin: margin_between_batches(&walk.edge_batches, line, turn),
+        })
+    }
+
     /// The seek time as a metric; the block passes under the head in `passing` seconds.
-    #[must_use]
     pub fn seek_metric(&self, passing: f64) -> Metric {
-        let metric = super::seek_metric(
-            MetricId::TRACK_TO_TRACK_SEEK,
-            &self.rotational_delay,
-            &self.drive_timing,
-            passing,
-        );
+        let id = MetricId::TRACK_TO_TRACK_SEEK;
+        let metric = self
+            .rotational_delay
+            .seek_metric(id, &self.drive_timing, passing);
         let margin = 1e9 * self.batch_margin.unwrap_or(0.0);
         let (low, high) = (metric.value - margin, metric.value + margin);
         let low =
@@ -123,23 +115,19 @@ impl TrackToTrackEstimate {
     /// number of repeated reads before a jump shifts the phase of the start. Between two of these
     /// phases nothing is observable: the fastest seeks may end anywhere within the interval.
     fn edge_resolution(&self, passing: f64) -> f64 {
-        let command = self.drive_timing.command_overhead;
-        let begins = match command.caches_last_read {
-            true => 1..=seek_walk::MAX_REPEATS,
-            false => 0..=0,
-        };
-        let shift = |repeats: u64| (repeats as f64 * command.median_seconds).rem_euclid(passing);
-        let positions = robust::sorted_finite(begins.map(shift));
-        let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
+        let Some(command) = self.drive_timing.command_overhead else {
             return passing;
         };
-        let inner = positions.windows(2).map(|two| two[1] - two[0]);
-        inner.fold(first + passing - last, f64::max)
+        let shift = |repeats| (repeats as f64 * command.median_seconds).rem_euclid(passing);
+        let shifts = robust::sorted_finite((1..=seek_walk::MAX_REPEATS).map(shift));
+        let after_last = shifts.first().map(|first| first + passing);
+        let next = shifts.iter().skip(1).copied().chain(after_last);
+        let gaps = shifts.iter().zip(next).map(|(shift, next)| next - shift);
+        gaps.fold(0.0, f64::max)
     }
 
     /// The check for an unreliable metric: the blocks are not at the predicted angles, or the
     /// confidence interval is too wide.
-    #[must_use]
     pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
         let fraction_inside = self.rotational_delay.fraction_inside;
         if self.fraction_on_line < MIN_FRACTION_ON_LINE || fraction_inside < MIN_FRACTION_ON_LINE {

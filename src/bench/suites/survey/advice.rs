@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::session::document::check::Check;
-use crate::session::document::{Findings, Metric, MetricId, MetricKind, MetricUnit, Verdict};
+use crate::session::document::{Findings, MetricId, MetricKind, MetricUnit, Verdict};
 use crate::units;
 
 // Names of benchmarks of the survey, in the ids of its metrics.
@@ -40,82 +40,78 @@ pub(super) fn metric_value(
     Some(metric.value)
 }
 
-/// A point of the curve of IOPS over depth.
-#[derive(Clone, Copy)]
-struct DepthPoint {
-    depth: f64,
-    iops: f64,
-    /// In nanoseconds.
-    p90_ns: Option<f64>,
+/// A depth of concurrency-read, as text such as `200 IOPS at depth 4 (p90 12.0 ms)` and as facts;
+/// `kinds` are the depth, its IOPS and its p90.
+fn depth_point(findings: &Findings, kinds: [MetricKind; 3]) -> Option<(f64, String, Value)> {
+    let [depth, iops, p90_ns] = kinds.map(|kind| metric_value(findings, CONCURRENCY_READ, kind));
+    let (depth, iops) = (depth?, iops?);
+    let p90 = p90_ns.map(|p90| format!(" (p90 {})", units::format_latency(p90)));
+    let text = format!(
+        "{} IOPS at depth {depth}{}",
+        units::format_count(iops),
+        p90.unwrap_or_default()
+    );
+    let facts = json!({ "depth": depth, "iops": iops, "p90_ns": p90_ns });
+    Some((depth, text, facts))
 }
 
-impl DepthPoint {
-    /// Such as `200 IOPS at depth 4 (p90 12.0 ms)`.
-    fn text(self) -> String {
-        let p90 = self.p90_ns.map_or_else(String::new, |p90| {
-            format!(" (p90 {})", units::format_latency(p90))
-        });
-        format!(
-            "{} IOPS at depth {}{p90}",
-            units::format_count(self.iops),
-            self.depth
-        )
-    }
+/// Maximum ratio of the highest IOPS to those of the optimal depth that is no gain.
+const MAX_RATIO_WITHOUT_GAIN: f64 = 1.05;
 
-    fn facts(self) -> Value {
-        json!({ "depth": self.depth, "iops": self.iops, "p90_ns": self.p90_ns })
-    }
-}
-
-/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
-/// significant differences count.
+/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Whether there is
+/// a gain is said where the intervals say so.
 pub(super) fn queue_advice(findings: &Findings) -> Option<Verdict> {
+    let optimal = [
+        MetricKind::OptimalDepth,
+        MetricKind::OptimalDepthIops,
+        MetricKind::OptimalDepthP90,
+    ];
+    let most = [
+        MetricKind::IopsMaxDepth,
+        MetricKind::IopsMax,
+        MetricKind::IopsMaxP90,
+    ];
+    let (depth, text, facts) = depth_point(findings, optimal)?;
     let metric = |kind| findings.metric(&MetricId::of_nested(CONCURRENCY_READ, kind));
-    let at = |kind| Some(metric(kind)?.value);
-    let iops = metric(MetricKind::OptimalDepthIops)?;
-    let optimal = DepthPoint {
-        depth: at(MetricKind::OptimalDepth)?,
-        iops: iops.value,
-        p90_ns: at(MetricKind::OptimalDepthP90),
-    };
-    let most = metric(MetricKind::IopsMaxDepth).zip(metric(MetricKind::IopsMax));
-    let interval = |run_metric: &Metric| run_metric.low.zip(run_metric.high);
-    let more = most.filter(|(_, most)| match (interval(most), interval(iops)) {
-        (Some((low, _)), Some((_, high))) => low > high,
-        _ => false,
-    });
-    let most = more.map(|(deepest, most)| DepthPoint {
-        depth: deepest.value,
-        iops: most.value,
-        p90_ns: at(MetricKind::IopsMaxP90),
-    });
-    Some(queue_depth_advice(optimal, most))
-}
-
-fn queue_depth_advice(optimal: DepthPoint, most: Option<DepthPoint>) -> Verdict {
-    let depth = optimal.depth;
-    let (gain, advice) = match most {
-        Some(most) => (
-            format!(", {}", most.text()),
-            format!(
-                "keep about {depth} requests in flight for low latency, and up to {} for throughput",
-                most.depth
-            ),
+    let (iops, highest) = (metric(optimal[1])?, metric(most[1]));
+    let is_more = highest
+        .and_then(|highest| highest.low.zip(iops.high))
+        .is_some_and(|(low, high)| low > high);
+    let is_best = metric(most[0]).is_some_and(|most| most.value <= depth);
+    let is_no_more = is_best
+        || highest
+            .and_then(|highest| highest.high)
+            .is_some_and(|high| high <= MAX_RATIO_WITHOUT_GAIN * iops.value);
+    let more = depth_point(findings, most).filter(|_| is_more);
+    let keep = format!("keep about {depth} requests in flight");
+    let (gain, advice, max_facts) = match (more, highest) {
+        (Some((most, more, facts)), _) => (
+            format!(", {more}"),
+            format!("{keep} for low latency, and up to {most} for throughput"),
+            Some(facts),
         ),
-        None => (
+        (None, _) if is_no_more && depth <= 1.0 => (
             "; no depth has significantly more".to_owned(),
-            if depth > 1.0 {
-                format!("keep about {depth} requests in flight")
-            } else {
-                "use depth 1: more requests in flight only increase the latency".to_owned()
-            },
+            "use depth 1: more requests in flight only increase the latency".to_owned(),
+            None,
         ),
+        (None, _) if is_no_more => ("; no depth has significantly more".to_owned(), keep, None),
+        (None, Some(highest)) => {
+            let iops = units::format_count(highest.value);
+            let gain = match is_more {
+                true => format!("; deeper queues have up to {iops}"),
+                false => format!("; the most are {iops}, whether that is a gain is not determined"),
+            };
+            let advice = "for low latency; a longer --duration shows which depth throughput needs";
+            (gain, format!("{keep} {advice}"), None)
+        }
+        (None, None) => (String::new(), keep, None),
     };
-    ADVICE_QUEUE_DEPTH.found(
-        optimal.text() + &gain,
+    Some(ADVICE_QUEUE_DEPTH.found(
+        text + &gain,
         advice,
-        json!({ "optimal": optimal.facts(), "max_iops": most.map(DepthPoint::facts) }),
-    )
+        json!({ "optimal": facts, "max_iops": max_facts }),
+    ))
 }
 
 /// The check for reads faster than the medium at its fastest location.
@@ -187,6 +183,7 @@ pub(super) fn copy_advice(findings: &Findings) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::document::Metric;
 
     #[test]
     fn queue_advice_names_significantly_different_depths() {
@@ -200,13 +197,32 @@ mod tests {
         put(MetricKind::OptimalDepthIops, 200.0);
         put(MetricKind::IopsMaxDepth, 64.0);
         put(MetricKind::IopsMax, 400.0);
-        // The advice states that a disk achieves far more IOPS with many queued requests.
-        let advice = |findings: &Findings| queue_advice(findings).unwrap().advice;
-        assert!(advice(&findings).contains("up to 64"));
+        // A disk achieves far more IOPS with many queued requests.
+        let said = |findings: &Findings, evidence: &str, advice: &str| {
+            let found = queue_advice(findings).unwrap();
+            assert!(found.evidence.contains(evidence), "{found:?}");
+            assert!(found.advice.contains(advice), "{found:?}");
+        };
+        said(&findings, "400 IOPS at depth 64", "up to 64 for throughput");
+        // Which depth has them is not determined.
         findings
             .metrics
-            .retain(|it| !it.id.to_string().contains("iops_max"));
-        assert_eq!(advice(&findings), "keep about 4 requests in flight");
+            .retain(|it| it.id.kind() != Some(MetricKind::IopsMaxDepth));
+        said(
+            &findings,
+            "deeper queues have up to 400",
+            "a longer --duration",
+        );
+        // "No gain" only where an interval says so.
+        for (most, margin, evidence) in [
+            (205.0, 20.0, "whether that is a gain is not determined"),
+            (202.0, 4.0, "no depth has significantly more"),
+        ] {
+            let id = MetricId::of_nested(CONCURRENCY_READ, MetricKind::IopsMax);
+            let most = Metric::new(id, most).with_interval(most - margin, most + margin);
+            findings.set_metric(most);
+            said(&findings, evidence, "keep about 4 requests in flight");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
-use super::block_sizes;
+use serde_json::json;
+
+use super::sweep;
 use crate::bench::find_benchmark;
+use crate::bench::framework::operation::Operation;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
 use crate::drive::{BlockDevice, Target};
@@ -45,29 +48,38 @@ fn block_size_sweep_names_and_excludes_sizes_split_by_kernel() {
         None,
     )
     .unwrap();
-    let drive = opened.target.drive.clone().map(|drive| BlockDevice {
-        max_request_kib: Some(128),
-        ..drive
-    });
-    let target = Target {
-        drive,
-        ..opened.target.clone()
-    };
     // Pieces of a split request run in parallel, four at a time.
     let fake = FakeDrive::new(|request| {
         let pieces = u64::from(request.bytes).div_ceil(131_072);
         let piece = 100_000 + u64::from(request.bytes).min(131_072) * 10;
         Some(piece * pieces.div_ceil(4))
     });
-    let finished = fake::run_on_fake(
-        find_benchmark("block-size-write").unwrap(),
-        &target,
-        &[("duration", "3s")],
-        &fake,
-    );
-    assert_eq!(check_codes(&finished), ["kernel-splits"]);
-    assert!((metric_value(&finished, &MetricId::ACCESS_TIME) / 1e5 - 1.0).abs() < 0.01);
-    assert!((metric_value(&finished, &MetricId::MEDIA_THROUGHPUT) / 1e8 - 1.0).abs() < 0.01);
+    // Either attribute of the queue may be the narrower one.
+    for (kib, segments, attribute) in [
+        (128, None, "max_sectors_kb"),
+        (128, Some(254), "max_sectors_kb"),
+        (1280, Some(32), "max_segments"),
+    ] {
+        let drive = opened.target.drive.clone().map(|drive| BlockDevice {
+            max_request_kib: Some(kib),
+            max_segments: segments,
+            ..drive
+        });
+        let target = Target {
+            drive,
+            ..opened.target.clone()
+        };
+        let test = find_benchmark("block-size-write").unwrap();
+        let finished = fake::run_on_fake(test, &target, &[("duration", "3s")], &fake);
+        assert_eq!(check_codes(&finished), ["kernel-splits"]);
+        let facts = &finished.findings.verdicts[0].facts;
+        assert_eq!(
+            (&facts["attribute"], &facts["limit_bytes"]),
+            (&json!(attribute), &json!(131_072.0))
+        );
+        assert!((metric_value(&finished, &MetricId::ACCESS_TIME) / 1e5 - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, &MetricId::MEDIA_THROUGHPUT) / 1e8 - 1.0).abs() < 0.01);
+    }
 }
 
 #[test]
@@ -75,12 +87,12 @@ fn block_size_sweep_sizes_fit_in_window() {
     let target = fake::simulated_target(1 << 20);
     let test = find_benchmark("block-size-read").unwrap();
     let parameters = fake::parameters(test, &target, &[("window-end", "100KiB")]);
-    assert_eq!(
-        block_sizes(&target, &parameters).unwrap().last(),
-        Some(&65_536)
-    );
+    let sizes = sweep(Operation::Read, &target, &parameters)
+        .unwrap()
+        .positions();
+    assert_eq!(sizes.last(), Some(&65_536.0));
     let parameters = fake::parameters(test, &target, &[("min-block", "2MiB")]);
-    assert!(block_sizes(&target, &parameters).is_err());
+    assert!(sweep(Operation::Read, &target, &parameters).is_err());
 }
 
 #[test]

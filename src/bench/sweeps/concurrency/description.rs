@@ -1,19 +1,16 @@
-//! Parameters and descriptions of concurrency-read and concurrency-write.
+//! Parameters, checks and descriptions of concurrency-read and concurrency-write.
 
 use std::time::Duration;
 
-use super::analysis::{BEST_IOPS_DEPTH, KNEE_DIFFERS, OPTIMAL_DEPTH, TOO_FEW_SAMPLES_AT_DEPTH};
 use crate::bench::framework;
 use crate::bench::framework::metric_families::MetricFamily;
-use crate::bench::framework::operation::Operation;
-use crate::bench::{
-    BenchmarkGroup, ChartShape, ChartSpec, Description, Keyword, Parameter, ParameterKind,
-};
+use crate::bench::framework::rounds::SoughtOptimum;
+use crate::bench::{BenchmarkGroup, ChartSpec, Description, Keyword, Parameter, ParameterKind};
 use crate::session::checks::{QUEUE_DEPTH_NOT_REACHED, Workload};
 use crate::session::document::check::Check;
 use crate::session::document::{MetricId, MetricKind, SeriesId};
 
-pub(crate) const MAX_DEPTH: Parameter<u32> = Parameter {
+pub(super) const MAX_DEPTH: Parameter<u32> = Parameter {
     name: "max-depth",
     kind: ParameterKind::Count { min: 1, max: 1024 },
     help: "maximum depth of the sweep, which starts at 1 and doubles",
@@ -21,7 +18,7 @@ pub(crate) const MAX_DEPTH: Parameter<u32> = Parameter {
 };
 
 /// Weight of throughput in the score.
-pub(crate) const ALPHA: Parameter<f64> = Parameter {
+pub(super) const ALPHA: Parameter<f64> = Parameter {
     name: "alpha",
     kind: ParameterKind::Number { min: 0.0, max: 1.0 },
     help: "weight of throughput in the score, 0 to 1; latency (p90) has the rest",
@@ -29,7 +26,7 @@ pub(crate) const ALPHA: Parameter<f64> = Parameter {
 };
 
 /// Whether to stop when deeper queues bring no benefit.
-pub(crate) const EARLY_STOP: Parameter<bool> = Parameter {
+pub(super) const EARLY_STOP: Parameter<bool> = Parameter {
     name: "early-stop",
     kind: ParameterKind::Choice(bool::WORDS),
     help: "from the second round on, skip depths that only raised latency in the first round",
@@ -37,7 +34,7 @@ pub(crate) const EARLY_STOP: Parameter<bool> = Parameter {
 };
 
 /// Time limit of the whole sweep; a hard disk needs more time for its percentiles.
-pub(crate) const DURATION: Parameter<Option<Duration>> = Parameter {
+pub(super) const DURATION: Parameter<Option<Duration>> = Parameter {
     help: "time of the whole sweep, divided among depths and rounds",
     ..framework::DURATION.with_default(|target| {
         Some(Duration::from_secs(match target.is_rotational() {
@@ -47,13 +44,36 @@ pub(crate) const DURATION: Parameter<Option<Duration>> = Parameter {
     })
 };
 
-/// The description of one direction.
-pub(crate) fn of(operation: Operation) -> &'static Description {
-    match operation {
-        Operation::Read => &READ,
-        Operation::Write => &WRITE,
-    }
-}
+const DEPTH_ADVICE: &str =
+    "use a longer --duration for narrower intervals, or the smaller of these depths";
+
+pub(super) const OPTIMAL_DEPTH: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-optimal-depth",
+        "The differences between the queue depths do not determine the optimal one.",
+    ),
+    optimum: "optimal depth",
+    points: "depths",
+    format: |depth| depth.to_string(),
+    advice: DEPTH_ADVICE,
+    equal_is_first: true,
+};
+pub(super) const BEST_IOPS_DEPTH: SoughtOptimum = SoughtOptimum {
+    check: Check::note(
+        "no-best-iops-depth",
+        "The differences between the queue depths do not determine the one with the most IOPS.",
+    ),
+    optimum: "depth with the most IOPS",
+    ..OPTIMAL_DEPTH
+};
+pub(super) const KNEE_DIFFERS: Check = Check::note(
+    "knee-differs",
+    "The knee of the IOPS curve is at another depth in each round.",
+);
+pub(super) const TOO_FEW_SAMPLES_AT_DEPTH: Check = Check::warning(
+    "too-few-samples-at-depth",
+    "There are too few requests at some depths to estimate p90.",
+);
 
 /// What both directions have in common.
 const SHARED: Description = Description {
@@ -64,7 +84,13 @@ const SHARED: Description = Description {
     summary: "",
     explanation: "",
     may_write: false,
-    checks: CHECKS,
+    checks: &[
+        OPTIMAL_DEPTH.check,
+        BEST_IOPS_DEPTH.check,
+        KNEE_DIFFERS,
+        TOO_FEW_SAMPLES_AT_DEPTH,
+        QUEUE_DEPTH_NOT_REACHED,
+    ],
     workload: Workload::RANDOM,
     parameters: &[],
     metrics: &[MetricFamily::Own(&[
@@ -76,26 +102,18 @@ const SHARED: Description = Description {
         MetricKind::IopsMaxP90,
         MetricKind::Speedup,
         MetricKind::KneeDepth,
+        MetricKind::WakeupCost,
     ])],
     charts: &[
-        ChartSpec::new(
-            "IOPS against queue depth",
-            ChartShape::Line,
-            &[SeriesId::IOPS_AGAINST_DEPTH],
-        )
-        .log_x()
-        .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-        ChartSpec::new(
-            "p90 against queue depth",
-            ChartShape::Line,
-            &[SeriesId::P90_AGAINST_DEPTH],
-        )
-        .log_x()
-        .log_y()
-        .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
-        ChartSpec::new(
+        ChartSpec::line("IOPS against queue depth", &[SeriesId::IOPS_AGAINST_DEPTH])
+            .log_x()
+            .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
+        ChartSpec::line("p90 against queue depth", &[SeriesId::P90_AGAINST_DEPTH])
+            .log_x()
+            .log_y()
+            .with_marks(&[MetricId::OPTIMAL_DEPTH, MetricId::KNEE_DEPTH]),
+        ChartSpec::line(
             "Score against queue depth",
-            ChartShape::Line,
             &[SeriesId::SCORE_AGAINST_DEPTH],
         )
         .log_x()
@@ -110,13 +128,13 @@ const SHARED: Description = Description {
     ],
 };
 
-static READ: Description = Description {
+pub(super) static READ: Description = Description {
     name: "concurrency-read",
     aliases: &["cncread", "qd-sweep"],
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random reads at queue depths 1 to 256: IOPS, latency, optimal depth",
-    explanation: include_str!("concurrency-read.md").trim_ascii_end(),
+    explanation: include_str!("../concurrency-read.md").trim_ascii_end(),
     workload: Workload::RANDOM_READS,
     parameters: &[
         &framework::BLOCK_SIZE,
@@ -136,13 +154,13 @@ static READ: Description = Description {
     ..SHARED
 };
 
-static WRITE: Description = Description {
+pub(super) static WRITE: Description = Description {
     name: "concurrency-write",
     aliases: &["cncwrite", "qd-sweep-write"],
     group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random writes at queue depths 1 to 256: IOPS, latency, optimal depth",
-    explanation: include_str!("concurrency-write.md").trim_ascii_end(),
+    explanation: include_str!("../concurrency-write.md").trim_ascii_end(),
     may_write: true,
     parameters: &[
         &framework::BLOCK_SIZE,
@@ -163,12 +181,3 @@ static WRITE: Description = Description {
     ],
     ..SHARED
 };
-
-/// Checks of both concurrency benchmarks.
-pub(crate) const CHECKS: &[Check] = &[
-    OPTIMAL_DEPTH.check,
-    BEST_IOPS_DEPTH.check,
-    KNEE_DIFFERS,
-    TOO_FEW_SAMPLES_AT_DEPTH,
-    QUEUE_DEPTH_NOT_REACHED,
-];

@@ -1,4 +1,4 @@
-use super::rounds::NOT_STEADY;
+use super::NOT_STEADY;
 use crate::bench::find_benchmark;
 use crate::bench::tests::fake;
 use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
@@ -19,7 +19,8 @@ fn steady_state_of_constant_drive_is_reached_after_five_rounds() {
 
 #[test]
 fn steady_state_throughput_drop_names_cache_size() {
-    let name = "sim:cliff,size=4GB,cache=1GB,latency=100us,slow=1ms";
+    // 1 GB of writes of 128 KiB each, then slow ones until the end.
+    let name = "sim:given,size=4GB,latencies=100us*7629+1ms*100000000";
     let set = [("round-time", "2s"), ("precondition", "1")];
     let finished = run_on_simulated(find_benchmark("steady-state").unwrap(), name, &set);
     // Buckets of 100 ms hold 131 MB of fast writes.

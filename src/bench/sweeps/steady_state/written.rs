@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::parameters::PRECONDITION_PASSES;
 use crate::bench::RunContext;
 use crate::session::document::check::Check;
 use crate::session::document::{Metric, MetricId, Series, SeriesKind};
@@ -27,9 +26,19 @@ pub(crate) struct ThroughputByBytesWritten {
     points: Vec<[f64; 2]>,
     /// First point of each phase: preconditioning and rounds differ in rate by design.
     phase_starts: Vec<usize>,
+    /// Whether the first phase fills the cache; else that is all rounds together.
+    has_precondition: bool,
 }
 
 impl ThroughputByBytesWritten {
+    /// Nothing was written yet.
+    pub(crate) fn new(has_precondition: bool) -> Self {
+        Self {
+            has_precondition,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn add_phase(&mut self, timeline: &RunTimeline, elapsed: Duration) {
         self.phase_starts.push(self.points.len());
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
@@ -56,10 +65,8 @@ impl ThroughputByBytesWritten {
     /// Sets the curve, and the cache size if there is a drop.
     pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
         bench.set_series(self.series());
-        // The first phase fills the cache; without preconditioning that is all rounds together.
-        let rounds_only = bench.parameters.get(PRECONDITION_PASSES) == 0.0;
         let end = match self.phase_starts.get(1) {
-            Some(second) if !rounds_only => *second,
+            Some(second) if self.has_precondition => *second,
             _ => self.points.len(),
         };
         let rates: Vec<f64> = self.points[..end].iter().map(|point| point[1]).collect();

@@ -87,7 +87,7 @@ fn mean_interval_of_insufficient_data_is_none() {
     );
     assert_eq!(batch_means_estimate(&[]), None);
     assert_eq!(batch_means_estimate(&[f64::NAN; 100]), None);
-    assert_eq!(ratio_estimate(&[[1.0, 0.0]; 100]), None);
+    assert_eq!(run_ratio_estimate(&[[1.0, 0.0]; 100]), None);
     assert_eq!(independent_mean_estimate(&[1.0]), None);
 }
 
@@ -136,7 +136,7 @@ fn ratio_interval_covers_truth() {
             .zip(errors)
             .map(|(whole, error)| [3.0 * whole + error, *whole])
             .collect();
-        let [low, high] = ratio_estimate(&pairs)
+        let [low, high] = run_ratio_estimate(&pairs)
             .and_then(|it| it.confidence_interval())
             .unwrap_or([0.0, 9.0]);
         held += u32::from(low <= 3.0 && 3.0 <= high);

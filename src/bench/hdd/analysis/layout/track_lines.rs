@@ -3,9 +3,19 @@
 
 use std::f64::consts::TAU;
 
-use crate::bench::hdd::analysis::layout::sector_angle::SectorAngle;
 use crate::stats::general::robust;
-use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
+use crate::stats::rotation::circular::{
+    ResultantVector, median_direction, signed_turns, wrap_turns,
+};
+
+/// Angle of one sector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SectorAngle {
+    /// Sector of 512 bytes, counted from the beginning of the medium.
+    pub sector: f64,
+    /// Angle at which the sector ends, 0 to 1; all samples of a set share the same origin.
+    pub angle: f64,
+}
 
 /// Distance assigned to a sample on another track, in revolutions.
 const OTHER_TRACK_DISTANCE: f64 = 0.05;
@@ -59,12 +69,13 @@ pub(crate) fn layout_score(turned: &[TrackOffset], length: f64, boundary: f64) -
     let (mut sum, mut freedom) = (0.0, 0.0);
     for (_, part, begin) in samples_by_track(turned, length, boundary) {
         let begin = begin.mean_direction();
-        let distance = |one: &TrackOffset| {
-            signed_turns(one.track_start_angle - begin)
-                .abs()
-                .min(OTHER_TRACK_DISTANCE)
-        };
-        sum += part.iter().map(distance).sum::<f64>() / OTHER_TRACK_DISTANCE;
+        let misses = part
+            .iter()
+            .map(|one| signed_turns(one.track_start_angle - begin).abs());
+        sum += misses
+            .map(|miss| miss.min(OTHER_TRACK_DISTANCE))
+            .sum::<f64>()
+            / OTHER_TRACK_DISTANCE;
         freedom += part.len() as f64 - 1.0;
     }
     if freedom > 0.0 {
@@ -84,36 +95,31 @@ pub(crate) fn refit_track_length(
     given: f64,
     boundary: f64,
 ) -> Option<(f64, f64)> {
-    let groups: Vec<std::ops::Range<usize>> =
-        samples_by_track(&track_offsets(samples, given), given, boundary)
-            .scan(0, |begin, (_, part, _)| {
-                let from = *begin;
-                *begin += part.len();
-                Some(from..*begin)
-            })
-            .collect();
+    let given_offsets = track_offsets(samples, given);
+    let groups = samples_by_track(&given_offsets, given, boundary);
+    let group_lengths: Vec<usize> = groups.map(|(_, part, _)| part.len()).collect();
     let (mut length, mut error, mut bound) = (given, f64::INFINITY, MAX_RESIDUAL_ANGLE);
     for _ in 0..5 {
         let turned = track_offsets(samples, length);
-        let mut misses = Vec::with_capacity(samples.len());
-        let mut tracks = Vec::with_capacity(groups.len());
-        for group in &groups {
-            let track = &turned[group.clone()];
+        let mut rest = turned.as_slice();
+        let (mut misses, mut tracks) = (Vec::new(), Vec::new());
+        for count in &group_lengths {
+            let (track, behind) = rest.split_at(*count);
+            rest = behind;
             let begin = median_offset(track)?;
             let point = |one: &TrackOffset| {
-                let miss = signed_turns(one.track_start_angle - begin);
-                let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
+                let residual = signed_turns(one.track_start_angle - begin);
                 LinePoint {
                     position: one.sector - boundary,
-                    residual: miss,
-                    weight,
+                    residual,
+                    weight: (1.0 - (residual / bound).powi(2)).max(0.0).powi(2),
                 }
             };
             let points: Vec<LinePoint> = track.iter().map(point).collect();
             misses.extend(points.iter().map(|point| point.residual.abs()));
             tracks.push(points);
         }
-        let (slope, slope_error) = common_slope(tracks.iter())?;
+        let (slope, slope_error) = common_slope(&tracks)?;
         length = 1.0 / (1.0 / length + slope);
         error = slope_error * length * length;
         // Seven times the median is about five standard deviations of normal noise.
@@ -131,7 +137,7 @@ struct LinePoint {
 }
 
 /// The common slope of groups of points, and its standard error.
-fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<LinePoint>>) -> Option<(f64, f64)> {
+fn common_slope(groups: &[Vec<LinePoint>]) -> Option<(f64, f64)> {
     let (mut spread, mut common, mut squares, mut freedom) = (0.0, 0.0, 0.0, -1.0);
     for group in groups {
         let sum = |of: &dyn Fn(&LinePoint) -> f64| -> f64 {
@@ -141,10 +147,8 @@ fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<LinePoint>>) -> Option<
         if count <= 0.0 {
             continue;
         }
-        let (x, y) = (
-            sum(&|point| point.position) / count,
-            sum(&|point| point.residual) / count,
-        );
+        let x = sum(&|point| point.position) / count;
+        let y = sum(&|point| point.residual) / count;
         spread += sum(&|point| (point.position - x).powi(2));
         common += sum(&|point| (point.position - x) * (point.residual - y));
         squares += sum(&|point| (point.residual - y).powi(2));
@@ -174,15 +178,5 @@ pub(crate) fn track_skews(samples: &[SectorAngle], length: f64, boundary: f64) -
 
 /// The median begin of a track: robust against a few late completions.
 fn median_offset(track: &[TrackOffset]) -> Option<f64> {
-    let mut sum = ResultantVector::default();
-    track
-        .iter()
-        .for_each(|one| sum.add_vector(one.cos, one.sin));
-    let about = sum.mean_direction();
-    let way = robust::median(
-        track
-            .iter()
-            .map(|one| signed_turns(one.track_start_angle - about)),
-    )?;
-    Some(wrap_turns(about + way))
+    median_direction(track.iter().map(|one| one.track_start_angle))
 }

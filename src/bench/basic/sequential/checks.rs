@@ -1,13 +1,181 @@
-//! Where a fast partition belongs on a disk.
+//! Checks of the sequential benchmarks: zones that are too short to be measured, and where a fast
+//! partition belongs on a disk.
+
+use std::time::Duration;
 
 use serde_json::json;
 
+use super::zones::{self, MeasuredPasses, MeasuredZone};
 use crate::bench::framework;
+use crate::bench::framework::context::IO_ERRORS;
 use crate::drive::{DriveKind, Target};
-use crate::session::document::Verdict;
+use crate::engine::Plan;
 use crate::session::document::check::Check;
+use crate::session::document::{Findings, Verdict};
 use crate::stats::general::segments::LevelSegment;
 use crate::units;
+
+/// Checks of both sequential benchmarks.
+pub(super) const CHECKS: &[Check] = &[
+    FAST_START,
+    NO_ZONES,
+    ZONE_TOO_SHORT,
+    MEAN_INCLUDES_SEEKS,
+    ZONES_NOT_MEASURED,
+    ZONES_UNCERTAIN,
+    IO_ERRORS,
+];
+
+/// Minimum requests, per request in flight, for a zone's own rate to be meaningful.
+const MIN_REQUESTS_PER_DEPTH: u64 = 10;
+/// Minimum requests in the median measured zone for a reliable count of the drive's zones: of
+/// simulated disks with up to 2 % outliers, none with as many was miscounted.
+const ENOUGH_TO_COUNT: u64 = 32;
+/// Minimum mean number of measured zones per zone of the drive for a complete count.
+const ENOUGH_IN_ZONE: usize = 5;
+/// A disk moves its arm and waits half a revolution before it reads a zone: 10 to 20 ms. Zones that are
+/// read for less time than this lose more than 5 % of it.
+const MIN_ZONE_TIME: Duration = Duration::from_millis(250);
+
+const ZONE_TOO_SHORT: Check = Check::note(
+    "zone-too-short",
+    "A zone holds fewer than ten requests for each one in flight.",
+);
+const ZONES_NOT_MEASURED: Check = Check::note(
+    "zones-not-measured",
+    "The time limit left no time for some of the zones.",
+);
+pub(super) const ZONES_UNCERTAIN: Check = Check::note(
+    "zones-uncertain",
+    "The measured zones hold too few requests, or the drive has too many zones, to count them reliably.",
+);
+
+pub(super) const MEAN_INCLUDES_SEEKS: Check = Check::warning(
+    "mean-includes-seeks",
+    "Each zone was read or written for less than 0.25 s at a time, of which a disk seeks 10 to 20 ms: the \
+     throughput is below that of a whole read.",
+);
+
+/// The checks on the size of the zones and on what a time limit left out.
+pub(super) fn check_zones(
+    findings: &mut Findings,
+    target: &Target,
+    passes: &MeasuredPasses,
+    plan: &Plan,
+) {
+    let map = zones::map_of(plan);
+    let zones = &passes.zones;
+    let measured = zones.len() as u64;
+    let missing = map.zones().saturating_sub(measured);
+    if missing > 0 && plan.limits.duration.is_some() {
+        findings.set_check(zones_not_measured(missing, map.zones()));
+    }
+    let enough = MIN_REQUESTS_PER_DEPTH * u64::from(plan.depth);
+    if let Some(requests) = passes.fewest_requests.filter(|it| *it < enough) {
+        findings.set_check(zone_too_short(requests, plan.depth));
+    }
+    let time = passes.first_pass / u32::try_from(measured.max(1)).unwrap_or(u32::MAX);
+    let seeks = target.is_rotational() == Some(true) && !zones::is_whole_window(plan);
+    if measured > 0 && seeks && time < MIN_ZONE_TIME {
+        findings.set_check(mean_includes_seeks(time));
+    }
+}
+
+fn mean_includes_seeks(time: Duration) -> Verdict {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    MEAN_INCLUDES_SEEKS.found(
+        format!(
+            "each zone was measured for {milliseconds:.0} ms at a time, of which the disk seeks 10 to 20 ms: \
+             the throughput of a whole read is higher"
+        ),
+        "use a larger --zone-bytes, and a larger --bytes, more --requests or a longer --duration where \
+         they are limited",
+        json!({ "zone_ms": milliseconds }),
+    )
+}
+
+fn zone_too_short(requests: u64, depth: u32) -> Verdict {
+    let plural = if requests == 1 { "" } else { "s" };
+    ZONE_TOO_SHORT.found(
+        format!(
+            "a zone holds {requests} request{plural}, fewer than 10 x depth {depth}: the throughput of a \
+             single zone depends on requests of the adjacent zones; the mean of all zones does not"
+        ),
+        "use a smaller --block-size or --depth, or a larger --zone-bytes",
+        json!({ "requests": requests, "depth": depth }),
+    )
+}
+
+fn zones_not_measured(missing: u64, zones: u64) -> Verdict {
+    ZONES_NOT_MEASURED.found(
+        format!(
+            "{missing} of {zones} zones have no throughput: a request takes longer than their share of the \
+             time"
+        ),
+        "use a longer --duration, or a smaller --block-size or --depth",
+        json!({ "missing": missing, "zones": zones }),
+    )
+}
+
+/// The checks that follow from the levels of the whole curve.
+pub(super) fn check_levels(
+    findings: &mut Findings,
+    target: &Target,
+    zones: &[MeasuredZone],
+    plan: &Plan,
+    levels: &[LevelSegment],
+) {
+    // The zones of a file are those of its file system's layout.
+    if !addresses_are_of_medium(target) {
+        return;
+    }
+    let rotational = target.is_rotational();
+    let block = u64::from(plan.block_size.max_bytes());
+    let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
+    requests.sort_unstable();
+    let median = requests[requests.len() / 2];
+    let counts = levels.len() > 1 || rotational == Some(true);
+    let uncertain = uncertain_count(levels.len(), zones.len(), median).filter(|_| counts);
+    let rates: Vec<f64> = zones.iter().map(|zone| zone.typical).collect();
+    let advice = partition_advice(&rates, levels, rotational);
+    for verdict in uncertain.into_iter().chain(advice) {
+        findings.set_check(verdict);
+    }
+}
+
+/// The check for a possible miscount of the drive's zones: too few requests given outliers, or
+/// zones too small.
+fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
+    let (reason, facts) = if median < ENOUGH_TO_COUNT {
+        (
+            format!(
+                "half of the measured zones hold {median} requests or fewer, and {ENOUGH_TO_COUNT} are \
+                 needed: a single slow request may look like another zone"
+            ),
+            json!({
+                "reason": "few-requests",
+                "median_requests": median,
+                "needed_requests": ENOUGH_TO_COUNT,
+            }),
+        )
+    } else if found * ENOUGH_IN_ZONE > measured {
+        (
+            format!(
+                "{found} zones of the drive were found with {measured} measured ones: smaller zones may \
+                 have been missed"
+            ),
+            json!({ "reason": "many-zones", "found": found, "measured": measured }),
+        )
+    } else {
+        return None;
+    };
+    Some(ZONES_UNCERTAIN.found(
+        format!("the number of zones is uncertain: {reason}"),
+        "use a longer --duration or a smaller --block-size; the benchmark geometry counts the zones of \
+         a disk by its tracks",
+        facts,
+    ))
+}
 
 /// Minimum ratio of the throughput at the beginning and at the end. The outer tracks of a disk hold
 /// about twice as many sectors as the inner ones; less than this does not justify a partition.
@@ -24,14 +192,14 @@ pub(super) const FAST_START: Check = Check::note(
     "fast-start",
     "The beginning of the drive is faster than its end.",
 );
-pub(super) const NO_ZONES: Check = Check::note(
+const NO_ZONES: Check = Check::note(
     "no-zones",
     "The drive is listed as rotational, but is equally fast at all addresses.",
 );
 
 /// Whether addresses of the target are those of the medium. A loop device lies anywhere on the drive
 /// below it.
-pub(super) fn addresses_are_of_medium(target: &Target) -> bool {
+fn addresses_are_of_medium(target: &Target) -> bool {
     let is_loop = target
         .drive
         .as_ref()
@@ -40,7 +208,7 @@ pub(super) fn addresses_are_of_medium(target: &Target) -> bool {
 }
 
 /// The check with the location for a fast partition, or with the reason why it does not matter.
-pub(super) fn partition_advice(
+fn partition_advice(
     rates: &[f64],
     levels: &[LevelSegment],
     rotational: Option<bool>,

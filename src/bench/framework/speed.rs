@@ -33,6 +33,8 @@ pub struct MediumSpeed {
     has_page_cache: bool,
     /// Capacity in bytes, to which `positioning` refers.
     capacity: f64,
+    /// Factor of all times.
+    slowness: f64,
 }
 
 /// Predicted work of a phase.
@@ -60,6 +62,7 @@ const TYPICAL_DISK: MediumSpeed = MediumSpeed {
     missed_revolution: 0.0,
     has_page_cache: true,
     capacity: 1e12,
+    slowness: 1.0,
 };
 /// An SSD on SATA or behind a virtual machine's interface.
 const TYPICAL_SATA_SSD: MediumSpeed = MediumSpeed {
@@ -75,6 +78,7 @@ const TYPICAL_SATA_SSD: MediumSpeed = MediumSpeed {
     missed_revolution: 0.0,
     has_page_cache: true,
     capacity: 1e12,
+    slowness: 1.0,
 };
 /// An NVMe SSD.
 const TYPICAL_NVME: MediumSpeed = MediumSpeed {
@@ -94,10 +98,14 @@ const TYPICAL_MEMORY: MediumSpeed = MediumSpeed {
     flush_time: 10e-6,
     ..TYPICAL_SATA_SSD
 };
-/// Speed of the slowest healthy disk as a fraction of a typical one.
-const SLOWEST_DISK_FACTOR: f64 = 1.0 / 3.0;
-/// Speed of the slowest healthy solid-state medium (a memory card), as a fraction of a typical one.
-const SLOWEST_SSD_FACTOR: f64 = 1.0 / 10.0;
+/// Times of the slowest healthy disk, relative to a typical one.
+const SLOWEST_DISK: f64 = 3.0;
+/// Times of the slowest healthy solid-state medium (a memory card), relative to a typical one.
+const SLOWEST_SSD: f64 = 10.0;
+/// Times of the fastest disk, relative to a typical one.
+const FASTEST_DISK: f64 = 0.5;
+/// Times of the fastest solid-state medium, or of a cache that absorbs all, relative to a typical one.
+const FASTEST_SSD: f64 = 1.0 / 8.0;
 
 impl MediumSpeed {
     /// A typical medium of the target's class.
@@ -123,35 +131,50 @@ impl MediumSpeed {
         }
     }
 
-    /// The slowest healthy medium of the target's class.
+    /// The slowest healthy medium of the target's class. What stores the data of a virtual disk is not
+    /// known, and may be a disk.
     #[must_use]
     pub fn slowest(target: &Target) -> Self {
-        let share = match target.is_rotational() {
-            Some(true) => SLOWEST_DISK_FACTOR,
-            _ => SLOWEST_SSD_FACTOR,
-        };
-        Self::typical(target).scaled(share)
+        let class = Self::typical(target);
+        if target.is_rotational() == Some(true) {
+            Self {
+                slowness: SLOWEST_DISK,
+                ..class
+            }
+        } else if is_virtual(target) {
+            Self {
+                slowness: SLOWEST_DISK,
+                read_rate: class.read_rate.min(TYPICAL_DISK.read_rate),
+                write_rate: class.write_rate.min(TYPICAL_DISK.write_rate),
+                capacity: class.capacity,
+                has_page_cache: class.has_page_cache,
+                ..TYPICAL_DISK
+            }
+        } else {
+            Self {
+                slowness: SLOWEST_SSD,
+                ..class
+            }
+        }
     }
 
-    /// The same medium, faster by this factor.
-    fn scaled(self, factor: f64) -> Self {
+    /// The fastest medium of the target's class.
+    #[must_use]
+    pub fn fastest(target: &Target) -> Self {
+        let slowness = match target.is_rotational() {
+            Some(true) => FASTEST_DISK,
+            _ => FASTEST_SSD,
+        };
         Self {
-            read_overhead: self.read_overhead / factor,
-            cached_overhead: self.cached_overhead / factor,
-            positioning: self.positioning / factor,
-            min_positioning: self.min_positioning / factor,
-            read_rate: self.read_rate * factor,
-            write_rate: self.write_rate * factor,
-            flush_time: self.flush_time / factor,
-            missed_revolution: self.missed_revolution / factor,
-            ..self
+            slowness,
+            ..Self::typical(target)
         }
     }
 
     /// Seconds to write and sync a new file of this many bytes.
     #[must_use]
     pub fn fill_seconds(self, bytes: u64) -> f64 {
-        bytes as f64 / self.write_rate + self.flush_time
+        self.slowness * (bytes as f64 / self.write_rate + self.flush_time)
     }
 
     /// Predicted work of a phase within these limits, which include its own.
@@ -211,14 +234,16 @@ impl MediumSpeed {
                 IoOperation::Write if in_flight <= 1.0 => command + self.missed_revolution,
                 _ => command,
             };
-            return moving.max(if buffered { 0.0 } else { command }) + sync;
+            let command = if buffered { 0.0 } else { command };
+            return self.slowness * (moving.max(command) + sync);
         }
         let command = reading * self.read_overhead + (1.0 - reading) * self.cached_overhead;
         let queued = match self.positioning > 0.0 {
             true => 1.0 + (self.reordering_gain - 1.0) * (in_flight.log2() / 5.0).min(1.0),
             false => in_flight.min(self.parallelism),
         };
-        (command + self.positioning_in_window(plan)) / queued + moving + sync
+        let answer = (command + self.positioning_in_window(plan)) / queued;
+        self.slowness * (answer + moving + sync)
     }
 
     /// Positioning time within the plan's window.
@@ -269,6 +294,12 @@ fn is_in_memory(target: &Target) -> bool {
     let kind = target.drive.as_ref().map(|drive| drive.kind);
     let file_system = target.file_system.as_deref();
     kind == Some(DriveKind::RamDisk) || matches!(file_system, Some("tmpfs" | "ramfs"))
+}
+
+fn is_virtual(target: &Target) -> bool {
+    let drive = target.drive.as_ref();
+    let transport = drive.and_then(|drive| drive.transport.as_deref());
+    matches!(transport, Some("virtio" | "loop" | "nbd" | "xen")) && !is_in_memory(target)
 }
 
 fn is_nvme(target: &Target) -> bool {
