@@ -1,6 +1,5 @@
 //! The session of a run, and its journal.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,7 +159,7 @@ impl UnsavedSession {
         let mut report = self.report.clone();
         if let Some(journal) = &self.journal {
             report.save_errors.push(SaveError::Pending {
-                journal: PathBuf::from(journal.path()),
+                journal: journal.path(),
             });
         }
         report

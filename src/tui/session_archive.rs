@@ -14,7 +14,6 @@ use crate::session::compare;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
-use crate::session::store::ReadBudget;
 
 /// Maximum number of listed sessions: each is read for its line.
 const MAX_LISTED_SESSIONS: usize = 200;
@@ -125,13 +124,10 @@ pub(super) fn compare_loaded(
 
 /// Sessions with their names.
 fn load_sessions(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, ArchiveError> {
-    store::check_total_size(paths)?;
-    let mut budget = ReadBudget::default();
-    let load = |path: &PathBuf| {
-        let (session, _) = budget.load(path)?;
-        Ok((file_stem(path), session))
-    };
-    paths.iter().map(load).collect()
+    let loaded = store::load_sessions(paths)?.into_iter().zip(paths);
+    Ok(loaded
+        .map(|((session, _), path)| (file_stem(path), session))
+        .collect())
 }
 
 fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {

@@ -43,18 +43,23 @@ impl<'a> MetricIndex<'a> {
 pub struct Findings {
     /// Metrics.
     #[serde(rename = "figures")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 100_000>")]
     pub metrics: Vec<Metric>,
     /// Latency distributions by direction.
     pub latency: LatencyByDirection,
     /// Tables that arrange metrics side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub tables: Vec<MetricTable>,
     /// Series for charts.
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub series: Vec<Series>,
     /// Results of the validity checks that did not pass.
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub verdicts: Vec<Verdict>,
     /// Service level goals of the run, and whether they were met.
     #[serde(default)]
+    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub goals: Vec<SloResult>,
 }
 

@@ -14,7 +14,6 @@ mod metric_id;
 mod metric_kind;
 mod metric_unit;
 mod parameters;
-mod read;
 mod record;
 mod run;
 mod series;
