@@ -5,6 +5,7 @@ use serde_json::json;
 use super::rule::{Rule, Run};
 use crate::session::document::check::{Check, Found};
 use crate::session::document::{GoalComparison, MetricUnit, SloResult};
+use crate::session::slo;
 
 /// Relative distance to the other prefix's limit within which a measurement counts as equal to it.
 const PREFIX_TOLERANCE: f64 = 0.003;
@@ -24,9 +25,9 @@ fn units_confused(goal: &SloResult) -> Option<Found> {
         return None;
     }
     let (measured, met) = (goal.measured?, goal.met?);
-    let (comparison, own) = (goal.comparison?, goal.prefix?);
-    let other = own.counterpart();
-    let other_limit = goal.limit * other.factor() / own.factor();
+    let (comparison, own) = (goal.comparison?, goal.prefix.as_deref()?);
+    let (other, ratio) = slo::other_prefix(own)?;
+    let other_limit = goal.limit * ratio;
     let is_at_least = comparison == GoalComparison::AtLeast;
     let slack = if is_at_least == met {
         1.0 + PREFIX_TOLERANCE
@@ -36,7 +37,7 @@ fn units_confused(goal: &SloResult) -> Option<Found> {
     if comparison.is_met(measured, other_limit * slack) == met {
         return None;
     }
-    let [prefix, other_prefix] = [own, other].map(|prefix| format!("{}B", prefix.symbol()));
+    let [prefix, other_prefix] = [own, other].map(|prefix| format!("{prefix}B"));
     let [result, otherwise] = if met {
         ["met", "missed"]
     } else {

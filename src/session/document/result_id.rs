@@ -1,4 +1,4 @@
-//! Identity of a metric within a run.
+//! Identity of a metric or a series within a run.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,27 +7,38 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::metric_kind::{MetricKind, Percentile, metric_table};
+use super::metric_kind::MetricKind;
 use super::metric_unit::MetricUnit;
+use super::series_kind::SeriesKind;
 use crate::files::safe_text::{self, SafeText};
 
-/// Identity of a metric: what it measures, of which variant of the measurement, in which nested
-/// benchmark.
+/// Identity of a metric.
+pub type MetricId = ResultId<MetricKind>;
+/// Identity of a series.
+pub type SeriesId = ResultId<SeriesKind>;
+
+/// Identity of a result: what it is, of which variant of the measurement, in which nested benchmark.
 ///
 /// In a document it is a name: `iops`, `write_latency_p99` (variant `write`),
 /// `random-read/latency_mean` (nested benchmark `random-read`). A name from elsewhere that is none
 /// of ours is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct MetricId {
-    benchmark: Option<Cow<'static, str>>,
-    variant: Option<VariantKey>,
-    measured: MeasuredQuantity,
+pub struct ResultId<K> {
+    pub(super) benchmark: Option<Cow<'static, str>>,
+    pub(super) variant: Option<VariantKey>,
+    pub(super) own: OwnName<K>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum MeasuredQuantity {
-    Known(MetricKind),
+pub(super) enum OwnName<K> {
+    Known(K),
     Other(SafeText),
+}
+
+/// What a result can be; its [`Display`](fmt::Display) is the name in the document.
+pub trait Kind: Copy + fmt::Display {
+    /// The kind with this name, such as `latency_p99.9`.
+    fn from_name(name: &str) -> Option<Self>;
 }
 
 /// Key of one variant of a measurement, such as `write`, `buffered_4k` or `cache_on_plain`; the
@@ -68,15 +79,17 @@ impl VariantKey {
     /// The number of the round of this variant that the other key is, if any.
     #[must_use]
     pub fn round_of(&self, other: &Self) -> Option<usize> {
-        let number = other.0.strip_prefix(&*self.0)?.strip_prefix('_')?;
-        number.parse().ok()
+        self.part_of(other)?.parse().ok()
     }
 
     /// The size in KiB at which the other key is this variant, if any.
     #[must_use]
     pub fn kibibytes_of(&self, other: &Self) -> Option<u64> {
-        let size = other.0.strip_prefix(&*self.0)?.strip_prefix('_')?;
-        size.strip_suffix('k')?.parse().ok()
+        self.part_of(other)?.strip_suffix('k')?.parse().ok()
+    }
+
+    fn part_of<'a>(&self, other: &'a Self) -> Option<&'a str> {
+        other.0.strip_prefix(&*self.0)?.strip_prefix('_')
     }
 }
 
@@ -86,85 +99,71 @@ impl fmt::Display for VariantKey {
     }
 }
 
-macro_rules! define_constants {
-    ($($kind:ident $constant:ident $name:literal $unit:ident $label:literal;)*) => {
-        impl MetricId {
-            $(
-                #[doc = concat!("`", $name, "`: ", $label, ".")]
-                pub const $constant: Self = Self {
-                    benchmark: None,
-                    variant: None,
-                    measured: MeasuredQuantity::Known(MetricKind::$kind),
-                };
-            )*
-        }
-    };
-}
-metric_table!(define_constants);
-
-macro_rules! define_percentiles {
-    ($($constant:ident $tenths:literal;)*) => {
-        impl MetricId {
-            $(
-                #[doc = concat!("Percentile of the latency, in tenths of a percent: ", $tenths, ".")]
-                pub const $constant: Self = Self {
-                    benchmark: None,
-                    variant: None,
-                    measured: MeasuredQuantity::Known(MetricKind::LatencyPercentile(
-                        Percentile::from_tenths($tenths),
-                    )),
-                };
-            )*
-        }
-    };
-}
-define_percentiles! {
-    LATENCY_P50 500;
-    LATENCY_P95 950;
-    LATENCY_P99 990;
-    LATENCY_P99_9 999;
-}
-
-impl MetricId {
-    /// The metric of the benchmark itself.
-    #[must_use]
-    pub const fn of(kind: MetricKind) -> Self {
+/// A constant of the result of a benchmark itself. A macro, because lists of constants that a function
+/// made could not be constants.
+macro_rules! own_result {
+    ($kind:expr) => {
         Self {
             benchmark: None,
             variant: None,
-            measured: MeasuredQuantity::Known(kind),
+            own: super::result_id::OwnName::Known($kind),
+        }
+    };
+}
+pub(super) use own_result;
+
+impl<K> ResultId<K> {
+    /// The result of the benchmark itself.
+    #[must_use]
+    pub const fn of(kind: K) -> Self {
+        Self {
+            benchmark: None,
+            variant: None,
+            own: OwnName::Known(kind),
         }
     }
 
-    /// The metric of a variant of the measurement, such as `write_iops`.
+    /// The result of one variant, such as `write_iops`.
     #[must_use]
-    pub const fn of_variant(variant: VariantKey, kind: MetricKind) -> Self {
+    pub const fn of_variant(variant: VariantKey, kind: K) -> Self {
         Self {
             benchmark: None,
             variant: Some(variant),
-            measured: MeasuredQuantity::Known(kind),
+            own: OwnName::Known(kind),
         }
     }
 
-    /// The metric of a nested benchmark, such as `random-read/iops`.
+    /// The result of a nested benchmark, such as `random-read/iops`.
     #[must_use]
-    pub const fn of_nested(benchmark: &'static str, kind: MetricKind) -> Self {
+    pub const fn of_nested(benchmark: &'static str, kind: K) -> Self {
         Self {
             benchmark: Some(Cow::Borrowed(benchmark)),
             variant: None,
-            measured: MeasuredQuantity::Known(kind),
+            own: OwnName::Known(kind),
         }
     }
 
-    /// A percentile of the latency, such as 99.9.
+    /// The variant of the measurement, if any.
     #[must_use]
-    pub fn latency_percentile(percent: f64) -> Self {
-        Self::of(MetricKind::LatencyPercentile(Percentile::from_percent(
-            percent,
-        )))
+    pub const fn variant(&self) -> Option<&VariantKey> {
+        self.variant.as_ref()
     }
 
-    /// Reads a name, such as `write_latency_p99` or `random-read/iops`.
+    /// The nested benchmark that yielded the result, if any.
+    #[must_use]
+    pub fn benchmark(&self) -> Option<&str> {
+        self.benchmark.as_deref()
+    }
+
+    /// Whether a nested benchmark yielded the result.
+    #[must_use]
+    pub const fn is_nested(&self) -> bool {
+        self.benchmark.is_some()
+    }
+}
+
+impl<K: Kind> ResultId<K> {
+    /// Reads a name, such as `random-read/write_iops`.
     #[must_use]
     pub fn parse(name: &str) -> Self {
         let (benchmark, own) = match name.rsplit_once('/') {
@@ -176,22 +175,20 @@ impl MetricId {
             .map(|(at, _)| (Some(&own[..at]), &own[at + 1..]));
         let known = std::iter::once((None, own))
             .chain(variants)
-            .find_map(|(variant, name)| Some((variant, MetricKind::from_name(name)?)));
+            .find_map(|(variant, name)| Some((variant, K::from_name(name)?)));
         let text = |text: &str| Cow::from(SafeText::from(text));
+        let (variant, own) = match known {
+            Some((variant, kind)) => (variant, OwnName::Known(kind)),
+            None => (None, OwnName::Other(own.into())),
+        };
         Self {
             benchmark: benchmark.map(text),
-            variant: known
-                .and_then(|(variant, _)| variant)
-                .map(|key| VariantKey(text(key))),
-            measured: match known {
-                Some((_, kind)) => MeasuredQuantity::Known(kind),
-                None => MeasuredQuantity::Other(own.into()),
-            },
+            variant: variant.map(|key| VariantKey(text(key))),
+            own,
         }
     }
 
-    /// The same metric as a result of a nested benchmark: `iops` in `random-read` is
-    /// `random-read/iops`.
+    /// The same result of a nested benchmark.
     #[must_use]
     pub fn nested_in(&self, benchmark: &str) -> Self {
         let path = match &self.benchmark {
@@ -204,7 +201,7 @@ impl MetricId {
         }
     }
 
-    /// The metric within its nested benchmark, without the name of that benchmark.
+    /// The result within its nested benchmark, without the name of that benchmark.
     #[must_use]
     pub fn within_benchmark(&self) -> Self {
         Self {
@@ -213,45 +210,29 @@ impl MetricId {
         }
     }
 
-    /// What the metric measures; `None` for a name from elsewhere.
+    /// What the result is; `None` for a name from elsewhere.
     #[must_use]
-    pub const fn kind(&self) -> Option<MetricKind> {
-        match self.measured {
-            MeasuredQuantity::Known(kind) => Some(kind),
-            MeasuredQuantity::Other(_) => None,
+    pub const fn kind(&self) -> Option<K> {
+        match self.own {
+            OwnName::Known(kind) => Some(kind),
+            OwnName::Other(_) => None,
         }
     }
+}
 
-    /// The variant that was measured, if the metric belongs to one.
-    #[must_use]
-    pub const fn variant(&self) -> Option<&VariantKey> {
-        self.variant.as_ref()
-    }
-
-    /// The nested benchmark that yielded the metric, if any.
-    #[must_use]
-    pub fn benchmark(&self) -> Option<&str> {
-        self.benchmark.as_deref()
-    }
-
-    /// Whether the metric belongs to a nested benchmark.
-    #[must_use]
-    pub const fn is_nested(&self) -> bool {
-        self.benchmark.is_some()
-    }
-
+impl MetricId {
     /// Unit of the metric; `None` for a name from elsewhere.
     #[must_use]
     pub fn unit(&self) -> Option<MetricUnit> {
         self.kind().map(MetricKind::unit)
     }
 
-    /// Label for display, such as `latency p99` or `write IOPS`.
+    /// Label for display, such as `random-read/write latency p99`.
     #[must_use]
     pub fn label(&self) -> String {
-        let own = match &self.measured {
-            MeasuredQuantity::Known(kind) => kind.label(),
-            MeasuredQuantity::Other(name) => name.replace('_', " "),
+        let own = match &self.own {
+            OwnName::Known(kind) => kind.label(),
+            OwnName::Other(name) => name.replace('_', " "),
         };
         let own = match &self.variant {
             Some(variant) => format!("{} {own}", variant.0.replace('_', " ")),
@@ -265,20 +246,16 @@ impl MetricId {
 }
 
 /// The name in the document.
-impl fmt::Display for MetricId {
+impl<K: Kind> fmt::Display for ResultId<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = match &self.measured {
-            MeasuredQuantity::Known(kind) => kind.to_string(),
-            MeasuredQuantity::Other(name) => name.to_string(),
+        let benchmark = self.benchmark.iter().map(|name| format!("{name}/"));
+        let variant = self.variant.iter().map(|key| format!("{key}_"));
+        let own = match &self.own {
+            OwnName::Known(kind) => kind.to_string(),
+            OwnName::Other(name) => name.to_string(),
         };
-        let own = match &self.variant {
-            Some(variant) => format!("{variant}_{own}"),
-            None => own,
-        };
-        match &self.benchmark {
-            Some(benchmark) => formatter.pad(&format!("{benchmark}/{own}")),
-            None => formatter.pad(&own),
-        }
+        let name: String = benchmark.chain(variant).chain([own]).collect();
+        formatter.pad(&name)
     }
 }
 
@@ -288,26 +265,26 @@ impl From<MetricKind> for MetricId {
     }
 }
 
-impl Serialize for MetricId {
+impl<K: Kind> Serialize for ResultId<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for MetricId {
+impl<'de, K: Kind> Deserialize<'de> for ResultId<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::parse(&safe_text::name(deserializer)?))
     }
 }
 
 #[cfg(test)]
-impl JsonSchema for MetricId {
+impl<K> JsonSchema for ResultId<K> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "MetricId".into()
+        "ResultId".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
@@ -318,40 +295,53 @@ impl JsonSchema for MetricId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::document::Percentile;
+    use crate::stats::latency::histogram::PERCENTILES;
 
     #[test]
-    fn metric_name_reads_back_as_same_id() {
-        for id in [
-            MetricId::IOPS,
-            MetricId::OPTIMAL_DEPTH_IOPS,
-            MetricId::LATENCY_P99_9,
-            MetricId::of_variant(VariantKey::WRITE, MetricKind::LatencyMax),
-            MetricId::of_variant(
-                VariantKey::new("buffered").kibibytes(4),
-                MetricKind::Latency,
-            ),
-            MetricId::of_nested("random-read", MetricKind::LatencyMean),
-            MetricId::of_variant(VariantKey::READ, MetricKind::Iops).nested_in("mixed"),
-            MetricId::IOPS.nested_in("inner").nested_in("outer"),
-        ] {
-            assert_eq!(MetricId::parse(&id.to_string()), id);
+    fn every_name_reads_back_as_the_same_id() {
+        let percentiles = PERCENTILES.map(Percentile::from_percent);
+        let percentiles = percentiles.map(MetricKind::LatencyPercentile);
+        let buffered = VariantKey::new("buffered").kibibytes(4);
+        for kind in MetricKind::FIXED.iter().chain(&percentiles) {
+            for id in [
+                MetricId::of(*kind),
+                MetricId::of_variant(buffered.clone(), *kind),
+                MetricId::of_nested("random-read", *kind).nested_in("survey"),
+            ] {
+                assert_eq!(MetricId::parse(&id.to_string()), id);
+            }
+        }
+        for kind in SeriesKind::ALL {
+            let id = SeriesId::of(*kind);
+            for id in [id.nested_in("survey"), id] {
+                assert_eq!(SeriesId::parse(&id.to_string()), id);
+            }
         }
     }
 
     #[test]
-    fn foreign_metric_name_is_kept() {
+    fn foreign_name_is_kept() {
         for name in [
             "",
             "/",
             "_",
             "a/",
-            "latency_p99.90",
             "a b",
             "x_latency_p",
             "my metric/other",
+            "latency_p99.90",
+            "latency_p+99",
+            "latency_p1e1",
+            "latency_pinf",
+            "latency_pNaN",
+            "latency_p101",
+            "latency_p099",
+            "latency_p99.1234567",
         ] {
             let id = MetricId::parse(name);
             assert_eq!((id.to_string().as_str(), id.kind()), (name, None));
+            assert_eq!(SeriesId::parse(name).to_string(), name);
         }
     }
 
@@ -359,7 +349,7 @@ mod tests {
     fn metric_label_names_variant_and_benchmark() {
         for (name, label) in [
             ("iops", "IOPS"),
-            ("latency_p99.9", "latency p99.9"),
+            ("latency_p99.999", "latency p99.999"),
             ("write_iops", "write IOPS"),
             ("random-read/iops", "random-read/IOPS"),
             ("some_thing", "some thing"),
