@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::rule::{Rule, Run, fraction};
-use crate::session::document::check::{Check, Found};
+use crate::session::document::check::Found;
 use crate::session::document::{Attribution, KernelCounts, LayerRelation, OtherUser, RunState};
 use crate::units;
 
@@ -25,74 +25,60 @@ const OTHER_TRAFFIC_FRACTION_LIMIT: f64 = 0.01;
 const MAX_NAMED_USERS: usize = 4;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::invalid(
-            "served-from-cache",
-            "Fewer bytes were read from the device than the benchmark issued: a cache served the rest.",
-        ),
-        condition: "more than 2 % of the bytes read, of at least 1 MiB, did not reach the device; holes of \
+    Rule::invalid(
+        "served-from-cache",
+        "Fewer bytes were read from the device than the benchmark issued: a cache served the rest.",
+        "more than 2 % of the bytes read, of at least 1 MiB, did not reach the device; holes of \
                     a file are not counted",
-        find: served_from_cache,
-    },
-    Rule {
-        check: Check::warning(
-            "still-in-memory",
-            "Much of the written data had not reached the device at the end of the run: the metrics show \
+        served_from_cache,
+    ),
+    Rule::warning(
+        "still-in-memory",
+        "Much of the written data had not reached the device at the end of the run: the metrics show \
              the speed of memory.",
-        ),
-        condition: "more than 10 % of the bytes written, and at least 1 MiB, are missing in the device's \
+        "more than 10 % of the bytes written, and at least 1 MiB, are missing in the device's \
                     count",
-        find: still_in_memory,
-    },
-    Rule {
-        check: Check::invalid(
-            "page-cache-backed",
-            "A page cache below the target served a part of the I/O: the metrics exceed what the medium can \
+        still_in_memory,
+    ),
+    Rule::invalid(
+        "page-cache-backed",
+        "A page cache below the target served a part of the I/O: the metrics exceed what the medium can \
              do.",
-        ),
-        condition: "a loop device without direct I/O: more than 2 % of the bytes read, or 10 % of the bytes \
+        "a loop device without direct I/O: more than 2 % of the bytes read, or 10 % of the bytes \
                     written, and at least 1 MiB, did not reach the device that holds its file",
-        find: page_cache_backed,
-    },
-    Rule {
-        check: Check::note(
-            "device-unknown",
-            "No block device is known below the target: the kernel's counters could not be compared with \
+        page_cache_backed,
+    ),
+    Rule::note(
+        "device-unknown",
+        "No block device is known below the target: the kernel's counters could not be compared with \
              the issued requests.",
-        ),
-        condition: "the target is not simulated and not in memory, and no block device is known for it \
+        "the target is not simulated and not in memory, and no block device is known for it \
                     (overlay, FUSE, network file systems)",
-        find: device_unknown,
-    },
-    Rule {
-        check: Check::warning(
-            "other-users",
-            "Other processes used the drive during the run: the metrics lack their share of its \
+        device_unknown,
+    ),
+    Rule::warning(
+        "other-users",
+        "Other processes used the drive during the run: the metrics lack their share of its \
              performance.",
-        ),
-        condition: "the traffic of others is more than 1 % of the benchmark's bytes, and at least 1 MiB; on \
+        "the traffic of others is more than 1 % of the benchmark's bytes, and at least 1 MiB; on \
                     a file system, which also reads and writes metadata, only traffic of known processes \
                     counts",
-        find: other_users,
-    },
-    Rule {
-        check: Check::note(
-            "requests-split",
-            "The kernel split requests: IOPS and latency are those of whole requests, the drive saw smaller \
+        other_users,
+    ),
+    Rule::note(
+        "requests-split",
+        "The kernel split requests: IOPS and latency are those of whole requests, the drive saw smaller \
              ones.",
-        ),
-        condition: "the device completed more than 5 % more requests than were issued, with about the same \
+        "the device completed more than 5 % more requests than were issued, with about the same \
                     bytes",
-        find: requests_split,
-    },
-    Rule {
-        check: Check::note(
-            "requests-merged",
-            "The kernel merged adjacent requests: the drive saw fewer and larger ones.",
-        ),
-        condition: "more than 5 % of the requests were merged, without the page cache",
-        find: requests_merged,
-    },
+        requests_split,
+    ),
+    Rule::note(
+        "requests-merged",
+        "The kernel merged adjacent requests: the drive saw fewer and larger ones.",
+        "more than 5 % of the requests were merged, without the page cache",
+        requests_merged,
+    ),
 ];
 
 fn capacity(bytes: u64) -> String {
@@ -129,9 +115,7 @@ fn served_from_cache(run: &Run<'_>) -> Option<Found> {
             "use a window larger than the machine's memory",
         ),
         json!({
-            "issued_bytes": issued_bytes,
-            "reads": issued.reads,
-            "device_bytes": device_bytes,
+            "issued_bytes": issued_bytes, "reads": issued.reads, "device_bytes": device_bytes,
             "device": kernel.device,
         }),
     ))
@@ -168,8 +152,7 @@ fn still_in_memory(run: &Run<'_>) -> Option<Found> {
             "",
         ),
         json!({
-            "issued_bytes": issued.written_bytes,
-            "device_bytes": kernel.written_bytes,
+            "issued_bytes": issued.written_bytes, "device_bytes": kernel.written_bytes,
             "device": kernel.device,
         }),
     ))
@@ -211,8 +194,7 @@ pub(super) fn page_cache_backed(run: &Run<'_>) -> Option<Found> {
         ),
         "attach the file with losetup --direct-io=on, or measure the file itself",
         json!({
-            "issued_bytes": issued_bytes,
-            "underlying_device": counts.device,
+            "issued_bytes": issued_bytes, "underlying_device": counts.device,
             "underlying_bytes": underlying_bytes,
         }),
     ))
@@ -268,11 +250,8 @@ fn other_users(run: &Run<'_>) -> Option<Found> {
         ),
         "stop the other processes and repeat the run, or read the metrics as those of a shared drive",
         json!({
-            "issued_bytes": issued_bytes,
-            "device": device,
-            "read_bytes": read_bytes,
-            "written_bytes": written_bytes,
-            "users": users,
+            "issued_bytes": issued_bytes, "device": device, "read_bytes": read_bytes,
+            "written_bytes": written_bytes, "users": users,
         }),
     ))
 }
@@ -357,10 +336,8 @@ fn requests_split(run: &Run<'_>) -> Option<Found> {
             "raise max_sectors_kb of the device's queue; for a file, use one without fragmentation",
         ),
         json!({
-            "issued_requests": issued_requests,
-            "device_requests": device_requests,
-            "device_bytes": device_bytes,
-            "device": kernel.device,
+            "issued_requests": issued_requests, "device_requests": device_requests,
+            "device_bytes": device_bytes, "device": kernel.device,
         }),
     ))
 }
@@ -384,8 +361,7 @@ fn requests_merged(run: &Run<'_>) -> Option<Found> {
             "",
         ),
         json!({
-            "issued_requests": issued_requests,
-            "merged_requests": merged_requests,
+            "issued_requests": issued_requests, "merged_requests": merged_requests,
             "device": kernel.device,
         }),
     ))

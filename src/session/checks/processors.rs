@@ -23,19 +23,17 @@ pub const QUEUE_DEPTH_NOT_REACHED: Check = Check::warning(
 );
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::warning(
-            "generator-busy",
-            "The worker threads used all of their CPU time: the drive waited for this program.",
-        ),
-        condition: "at least 90 % of a CPU for each worker thread in the busiest phase of 0.3 s or more",
-        find: generator_busy,
-    },
-    Rule {
-        check: MACHINE_BUSY,
-        condition: "at least 95 % of all CPUs over the run",
-        find: machine_busy,
-    },
+    Rule::warning(
+        "generator-busy",
+        "The worker threads used all of their CPU time: the drive waited for this program.",
+        "at least 90 % of a CPU for each worker thread in the busiest phase of 0.3 s or more",
+        generator_busy,
+    ),
+    Rule::of(
+        MACHINE_BUSY,
+        "at least 95 % of all CPUs over the run",
+        machine_busy,
+    ),
 ];
 
 fn generator_busy(run: &Run<'_>) -> Option<Found> {

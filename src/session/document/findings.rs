@@ -43,23 +43,18 @@ impl<'a> MetricIndex<'a> {
 pub struct Findings {
     /// Metrics.
     #[serde(rename = "figures")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 100_000>")]
     pub metrics: Vec<Metric>,
     /// Latency distributions by direction.
     pub latency: LatencyByDirection,
     /// Tables that arrange metrics side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub tables: Vec<MetricTable>,
     /// Series for charts.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub series: Vec<Series>,
     /// Results of the validity checks that did not pass.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub verdicts: Vec<Verdict>,
     /// Service level goals of the run, and whether they were met.
     #[serde(default)]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub goals: Vec<SloResult>,
 }
 
@@ -104,27 +99,19 @@ impl Findings {
 
     /// Adds a metric, or replaces the one with the same identity.
     pub fn set_metric(&mut self, metric: Metric) {
-        match self.metrics.iter_mut().find(|known| known.id == metric.id) {
-            Some(known) => *known = metric,
-            None => self.metrics.push(metric),
-        }
+        put(&mut self.metrics, metric, |known, new| known.id == new.id);
     }
 
     /// Adds a series, or replaces the one with the same identity.
     pub fn set_series(&mut self, series: Series) {
-        match self.series.iter_mut().find(|known| known.id == series.id) {
-            Some(known) => *known = series,
-            None => self.series.push(series),
-        }
+        put(&mut self.series, series, |known, new| known.id == new.id);
     }
 
     /// Adds the verdict of a check, or replaces the one with the same code.
     pub fn set_check(&mut self, verdict: Verdict) {
-        let mut known = self.verdicts.iter_mut();
-        match known.find(|known| known.code == verdict.code) {
-            Some(known) => *known = verdict,
-            None => self.verdicts.push(verdict),
-        }
+        put(&mut self.verdicts, verdict, |known, new| {
+            known.code == new.code
+        });
     }
 
     /// Removes the verdict of this check of the run itself, if there is one.
@@ -156,14 +143,7 @@ impl Findings {
 
     /// Adds a table, or replaces the one with the same name.
     pub fn set_table(&mut self, table: MetricTable) {
-        match self
-            .tables
-            .iter_mut()
-            .find(|known| known.name == table.name)
-        {
-            Some(known) => *known = table,
-            None => self.tables.push(table),
-        }
+        put(&mut self.tables, table, |known, new| known.name == new.name);
     }
 
     /// Adds the findings of a nested benchmark with `prefix/` in front of every name. Its latency
@@ -196,5 +176,13 @@ impl Findings {
     #[must_use]
     pub fn series(&self, id: &SeriesId) -> Option<&Series> {
         self.series.iter().find(|series| series.id == *id)
+    }
+}
+
+/// Adds an element, or replaces the same one.
+fn put<T>(list: &mut Vec<T>, new: T, is_same: impl Fn(&T, &T) -> bool) {
+    match list.iter_mut().find(|known| is_same(known, &new)) {
+        Some(known) => *known = new,
+        None => list.push(new),
     }
 }

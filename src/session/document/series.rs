@@ -72,12 +72,10 @@ pub struct Series {
     /// Quantity and unit of y.
     pub y: ChartAxis,
     /// `[x, y]`, in the order of measurement.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub points: Vec<[f64; 2]>,
     /// 95 % confidence interval of each point's y, `[lower, upper]`, in the order of `points`; null
     /// if not determined. Absent if no point has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub intervals: Vec<Option<[f64; 2]>>,
 }
 

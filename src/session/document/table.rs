@@ -20,7 +20,6 @@ pub struct MetricTable {
     #[serde(deserialize_with = "column_names")]
     pub columns: Vec<SafeText>,
     /// The rows.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub rows: Vec<MetricTableRow>,
 }
 
@@ -32,12 +31,11 @@ pub struct MetricTableRow {
     #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Name of the metric in each column; a metric that the run lacks is unknown.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub cells: Vec<MetricId>,
 }
 
 fn column_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SafeText>, D::Error> {
-    let names: Vec<Name> = crate::files::bounded::bounded_list::<_, _, 1_000>(deserializer)?;
+    let names: Vec<Name> = Vec::deserialize(deserializer)?;
     Ok(names.into_iter().map(|name| name.0).collect())
 }
 
