@@ -15,7 +15,7 @@ pub mod alerts;
 pub mod app;
 mod axis;
 pub mod bench;
-pub mod benchmark_run;
+
 pub mod cli;
 pub mod columns;
 pub mod drive;
@@ -28,6 +28,7 @@ pub mod probe;
 pub mod recording;
 pub mod report;
 pub mod roots;
+pub mod run;
 
 pub mod session;
 pub mod snapshot;

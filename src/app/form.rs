@@ -6,8 +6,8 @@ use crate::bench::framework::metric_families::{self, MetricFamily};
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::framework::{CACHE, ENGINE, OffsetDistribution, PATTERN, SCRATCH_SIZE, ZIPF};
 use crate::bench::{
-    AnyParameter, BenchError, Benchmark, BenchmarkSpec, Forecast, Keyword, Parameter,
-    ParameterError, ParameterKind, ParameterType, ParameterValue,
+    AnyParameter, BenchError, Benchmark, Forecast, Keyword, Parameter, ParameterError,
+    ParameterKind, ParameterType, ParameterValue, RunRequest,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::EngineChoice;
@@ -253,8 +253,8 @@ impl ParameterForm {
         &self,
         test: &'static dyn Benchmark,
         choice: &TargetChoice,
-    ) -> BenchmarkSpec {
-        let mut job = BenchmarkSpec::new(test, &choice.path);
+    ) -> RunRequest {
+        let mut job = RunRequest::new(test, &choice.path);
         for entry in &self.fields {
             let Some(value) = &entry.user_value else {
                 continue;

@@ -19,10 +19,10 @@ pub mod parameter;
 pub mod parameter_conflict;
 mod plan_builder;
 pub mod progress;
+pub mod request;
 pub(crate) mod rounds;
 pub mod run;
 pub mod run_event;
-pub mod spec;
 pub(crate) mod sweep;
 pub(crate) mod variants;
 

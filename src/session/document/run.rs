@@ -85,6 +85,14 @@ impl BenchmarkRun {
         RunParameters(&self.parameters)
     }
 
+    /// Whether this is the other run in another state.
+    #[must_use]
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.test == other.test
+            && self.started == other.started
+            && self.target.path == other.target.path
+    }
+
     /// Drops series and histograms, which take most of a run's memory.
     pub fn drop_distributions(&mut self) {
         self.findings.series = Vec::new();

@@ -17,6 +17,9 @@ use crate::files::safe_text::SafeText;
 use crate::files::state;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
+/// Maximum number of runs of a journal that are in progress at the same time.
+const MAX_RUNS_SIDE_BY_SIDE: usize = 64;
+
 /// The first line of a journal.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SessionLine<T> {
@@ -37,12 +40,18 @@ struct SessionHead {
     program: Option<SafeText>,
 }
 
-/// The fields that distinguish the lines of one run from those of the next.
+/// The fields that distinguish the lines of one run from those of another.
 #[derive(Deserialize)]
 struct RunHead {
     test: SafeText,
     state: RunState,
     started: SafeText,
+    target: TargetHead,
+}
+
+#[derive(PartialEq, Eq, Deserialize)]
+struct TargetHead {
+    path: SafeText,
 }
 
 /// A session as it is stored.
@@ -102,11 +111,11 @@ pub(super) fn load_stored(path: &Path) -> Result<StoredSession, StoreError> {
     let content = parse_content(BufReader::new(&file)).map_err(|error| read_error(path, error))?;
     let mut session = content.session;
     let is_running = content.is_journal && is_journal(path) && state::is_locked(&file);
-    if is_running
-        && let Some(run) = session.runs.last_mut()
-        && run.state == RunState::Interrupted
-    {
-        run.state = RunState::Running;
+    if is_running {
+        let open = session.runs.iter_mut();
+        for run in open.filter(|run| run.state == RunState::Interrupted) {
+            run.state = RunState::Running;
+        }
     }
     let kind = if content.is_journal {
         StoredKind::Journal { is_running }
@@ -209,38 +218,43 @@ fn read_line(reader: &mut impl BufRead) -> Result<Vec<u8>, SessionFormatError> {
     Ok(line)
 }
 
-/// Adds the runs of a journal to its session: of each the last line. The first line that is cut or not
-/// a run ends the journal.
+/// Adds the runs of a journal to its session: of each the last line. Runs may be in progress side by side.
+/// The first line that is cut or not a run ends the journal.
 fn replay_journal(
     mut session: Session,
     mut bytes: u64,
     mut reader: impl BufRead,
 ) -> Result<Content, SessionFormatError> {
+    let mut latest: Vec<(RunHead, Vec<u8>)> = Vec::new();
     let mut kept = 0;
-    let mut latest: Option<(RunHead, Vec<u8>)> = None;
     loop {
         let line = read_line(&mut reader)?;
         bytes += line.len() as u64;
         if bytes > MAX_JOURNAL_BYTES {
             return Err(SessionFormatError::TooLong(MAX_JOURNAL_BYTES));
         }
-        let head = serde_json::from_slice::<RunLine<RunHead>>(&line);
-        let head = head.ok().map(|line| line.run);
-        if let Some((last, text)) = latest.take()
-            && !head.as_ref().is_some_and(|next| is_same_run(&last, next))
-        {
-            kept += text.len() as u64;
-            if kept > MAX_DOCUMENT_BYTES {
-                return Err(SessionFormatError::TooLong(MAX_DOCUMENT_BYTES));
+        let Ok(RunLine { run: head }) = serde_json::from_slice::<RunLine<RunHead>>(&line) else {
+            break;
+        };
+        kept += line.len() as u64;
+        let mut open = latest.iter_mut().rev().take(MAX_RUNS_SIDE_BY_SIDE);
+        match open.find(|(last, _)| is_same_run(last, &head)) {
+            Some(known) => {
+                kept -= known.1.len() as u64;
+                *known = (head, line);
             }
-            let mut run = serde_json::from_slice::<RunLine<BenchmarkRun>>(&text)?.run;
-            if run.state == RunState::Running {
-                run.state = RunState::Interrupted;
-            }
-            session.runs.push(run);
+            None => latest.push((head, line)),
         }
-        let Some(head) = head else { break };
-        latest = Some((head, line));
+        if kept > MAX_DOCUMENT_BYTES {
+            return Err(SessionFormatError::TooLong(MAX_DOCUMENT_BYTES));
+        }
+    }
+    for (_, line) in latest {
+        let mut run = serde_json::from_slice::<RunLine<BenchmarkRun>>(&line)?.run;
+        if run.state == RunState::Running {
+            run.state = RunState::Interrupted;
+        }
+        session.runs.push(run);
     }
     Ok(Content {
         session,
@@ -255,6 +269,7 @@ fn is_same_run(last: &RunHead, next: &RunHead) -> bool {
     matches!(last.state, RunState::Running | RunState::Interrupted)
         && last.started == next.started
         && last.test == next.test
+        && last.target == next.target
 }
 
 /// Number of metrics and cells of tables that are drawn for a run.

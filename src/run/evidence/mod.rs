@@ -11,7 +11,6 @@ mod stack;
 mod stalls;
 mod traced_competitors;
 
-use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -19,10 +18,10 @@ use self::competing_processes::CompetingProcesses;
 use self::kernel_counters::KernelCounters;
 use self::request_stages::StageTracer;
 use self::stalls::StallDetector;
-use crate::bench::RunProgress;
 use crate::bench::framework::cpu_usage::CpuUsage;
-use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
-use crate::engine::{IoCounts, pauses};
+use crate::bench::{Benchmark, ParameterSet, RunProgress, framework};
+use crate::drive::{BlockDevice, DriveKind, TargetKind};
+use crate::engine::{CacheMode, IoCounts, OpenedTarget, pauses};
 use crate::probe::process::stat;
 use crate::probe::system::temperature;
 use crate::probe::text::read_file;
@@ -31,25 +30,6 @@ use crate::session::document::{
     DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, LayerRelation,
     OtherUser, PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
 };
-
-/// The benchmark and its target, as far as the evidence depends on them.
-#[derive(Debug)]
-pub struct RunScope<'a> {
-    /// The target.
-    pub target: &'a Target,
-    /// Its open file description; `None` for a simulated drive.
-    pub file: Option<&'a File>,
-    /// The range of it that is measured, in bytes.
-    pub window: Range<u64>,
-    /// Whether the benchmark writes.
-    pub writes: bool,
-    /// Whether it bypasses the page cache.
-    pub direct: bool,
-    /// Requests per second that arrive whatever the drive does, if the benchmark has such a rate.
-    pub arrival_rate: Option<f64>,
-    /// The machine.
-    pub host: &'a HostRecord,
-}
 
 /// Collects the evidence of one run, from its start on.
 pub struct EvidenceCollector {
@@ -73,32 +53,42 @@ pub struct EvidenceCollector {
 impl EvidenceCollector {
     /// Collects the static evidence, then reads the counters as the start.
     #[must_use]
-    pub fn new(roots: &SysPaths, scope: &RunScope<'_>) -> Self {
-        let top = scope.target.drive.clone();
+    pub fn new(
+        roots: &SysPaths,
+        benchmark: &dyn Benchmark,
+        opened: &OpenedTarget,
+        parameters: &ParameterSet,
+        host: &HostRecord,
+    ) -> Self {
+        let target = &opened.target;
         // A simulated drive uses none of the machine's devices.
-        let real = top
-            .as_ref()
-            .filter(|_| scope.target.kind != TargetKind::Simulated);
+        let is_simulated = target.kind == TargetKind::Simulated;
+        let real = target.drive.as_ref().filter(|_| !is_simulated);
         let stack = real.map_or_else(Vec::new, |top| self::stack::underlying(roots, top));
         let all: Vec<&BlockDevice> = real
             .into_iter()
             .chain(stack.iter().map(|(_, it)| it))
             .collect();
-        let evidence = static_evidence(scope, &all);
+        let window = framework::plan_window(target, parameters);
+        let mut evidence = if is_simulated {
+            RunEvidence::default()
+        } else {
+            static_evidence(benchmark.writes(parameters), opened, &window, &all, host)
+        };
+        evidence.window_bytes = Some(window.end.saturating_sub(window.start));
         let names = all.iter().map(|drive| drive.name.clone()).collect();
-        let device = real.map(|drive| drive.name.as_str());
-        let device_itself = scope.target.kind == TargetKind::BlockDevice;
+        let is_direct = framework::cache_mode(parameters) == CacheMode::Bypass;
         let mut collector = Self {
-            counts_kernel_threads: device_itself && scope.direct,
+            counts_kernel_threads: target.kind == TargetKind::BlockDevice && is_direct,
             competing_processes: CompetingProcesses::new(roots),
-            request_stages: StageTracer::start(roots, device),
+            request_stages: StageTracer::start(roots, real.map(|drive| drive.name.as_str())),
             kernel_counters: KernelCounters::new(roots, names),
-            stalls: StallDetector::new(scope.arrival_rate),
+            stalls: StallDetector::new(framework::arrival_rate(parameters)),
             submitted_at_start: submitted_bytes(roots),
             started_at: Instant::now(),
-            processors: scope.host.processors.unwrap_or(1),
+            processors: host.processors.unwrap_or(1),
             roots: roots.clone(),
-            has_real_device: scope.target.kind != TargetKind::Simulated,
+            has_real_device: !is_simulated,
             target_device: real.cloned(),
             stack,
             evidence,
@@ -245,32 +235,30 @@ impl EvidenceCollector {
 }
 
 /// The evidence that does not change during a run.
-fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
-    let target = scope.target;
-    let window_bytes = Some(scope.window.end.saturating_sub(scope.window.start));
-    if target.kind == TargetKind::Simulated {
-        return RunEvidence {
-            window_bytes,
-            ..RunEvidence::default()
-        };
-    }
-    let hypervisor = scope.host.virtualization.as_deref();
-    let setup = self::setup::drive_setup(target, stack, hypervisor);
-    let extents = self::contents::allocated_extents(target, scope.file, &scope.window, stack);
+fn static_evidence(
+    writes: bool,
+    opened: &OpenedTarget,
+    window: &Range<u64>,
+    stack: &[&BlockDevice],
+    host: &HostRecord,
+) -> RunEvidence {
+    let target = &opened.target;
+    let setup = self::setup::drive_setup(target, stack, host.virtualization.as_deref());
+    let file = opened.file();
+    let extents = self::contents::allocated_extents(target, file.as_deref(), window, stack);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     // What a loop device shows is a file, of which the file system tells what is allocated.
     let is_drive = stack.iter().all(|drive| drive.kind != DriveKind::Loop);
     let sampled = target.kind == TargetKind::BlockDevice
-        && !scope.writes
+        && !writes
         && has_table
         && is_drive
         && extents.is_none();
     RunEvidence {
         block_sample: sampled
-            .then(|| self::contents::sample_blocks(&target.name, &scope.window, 1))
+            .then(|| self::contents::sample_blocks(&target.name, window, 1))
             .flatten(),
-        window_bytes,
         drive_setup: Some(setup),
         extents,
         ..RunEvidence::default()
