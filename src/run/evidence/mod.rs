@@ -12,14 +12,17 @@ mod stalls;
 mod traced_competitors;
 
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use self::competing_processes::CompetingProcesses;
 use self::kernel_counters::KernelCounters;
 use self::request_stages::StageTracer;
+use self::stack::DeviceStack;
 use self::stalls::StallDetector;
 use crate::bench::framework::cpu_usage::CpuUsage;
 use crate::bench::{Benchmark, ParameterSet, RunProgress, framework};
+use crate::drive::mounts::split_device_number;
 use crate::drive::{BlockDevice, DriveKind, TargetKind};
 use crate::engine::{CacheMode, IoCounts, OpenedTarget, pauses};
 use crate::probe::process::stat;
@@ -27,18 +30,19 @@ use crate::probe::system::temperature;
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 use crate::session::document::{
-    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, LayerRelation,
-    OtherUser, PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
+    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, OtherUser,
+    PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
 };
 
 /// Collects the evidence of one run, from its start on.
 pub struct EvidenceCollector {
     roots: SysPaths,
-    stack: Vec<(LayerRelation, BlockDevice)>,
-    target_device: Option<BlockDevice>,
+    stack: DeviceStack,
     kernel_counters: KernelCounters,
     request_stages: StageTracer,
-    competing_processes: CompetingProcesses,
+    competing_processes: Option<CompetingProcesses>,
+    /// Numbers of the devices, and that of the target's file system.
+    device_numbers: Vec<(u32, u32)>,
     stalls: StallDetector,
     submitted_at_start: Option<SubmittedBytes>,
     started_at: Instant,
@@ -63,12 +67,8 @@ impl EvidenceCollector {
         let target = &opened.target;
         // A simulated drive uses none of the machine's devices.
         let is_simulated = target.kind == TargetKind::Simulated;
-        let real = target.drive.as_ref().filter(|_| !is_simulated);
-        let stack = real.map_or_else(Vec::new, |top| self::stack::underlying(roots, top));
-        let all: Vec<&BlockDevice> = real
-            .into_iter()
-            .chain(stack.iter().map(|(_, it)| it))
-            .collect();
+        let stack = DeviceStack::of_target(roots, target, opened.file().as_deref());
+        let all: Vec<&BlockDevice> = stack.devices().collect();
         let window = framework::plan_window(target, parameters);
         let mut evidence = if is_simulated {
             RunEvidence::default()
@@ -76,12 +76,18 @@ impl EvidenceCollector {
             static_evidence(benchmark.writes(parameters), opened, &window, &all, host)
         };
         evidence.window_bytes = Some(window.end.saturating_sub(window.start));
-        let names = all.iter().map(|drive| drive.name.clone()).collect();
+        let names: Vec<String> = all.iter().map(|drive| drive.name.clone()).collect();
+        let top = stack.top.as_ref().map(|drive| drive.name.as_str());
+        let numbers = all.iter().map(|drive| drive.number);
+        let files = opened.file().and_then(|file| file.metadata().ok());
+        let files = files.map(|metadata| split_device_number(metadata.dev()));
+        let device_numbers = numbers.chain(files).collect();
         let is_direct = framework::cache_mode(parameters) == CacheMode::Bypass;
         let mut collector = Self {
             counts_kernel_threads: target.kind == TargetKind::BlockDevice && is_direct,
-            competing_processes: CompetingProcesses::new(roots),
-            request_stages: StageTracer::start(roots, real.map(|drive| drive.name.as_str())),
+            competing_processes: (!names.is_empty()).then(|| CompetingProcesses::new(roots)),
+            device_numbers,
+            request_stages: StageTracer::start(roots, top),
             kernel_counters: KernelCounters::new(roots, names),
             stalls: StallDetector::new(framework::arrival_rate(parameters)),
             submitted_at_start: submitted_bytes(roots),
@@ -89,7 +95,6 @@ impl EvidenceCollector {
             processors: host.processors.unwrap_or(1),
             roots: roots.clone(),
             has_real_device: !is_simulated,
-            target_device: real.cloned(),
             stack,
             evidence,
         };
@@ -101,11 +106,9 @@ impl EvidenceCollector {
     /// The counters of the device under test since the start, where the kernel keeps any.
     #[must_use]
     pub fn kernel_counts(&self) -> Option<KernelCounts> {
-        self.kernel_counters
-            .counts_since_start()
-            .into_iter()
-            .next()
-            .flatten()
+        self.stack.top.as_ref()?;
+        let counts = self.kernel_counters.counts_since_start();
+        counts.into_iter().next().flatten()
     }
 
     /// Q2D and D2C times of the benchmark's requests, as far as known.
@@ -143,13 +146,10 @@ impl EvidenceCollector {
                 read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
                 written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
             });
-        let counts = self
-            .kernel_counters
-            .counts_since_start()
-            .into_iter()
-            .skip(1);
+        let counts = self.kernel_counters.counts_since_start().into_iter();
         self.evidence.underlying = counts
-            .zip(&self.stack)
+            .skip(self.stack.top.iter().count())
+            .zip(&self.stack.below)
             .filter_map(|(counts, (relation, _))| {
                 Some(LayerCounts {
                     relation_to_upper: *relation,
@@ -162,6 +162,9 @@ impl EvidenceCollector {
             .then(|| pause_evidence_since(self.started_at))
             .flatten();
         self.evidence.stalls = self.stalls.evidence();
+        if let Some(processes) = &mut self.competing_processes {
+            processes.count_ended();
+        }
         let (traced, _) = self.request_stages.other_users();
         self.evidence.other_users = self.relevant_users(traced);
         self.evidence.clone()
@@ -174,24 +177,15 @@ impl EvidenceCollector {
         self.request_stages.stop_and_drain();
         let mut evidence = self.evidence_so_far(cpu_usage.counts);
         let seen_all = self.request_stages.other_users().1;
-        if self.target_device.is_some() && !seen_all {
-            evidence.other_users = self
-                .competing_processes
-                .users_since_start(&self.device_numbers(), evidence.other_users);
+        if let Some(processes) = &mut self.competing_processes
+            && !seen_all
+        {
+            let traced = evidence.other_users;
+            evidence.other_users = processes.users_since_start(&self.device_numbers, traced);
         }
         // A simulated drive's time is not processor time.
         evidence.processors = self.has_real_device.then(|| self.processors(cpu_usage));
         evidence
-    }
-
-    fn devices(&self) -> impl Iterator<Item = &BlockDevice> {
-        self.target_device
-            .iter()
-            .chain(self.stack.iter().map(|(_, drive)| drive))
-    }
-
-    fn device_numbers(&self) -> Vec<(u32, u32)> {
-        self.devices().map(|drive| drive.number).collect()
     }
 
     fn processors(&self, cpu_usage: &CpuUsage) -> ProcessorLoad {
@@ -222,7 +216,7 @@ impl EvidenceCollector {
     /// Samples the temperature of the drive.
     fn sample_temperature(&mut self) {
         let read = |drive: &BlockDevice| temperature::read_temperature(&self.roots, &drive.name);
-        let Some(now) = self.devices().find_map(read) else {
+        let Some(now) = self.stack.devices().find_map(read) else {
             return;
         };
         let known = self.evidence.temperature;

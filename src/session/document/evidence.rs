@@ -144,6 +144,8 @@ pub enum LayerRelation {
     Member,
     /// The device that holds the backing file of a loop device.
     BackingDevice,
+    /// One of several devices of the file system that the target is on (btrfs).
+    FileSystem,
 }
 
 /// Another process that used drives during the run.
@@ -173,6 +175,9 @@ pub enum Attribution {
     HasOpenDescriptor,
     /// It read or wrote on some drive.
     AnyDrive,
+    /// Children of it that have ended read or wrote on some drive: it has waited for them, and its counters
+    /// contain theirs.
+    EndedChildren,
 }
 
 /// CPU utilization during a run.

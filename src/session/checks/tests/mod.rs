@@ -53,6 +53,23 @@ fn assert_evidence_contains(code: &str, run: &BenchmarkRun, words: &[&str]) {
     }
 }
 
+/// Checks that the evidence contains these words, or that the check passes where there are none.
+fn assert_found(code: &str, run: &BenchmarkRun, words: &[&str], case: usize) {
+    let evidence = rule_evidence(code, run);
+    assert_eq!(
+        evidence.is_some(),
+        !words.is_empty(),
+        "{case}: {evidence:?}"
+    );
+    let evidence = evidence.unwrap_or_default();
+    for word in words {
+        assert!(
+            evidence.contains(word),
+            "{case}: no {word:?} in {evidence:?}"
+        );
+    }
+}
+
 /// A run that issued these requests of 4 KiB, with a device that completed as many.
 fn run_with_counts(reads: u64, writes: u64) -> BenchmarkRun {
     let mut run = empty_run();
