@@ -84,11 +84,8 @@ fn run_is_running_while_its_journal_is_open_and_interrupted_afterwards() {
         written.append(elapsed_ns).unwrap();
         assert_eq!(last().unwrap().state, RunState::Running);
     }
-    written
-        .journal
-        .file
-        .write_all(b"{\"run\":{\"test\":\"rand")
-        .unwrap();
+    let mut file = File::options().append(true).open(&path).unwrap();
+    file.write_all(b"{\"run\":{\"test\":\"rand").unwrap();
     assert_eq!(written.kill(), [run_after(2, RunState::Interrupted)]);
 }
 

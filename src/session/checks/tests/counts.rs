@@ -2,15 +2,12 @@
 
 use super::*;
 use crate::session::document::{
-    Attribution, FileAllocation, LayerCounts, LayerRelation, OtherUser, SubmittedBytes,
+    Attribution, DriveSetup, FileAllocation, LayerCounts, LayerRelation, OtherUser, SubmittedBytes,
 };
 
 fn kernel_counts(run: &mut BenchmarkRun) -> &mut KernelCounts {
     run.kernel.as_mut().unwrap()
 }
-
-/// Changes a run that issued 10,000 reads or writes of 4 KiB, all of which reached the device.
-type Change = fn(&mut BenchmarkRun);
 
 fn set_extents(run: &mut BenchmarkRun, hole_bytes: u64, unwritten_bytes: u64, encoded_bytes: u64) {
     run.evidence.extents = Some(FileAllocation {
@@ -54,16 +51,21 @@ fn hide_device(run: &mut BenchmarkRun, file_system: &str, submitted: u64) {
 
 #[test]
 fn reads_missing_at_device_are_served_from_cache() {
-    let cases: [(Change, &[&str]); 12] = [
-        (|_| (), &[]),
+    let code = "served-from-cache";
+    assert_cases(
+        || run_with_counts(10_000, 0),
+        &[
+        (code, |_| (), &[]),
         // 2 % are allowed.
-        (|run| kernel_counts(run).read_bytes = 9_800 * 4096, &[]),
+        (code, |run| kernel_counts(run).read_bytes = 9_800 * 4096, &[]),
         (
+            code,
             |run| kernel_counts(run).read_bytes = 9_700 * 4096,
             &["10000 reads", "nvme0n1", "3.0 % came"],
         ),
         // Too little to tell.
         (
+            code,
             |run| {
                 *run = run_with_counts(99, 0);
                 kernel_counts(run).read_bytes = 0;
@@ -71,9 +73,10 @@ fn reads_missing_at_device_are_served_from_cache() {
             &[],
         ),
         // Other processes read as well.
-        (|run| set_submitted(run, 1000 * 4096), &["90 % came"]),
+        (code, |run| set_submitted(run, 1000 * 4096), &["90 % came"]),
         // Holes do not count.
         (
+            code,
             |run| {
                 kernel_counts(run).read_bytes /= 4;
                 set_extents(run, 50, 25, 0);
@@ -81,6 +84,7 @@ fn reads_missing_at_device_are_served_from_cache() {
             &[],
         ),
         (
+            code,
             |run| {
                 kernel_counts(run).read_bytes /= 4;
                 set_extents(run, 50, 0, 0);
@@ -89,6 +93,7 @@ fn reads_missing_at_device_are_served_from_cache() {
         ),
         // Compression is named.
         (
+            code,
             |run| {
                 kernel_counts(run).read_bytes /= 4;
                 set_extents(run, 0, 0, 60);
@@ -96,6 +101,7 @@ fn reads_missing_at_device_are_served_from_cache() {
             &["75 % came", "60 B of f are stored compressed"],
         ),
         (
+            code,
             |run| {
                 add_member(run, "sda", 5_000 * 4096, 0);
                 add_member(run, "sdb", 5_000 * 4096, 0);
@@ -103,6 +109,7 @@ fn reads_missing_at_device_are_served_from_cache() {
             &[],
         ),
         (
+            code,
             |run| {
                 add_member(run, "sda", 1_000 * 4096, 0);
                 add_member(run, "sdb", 1_000 * 4096, 0);
@@ -110,44 +117,53 @@ fn reads_missing_at_device_are_served_from_cache() {
             &["reached sda and sdb", "80 % came"],
         ),
         (
+            code,
             |run| hide_device(run, "overlay", 1_000 * 4096),
             &["reached the block layer", "90 % came"],
         ),
         // Not counted by the kernel.
-        (|run| hide_device(run, "fuse.sshfs", 0), &[]),
-    ];
-    for (index, (change, words)) in cases.into_iter().enumerate() {
-        let mut run = run_with_counts(10_000, 0);
-        change(&mut run);
-        assert_found("served-from-cache", &run, words, index);
-    }
+        (code, |run| hide_device(run, "fuse.sshfs", 0), &[]),
+        ],
+    );
 }
 
 #[test]
 fn target_without_counters_is_named_where_nothing_else_tells() {
-    for (file_system, submitted, words) in [
-        ("btrfs", 10_000 * 4096, &[][..]),
-        ("fuse.sshfs", 0, &["no block device is known", "fuse.sshfs"]),
-    ] {
-        let mut run = run_with_counts(10_000, 0);
-        run.evidence.drive_setup = Some(crate::session::document::DriveSetup::default());
-        run.target.device = None;
-        hide_device(&mut run, file_system, submitted);
-        assert_found("device-unknown", &run, words, 0);
-    }
+    let code = "device-unknown";
+    assert_cases(
+        || {
+            let mut run = run_with_counts(10_000, 0);
+            run.evidence.drive_setup = Some(DriveSetup::default());
+            run.target.device = None;
+            run
+        },
+        &[
+            (code, |run| hide_device(run, "btrfs", 10_000 * 4096), &[]),
+            (
+                code,
+                |run| hide_device(run, "fuse.sshfs", 0),
+                &["no block device is known", "fuse.sshfs"],
+            ),
+        ],
+    );
 }
 
 #[test]
 fn writes_missing_at_device_are_still_in_memory() {
-    let cases: [(Change, &[&str]); 5] = [
+    let code = "still-in-memory";
+    assert_cases(
+        || run_with_counts(0, 10_000),
+        &[
         // 10 % are allowed.
-        (|run| kernel_counts(run).written_bytes = 9_000 * 4096, &[]),
+        (code, |run| kernel_counts(run).written_bytes = 9_000 * 4096, &[]),
         (
+            code,
             |run| kernel_counts(run).written_bytes = 5_000 * 4096,
             &["41.0 MB", "20.5 MB"],
         ),
         // Less than 1 MiB.
         (
+            code,
             |run| {
                 *run = run_with_counts(0, 200);
                 kernel_counts(run).written_bytes = 0;
@@ -155,19 +171,16 @@ fn writes_missing_at_device_are_still_in_memory() {
             &[],
         ),
         (
+            code,
             |run| {
                 kernel_counts(run).written_bytes = 0;
                 set_extents(run, 0, 0, 60);
             },
             &["0 B had reached nvme0n1", "stored compressed"],
         ),
-        (|run| add_member(run, "sda", 0, 4096), &["had reached sda"]),
-    ];
-    for (index, (change, words)) in cases.into_iter().enumerate() {
-        let mut run = run_with_counts(0, 10_000);
-        change(&mut run);
-        assert_found("still-in-memory", &run, words, index);
-    }
+        (code, |run| add_member(run, "sda", 0, 4096), &["had reached sda"]),
+        ],
+    );
 }
 
 fn set_user(run: &mut BenchmarkRun, command: &str, read_bytes: u64, attribution: Attribution) {
@@ -182,15 +195,24 @@ fn set_user(run: &mut BenchmarkRun, command: &str, read_bytes: u64, attribution:
 
 #[test]
 fn device_traffic_beyond_benchmark_is_attributed_to_others() {
-    let cases: [(Change, &[&str]); 10] = [
-        (|_| (), &[]),
+    let code = "other-users";
+    assert_cases(
+        || {
+            let mut run = run_with_counts(100_000, 0);
+            set_submitted(&mut run, 100_000 * 4096);
+            run
+        },
+        &[
+        (code, |_| (), &[]),
         // Less than 1 %.
-        (|run| kernel_counts(run).read_bytes += MIB, &[]),
+        (code, |run| kernel_counts(run).read_bytes += MIB, &[]),
         (
+            code,
             |run| kernel_counts(run).read_bytes += 100 * MIB,
             &["105 MB of reads for other processes", "have ended"],
         ),
         (
+            code,
             |run| {
                 kernel_counts(run).read_bytes += 100 * MIB;
                 set_user(run, "backup", 100 * MIB, Attribution::HasOpenDescriptor);
@@ -198,6 +220,7 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
             &["backup (4711: 105 MB, has it open)"],
         ),
         (
+            code,
             |run| {
                 kernel_counts(run).read_bytes += 100 * MIB;
                 set_user(run, "bash", 100 * MIB, Attribution::EndedChildren);
@@ -206,11 +229,13 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
         ),
         // Traced requests count without excess traffic.
         (
+            code,
             |run| set_user(run, "dd", 50 * MIB, Attribution::TracedRequests),
             &["52.4 MB of reads", "dd (4711: 52.4 MB)"],
         ),
         // A file system reads metadata: only what processes did counts.
         (
+            code,
             |run| {
                 run.target.kind = "file".into();
                 kernel_counts(run).read_bytes *= 2;
@@ -218,6 +243,7 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
             &[],
         ),
         (
+            code,
             |run| {
                 run.target.kind = "file".into();
                 kernel_counts(run).read_bytes *= 2;
@@ -226,6 +252,7 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
             &["31.5 MB of reads", "rsync (4711: 31.5 MB, on some drive)"],
         ),
         (
+            code,
             |run| {
                 run.target.kind = "file".into();
                 add_member(run, "sda", 200_000 * 4096, 0);
@@ -235,6 +262,7 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
         ),
         // Another partition of the disk.
         (
+            code,
             |run| {
                 let mut counts = run.kernel.clone().unwrap();
                 counts.device = "nvme0".into();
@@ -246,18 +274,15 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
             },
             &["nvme0 served 210 MB of reads"],
         ),
-    ];
-    for (index, (change, words)) in cases.into_iter().enumerate() {
-        let mut run = run_with_counts(100_000, 0);
-        set_submitted(&mut run, 100_000 * 4096);
-        change(&mut run);
-        assert_found("other-users", &run, words, index);
-    }
+        ],
+    );
 }
 
 #[test]
 fn split_and_merged_requests_are_told() {
-    let cases: [(&str, Change, &[&str]); 6] = [
+    assert_cases(
+        || run_with_counts(10_000, 0),
+        &[
         // 5 % are allowed.
         (
             "requests-split",
@@ -297,10 +322,6 @@ fn split_and_merged_requests_are_told() {
             },
             &[],
         ),
-    ];
-    for (index, (code, change, words)) in cases.into_iter().enumerate() {
-        let mut run = run_with_counts(10_000, 0);
-        change(&mut run);
-        assert_found(code, &run, words, index);
-    }
+        ],
+    );
 }
