@@ -97,11 +97,11 @@ fn layer_text(layer: &LayerCounts) -> String {
 fn other_user_text(other: &OtherUser) -> String {
     let bytes = other.read_bytes.saturating_add(other.written_bytes) as f64;
     let children = match other.attribution {
-        Attribution::EndedChildren => "ended children of ",
+        Attribution::EndedChildren => ", or its ended children",
         _ => "",
     };
     format!(
-        "{children}{} ({}) {}",
+        "{} ({}) {}{children}",
         other.command,
         other.pid,
         units::format_capacity(bytes)

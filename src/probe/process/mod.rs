@@ -11,7 +11,7 @@ pub mod io_priority;
 mod netlink;
 pub mod numbers;
 pub mod open_files;
-pub(crate) mod own_io;
+mod own_io;
 pub mod page_cache;
 mod reused_file;
 pub mod stat;

@@ -18,9 +18,9 @@ const MAX_THREADS: u32 = 512;
 
 /// What the threads of a process have done, as far as it was counted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OwnIo {
+pub(super) struct OwnIo {
     /// All that was counted.
-    pub(crate) total: ProcessIo,
+    pub(super) total: ProcessIo,
     /// By thread id.
     threads: HashMap<u32, CountedThread>,
 }
@@ -37,7 +37,7 @@ struct CountedThread {
 impl OwnIo {
     /// Counts what the threads have done since they were last read. `None` where they cannot be read, or
     /// are too many.
-    pub(crate) fn read(&mut self, proc: BorrowedFd<'_>, pid: u32, threads: u32) -> Option<()> {
+    pub(super) fn read(&mut self, proc: BorrowedFd<'_>, pid: u32, threads: u32) -> Option<()> {
         if threads > MAX_THREADS {
             return None;
         }
@@ -59,7 +59,7 @@ impl OwnIo {
 
     /// Counts what a thread has done since it was last counted, and returns that: `io` are its counters,
     /// read while it runs, or of its exit record.
-    pub(crate) fn count(&mut self, tid: u32, io: &ProcessIo) -> ProcessIo {
+    pub(super) fn count(&mut self, tid: u32, io: &ProcessIo) -> ProcessIo {
         let thread = self.threads.entry(tid).or_default();
         thread.is_alive = true;
         let rest = io.saturating_sub(&thread.counted);

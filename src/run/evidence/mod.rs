@@ -9,7 +9,6 @@ mod sampling;
 mod setup;
 mod stack;
 mod stalls;
-mod traced_competitors;
 
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
@@ -30,8 +29,8 @@ use crate::probe::system::temperature;
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 use crate::session::document::{
-    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, OtherUser,
-    PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
+    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, PauseEvidence,
+    ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
 };
 
 /// Collects the evidence of one run, from its start on.
@@ -48,8 +47,6 @@ pub struct EvidenceCollector {
     started_at: Instant,
     processors: u32,
     has_real_device: bool,
-    /// Whether requests of kernel threads can only belong to other users.
-    counts_kernel_threads: bool,
     /// The static evidence, and what was collected so far.
     evidence: RunEvidence,
 }
@@ -83,11 +80,12 @@ impl EvidenceCollector {
         let files = files.map(|metadata| split_device_number(metadata.dev()));
         let device_numbers = numbers.chain(files).collect();
         let is_direct = framework::cache_mode(parameters) == CacheMode::Bypass;
+        // There, kernel threads write back what the benchmark or the file system left.
+        let is_device = target.kind == TargetKind::BlockDevice;
         let mut collector = Self {
-            counts_kernel_threads: target.kind == TargetKind::BlockDevice && is_direct,
             competing_processes: (!names.is_empty()).then(|| CompetingProcesses::new(roots)),
             device_numbers,
-            request_stages: StageTracer::start(roots, top),
+            request_stages: StageTracer::start(roots, top, is_device && is_direct),
             kernel_counters: KernelCounters::new(roots, names),
             stalls: StallDetector::new(framework::arrival_rate(parameters)),
             submitted_at_start: submitted_bytes(roots),
@@ -162,11 +160,7 @@ impl EvidenceCollector {
             .then(|| pause_evidence_since(self.started_at))
             .flatten();
         self.evidence.stalls = self.stalls.evidence();
-        if let Some(processes) = &mut self.competing_processes {
-            processes.count_ended();
-        }
-        let (traced, _) = self.request_stages.other_users();
-        self.evidence.other_users = self.relevant_users(traced);
+        self.evidence.other_users = self.request_stages.other_users().0;
         self.evidence.clone()
     }
 
@@ -200,17 +194,6 @@ impl EvidenceCollector {
             machine_utilization: busy.filter(|_| capacity > 0.3).map(|busy| busy / capacity),
             count: self.processors,
         }
-    }
-
-    /// The other users without kernel threads, where those may work for the benchmark itself: they
-    /// write back its pages and those of the file system.
-    fn relevant_users(&self, mut others: Vec<OtherUser>) -> Vec<OtherUser> {
-        let proc = &self.roots.proc;
-        others.retain(|other| {
-            self.counts_kernel_threads
-                || !self::traced_competitors::is_kernel_thread(proc, other.pid)
-        });
-        others
     }
 
     /// Samples the temperature of the drive.

@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sampling::TraceSampling;
-use super::traced_competitors::TracedCompetitors;
 use crate::engine::WORKER_THREAD_PREFIX;
+use crate::files::safe_text::SafeText;
+use crate::probe::process::thread_owner::{ThreadOwner, ThreadOwners};
+use crate::probe::text::read_file;
 use crate::roots::SysPaths;
-use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageBreakdown};
+use crate::session::document::{
+    Attribution, LatencyByDirection, LatencySummary, OtherUser, StageBreakdown,
+};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::trace::events::{CaptureControl, TraceCapture};
 use crate::trace::requests::{RequestActor, RequestOperation};
@@ -24,10 +28,14 @@ pub struct StageTracer {
     is_permitted: bool,
 }
 
+/// More other processes are not kept.
+const MAX_OTHERS: usize = 4096;
+
 /// Reads and writes.
 #[derive(Default)]
 struct StageTotals {
-    competitors: TracedCompetitors,
+    /// Other processes by id.
+    others: HashMap<u32, OtherUser>,
     q2d_latency: [LatencyHistogram; 2],
     d2c_latency: [LatencyHistogram; 2],
     request_count: u64,
@@ -38,19 +46,19 @@ struct StageTotals {
 }
 
 impl StageTracer {
-    /// Starts tracing the requests to a device, if there is one.
+    /// Starts tracing the requests to a device, if there is one. Requests of kernel threads are those of
+    /// others where they cannot be for this process.
     #[must_use]
-    pub fn start(roots: &SysPaths, device: Option<&str>) -> Self {
+    pub fn start(roots: &SysPaths, device: Option<&str>, counts_kernel_threads: bool) -> Self {
         let totals: Arc<Mutex<StageTotals>> = Arc::default();
         let scope = device.and_then(|device| TraceScope::of_device(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
-        let mut own_threads = OwnThreads::new(roots);
-        let proc = roots.proc.clone();
+        let mut submitters = Submitters::new(&roots.proc, counts_kernel_threads);
         let shared = Arc::clone(&totals);
         let capture = scope.and_then(|scope| {
             let add = move |batch: RequestBatch| {
                 let mut totals = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                totals.add_batch(&batch, &mut own_threads, &proc)
+                totals.add_batch(&batch, &mut submitters)
             };
             // Without root or tracefs there is no breakdown; the session records this by omitting
             // it.
@@ -92,17 +100,14 @@ impl StageTracer {
     pub fn other_users(&self) -> (Vec<OtherUser>, bool) {
         let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let complete = self.is_permitted && !totals.has_paused && totals.lost_events == 0;
-        (totals.competitors.sorted_users(), complete)
+        let mut others: Vec<OtherUser> = totals.others.values().cloned().collect();
+        sort_users(&mut others);
+        (others, complete)
     }
 }
 
 impl StageTotals {
-    fn add_batch(
-        &mut self,
-        batch: &RequestBatch,
-        own_threads: &mut OwnThreads,
-        proc: &Path,
-    ) -> CaptureControl {
+    fn add_batch(&mut self, batch: &RequestBatch, submitters: &mut Submitters) -> CaptureControl {
         self.lost_events = batch.lost_events;
         self.sampling
             .add_followed(batch.requests.len(), batch.complete_since);
@@ -112,14 +117,16 @@ impl StageTotals {
                 RequestOperation::Write => 1,
                 _ => continue,
             };
-            match request.submitter {
-                Some(actor) if own_threads.includes(actor) => {}
-                Some(actor) => {
-                    self.competitors
-                        .add_request(proc, actor, direction == 1, request.bytes);
+            let Some(actor) = request.submitter else {
+                continue;
+            };
+            match submitters.classify(actor) {
+                Submitter::Own => {}
+                Submitter::Ignored => continue,
+                Submitter::Other(pid) => {
+                    self.add_other(pid, actor, direction == 1, request.bytes, &submitters.proc);
                     continue;
                 }
-                None => continue,
             }
             let queued = request.timestamps.queued;
             if !queued.is_some_and(|queued| self.sampling.includes(queued)) {
@@ -138,6 +145,33 @@ impl StageTotals {
         self.has_paused |= control != CaptureControl::Continue;
         control
     }
+
+    fn add_other(&mut self, pid: u32, actor: RequestActor, writes: bool, bytes: u64, proc: &Path) {
+        if self.others.len() >= MAX_OTHERS && !self.others.contains_key(&pid) {
+            return;
+        }
+        let other = self.others.entry(pid).or_insert_with(|| {
+            let name = read_file(&proc.join(pid.to_string()).join("comm"));
+            let name = name.as_ref().map(|name| name.trim_ascii());
+            OtherUser {
+                pid,
+                command: SafeText::from_bytes(name.unwrap_or(actor.name.as_bytes())),
+                read_bytes: 0,
+                written_bytes: 0,
+                attribution: Attribution::TracedRequests,
+            }
+        });
+        if writes {
+            other.written_bytes += bytes;
+        } else {
+            other.read_bytes += bytes;
+        }
+    }
+}
+
+/// Sorts other users by bytes, largest first.
+pub(super) fn sort_users(others: &mut [OtherUser]) {
+    others.sort_by_key(|it| (std::cmp::Reverse(it.read_bytes + it.written_bytes), it.pid));
 }
 
 fn by_direction([read, write]: &[LatencyHistogram; 2]) -> LatencyByDirection {
@@ -150,32 +184,54 @@ fn by_direction([read, write]: &[LatencyHistogram; 2]) -> LatencyByDirection {
 /// Names of threads that the kernel creates for io_uring on behalf of a process (io_uring/io-wq.c).
 const RING_WORKER_PREFIX: &[u8] = b"iou-wrk-";
 
-/// The threads that belong to this process.
-struct OwnThreads {
-    proc: PathBuf,
-    known_threads: HashMap<u32, bool>,
+/// Whose request one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Submitter {
+    Own,
+    /// A process, or a thread that ended before its process was known.
+    Other(u32),
+    /// A kernel thread that may write what this process left.
+    Ignored,
 }
 
-impl OwnThreads {
-    fn new(roots: &SysPaths) -> Self {
+/// Tells the threads of this process from others.
+struct Submitters {
+    proc: PathBuf,
+    owners: ThreadOwners,
+    counts_kernel_threads: bool,
+    known: HashMap<u32, Submitter>,
+}
+
+impl Submitters {
+    fn new(proc: &Path, counts_kernel_threads: bool) -> Self {
         Self {
-            proc: roots.proc.clone(),
-            known_threads: HashMap::new(),
+            proc: proc.to_owned(),
+            owners: ThreadOwners::new(proc),
+            counts_kernel_threads,
+            known: HashMap::new(),
         }
     }
 
-    /// Looks each thread up once, at its first request. A thread that has ended by then, as after a
-    /// phase of a few milliseconds, is identified by its name.
-    fn includes(&mut self, actor: RequestActor) -> bool {
-        let proc = &self.proc;
-        *self.known_threads.entry(actor.pid).or_insert_with(|| {
-            let thread = actor.pid.to_string();
-            let name = actor.name.as_bytes();
-            proc.join("self/task").join(&thread).exists()
-                || !proc.join(&thread).exists()
-                    && (name.starts_with(WORKER_THREAD_PREFIX.as_bytes())
-                        || name.starts_with(RING_WORKER_PREFIX))
-        })
+    fn classify(&mut self, actor: RequestActor) -> Submitter {
+        if let Some(known) = self.known.get(&actor.pid) {
+            return *known;
+        }
+        let name = actor.name.as_bytes();
+        let own_names = [WORKER_THREAD_PREFIX.as_bytes(), RING_WORKER_PREFIX];
+        let is_own = self.proc.join(format!("self/task/{}", actor.pid)).exists();
+        let submitter = match self.owners.owner_of(actor.pid) {
+            _ if is_own => Submitter::Own,
+            ThreadOwner::Process(pid) => Submitter::Other(pid),
+            ThreadOwner::Kernel if self.counts_kernel_threads => Submitter::Other(actor.pid),
+            ThreadOwner::Kernel => Submitter::Ignored,
+            // Worker threads end with their phase.
+            ThreadOwner::Ended if own_names.iter().any(|own| name.starts_with(own)) => {
+                Submitter::Own
+            }
+            ThreadOwner::Ended => Submitter::Other(actor.pid),
+        };
+        self.known.insert(actor.pid, submitter);
+        submitter
     }
 }
 
@@ -185,22 +241,38 @@ mod tests {
     use crate::trace::events::event::ThreadName;
 
     #[test]
-    fn ended_own_threads_are_recognized_by_name() {
+    fn submitters_are_told_by_thread_and_name() {
         let root = tempfile::tempdir().unwrap();
         let roots = SysPaths::under_root(root.path());
-        for thread in ["self/task/10", "10", "20"] {
+        for (thread, status) in [
+            ("self/task/10", ""),
+            ("20", "Name:\tdd\nTgid:\t19\nPid:\t20\nPPid:\t1\n"),
+            ("30", "Name:\tkworker\nTgid:\t30\nPid:\t30\nPPid:\t2\n"),
+        ] {
             std::fs::create_dir_all(roots.proc.join(thread)).unwrap();
+            std::fs::write(roots.proc.join(thread).join("status"), status).unwrap();
         }
-        let mut own_threads = OwnThreads::new(&roots);
-        let mut includes = |pid: u32, name: &str| {
-            own_threads.includes(RequestActor {
+        for (pid, name, expected) in [
+            (10, "main", Submitter::Own),
+            (40, "worker-0-1", Submitter::Own),
+            (41, "iou-wrk-30", Submitter::Own),
+            (42, "dd", Submitter::Other(42)),
+            // Another's that lives.
+            (20, "worker-0-1", Submitter::Other(19)),
+            (30, "kworker/0:1", Submitter::Ignored),
+        ] {
+            let actor = RequestActor {
                 pid,
                 name: ThreadName::from_field(name.as_bytes()),
-            })
+            };
+            let mut submitters = Submitters::new(&roots.proc, false);
+            assert_eq!(submitters.classify(actor), expected, "{name}");
+        }
+        let kernel = RequestActor {
+            pid: 30,
+            name: ThreadName::from_field(b"jbd2"),
         };
-        assert!(includes(10, "main"));
-        assert!(includes(30, "worker-0-1") && includes(31, "iou-wrk-30"));
-        assert!(!includes(20, "worker-0-1"), "another's that lives");
-        assert!(!includes(40, "dd"));
+        let mut submitters = Submitters::new(&roots.proc, true);
+        assert_eq!(submitters.classify(kernel), Submitter::Other(30));
     }
 }

@@ -315,7 +315,7 @@ fn user_name(user: &OtherUser) -> String {
         Attribution::TracedRequests => "",
         Attribution::HasOpenDescriptor => ", has it open",
         Attribution::AnyDrive => ", on some drive",
-        Attribution::EndedChildren => ", by children of it that have ended, on some drive",
+        Attribution::EndedChildren => ", or its ended children, on some drive",
     };
     format!(
         "{} ({}: {}{certainty})",

@@ -175,8 +175,8 @@ pub enum Attribution {
     HasOpenDescriptor,
     /// It read or wrote on some drive.
     AnyDrive,
-    /// Children of it that have ended read or wrote on some drive: it has waited for them, and its counters
-    /// contain theirs.
+    /// It read or wrote on some drive, or children of it that have ended did: it has waited for them, and
+    /// its counters contain theirs.
     EndedChildren,
 }
 

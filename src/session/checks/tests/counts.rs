@@ -55,74 +55,78 @@ fn reads_missing_at_device_are_served_from_cache() {
     assert_cases(
         || run_with_counts(10_000, 0),
         &[
-        (code, |_| (), &[]),
-        // 2 % are allowed.
-        (code, |run| kernel_counts(run).read_bytes = 9_800 * 4096, &[]),
-        (
-            code,
-            |run| kernel_counts(run).read_bytes = 9_700 * 4096,
-            &["10000 reads", "nvme0n1", "3.0 % came"],
-        ),
-        // Too little to tell.
-        (
-            code,
-            |run| {
-                *run = run_with_counts(99, 0);
-                kernel_counts(run).read_bytes = 0;
-            },
-            &[],
-        ),
-        // Other processes read as well.
-        (code, |run| set_submitted(run, 1000 * 4096), &["90 % came"]),
-        // Holes do not count.
-        (
-            code,
-            |run| {
-                kernel_counts(run).read_bytes /= 4;
-                set_extents(run, 50, 25, 0);
-            },
-            &[],
-        ),
-        (
-            code,
-            |run| {
-                kernel_counts(run).read_bytes /= 4;
-                set_extents(run, 50, 0, 0);
-            },
-            &["50 % came"],
-        ),
-        // Compression is named.
-        (
-            code,
-            |run| {
-                kernel_counts(run).read_bytes /= 4;
-                set_extents(run, 0, 0, 60);
-            },
-            &["75 % came", "60 B of f are stored compressed"],
-        ),
-        (
-            code,
-            |run| {
-                add_member(run, "sda", 5_000 * 4096, 0);
-                add_member(run, "sdb", 5_000 * 4096, 0);
-            },
-            &[],
-        ),
-        (
-            code,
-            |run| {
-                add_member(run, "sda", 1_000 * 4096, 0);
-                add_member(run, "sdb", 1_000 * 4096, 0);
-            },
-            &["reached sda and sdb", "80 % came"],
-        ),
-        (
-            code,
-            |run| hide_device(run, "overlay", 1_000 * 4096),
-            &["reached the block layer", "90 % came"],
-        ),
-        // Not counted by the kernel.
-        (code, |run| hide_device(run, "fuse.sshfs", 0), &[]),
+            (code, |_| (), &[]),
+            // 2 % are allowed.
+            (
+                code,
+                |run| kernel_counts(run).read_bytes = 9_800 * 4096,
+                &[],
+            ),
+            (
+                code,
+                |run| kernel_counts(run).read_bytes = 9_700 * 4096,
+                &["10000 reads", "nvme0n1", "3.0 % came"],
+            ),
+            // Too little to tell.
+            (
+                code,
+                |run| {
+                    *run = run_with_counts(99, 0);
+                    kernel_counts(run).read_bytes = 0;
+                },
+                &[],
+            ),
+            // Other processes read as well.
+            (code, |run| set_submitted(run, 1000 * 4096), &["90 % came"]),
+            // Holes do not count.
+            (
+                code,
+                |run| {
+                    kernel_counts(run).read_bytes /= 4;
+                    set_extents(run, 50, 25, 0);
+                },
+                &[],
+            ),
+            (
+                code,
+                |run| {
+                    kernel_counts(run).read_bytes /= 4;
+                    set_extents(run, 50, 0, 0);
+                },
+                &["50 % came"],
+            ),
+            // Compression is named.
+            (
+                code,
+                |run| {
+                    kernel_counts(run).read_bytes /= 4;
+                    set_extents(run, 0, 0, 60);
+                },
+                &["75 % came", "60 B of f are stored compressed"],
+            ),
+            (
+                code,
+                |run| {
+                    add_member(run, "sda", 5_000 * 4096, 0);
+                    add_member(run, "sdb", 5_000 * 4096, 0);
+                },
+                &[],
+            ),
+            (
+                code,
+                |run| {
+                    add_member(run, "sda", 1_000 * 4096, 0);
+                    add_member(run, "sdb", 1_000 * 4096, 0);
+                },
+                &["reached sda and sdb", "80 % came"],
+            ),
+            (
+                code,
+                |run| hide_device(run, "overlay", 1_000 * 4096),
+                &["reached the block layer", "90 % came"],
+            ),
+            // Not counted by the kernel.
+            (code, |run| hide_device(run, "fuse.sshfs", 0), &[]),
         ],
     );
 }
@@ -154,31 +158,39 @@ fn writes_missing_at_device_are_still_in_memory() {
     assert_cases(
         || run_with_counts(0, 10_000),
         &[
-        // 10 % are allowed.
-        (code, |run| kernel_counts(run).written_bytes = 9_000 * 4096, &[]),
-        (
-            code,
-            |run| kernel_counts(run).written_bytes = 5_000 * 4096,
-            &["41.0 MB", "20.5 MB"],
-        ),
-        // Less than 1 MiB.
-        (
-            code,
-            |run| {
-                *run = run_with_counts(0, 200);
-                kernel_counts(run).written_bytes = 0;
-            },
-            &[],
-        ),
-        (
-            code,
-            |run| {
-                kernel_counts(run).written_bytes = 0;
-                set_extents(run, 0, 0, 60);
-            },
-            &["0 B had reached nvme0n1", "stored compressed"],
-        ),
-        (code, |run| add_member(run, "sda", 0, 4096), &["had reached sda"]),
+            // 10 % are allowed.
+            (
+                code,
+                |run| kernel_counts(run).written_bytes = 9_000 * 4096,
+                &[],
+            ),
+            (
+                code,
+                |run| kernel_counts(run).written_bytes = 5_000 * 4096,
+                &["41.0 MB", "20.5 MB"],
+            ),
+            // Less than 1 MiB.
+            (
+                code,
+                |run| {
+                    *run = run_with_counts(0, 200);
+                    kernel_counts(run).written_bytes = 0;
+                },
+                &[],
+            ),
+            (
+                code,
+                |run| {
+                    kernel_counts(run).written_bytes = 0;
+                    set_extents(run, 0, 0, 60);
+                },
+                &["0 B had reached nvme0n1", "stored compressed"],
+            ),
+            (
+                code,
+                |run| add_member(run, "sda", 0, 4096),
+                &["had reached sda"],
+            ),
         ],
     );
 }
@@ -203,77 +215,77 @@ fn device_traffic_beyond_benchmark_is_attributed_to_others() {
             run
         },
         &[
-        (code, |_| (), &[]),
-        // Less than 1 %.
-        (code, |run| kernel_counts(run).read_bytes += MIB, &[]),
-        (
-            code,
-            |run| kernel_counts(run).read_bytes += 100 * MIB,
-            &["105 MB of reads for other processes", "have ended"],
-        ),
-        (
-            code,
-            |run| {
-                kernel_counts(run).read_bytes += 100 * MIB;
-                set_user(run, "backup", 100 * MIB, Attribution::HasOpenDescriptor);
-            },
-            &["backup (4711: 105 MB, has it open)"],
-        ),
-        (
-            code,
-            |run| {
-                kernel_counts(run).read_bytes += 100 * MIB;
-                set_user(run, "bash", 100 * MIB, Attribution::EndedChildren);
-            },
-            &["bash (4711: 105 MB, by children of it that have ended"],
-        ),
-        // Traced requests count without excess traffic.
-        (
-            code,
-            |run| set_user(run, "dd", 50 * MIB, Attribution::TracedRequests),
-            &["52.4 MB of reads", "dd (4711: 52.4 MB)"],
-        ),
-        // A file system reads metadata: only what processes did counts.
-        (
-            code,
-            |run| {
-                run.target.kind = "file".into();
-                kernel_counts(run).read_bytes *= 2;
-            },
-            &[],
-        ),
-        (
-            code,
-            |run| {
-                run.target.kind = "file".into();
-                kernel_counts(run).read_bytes *= 2;
-                set_user(run, "rsync", 30 * MIB, Attribution::AnyDrive);
-            },
-            &["31.5 MB of reads", "rsync (4711: 31.5 MB, on some drive)"],
-        ),
-        (
-            code,
-            |run| {
-                run.target.kind = "file".into();
-                add_member(run, "sda", 200_000 * 4096, 0);
-                set_user(run, "rsync", 30 * MIB, Attribution::HasOpenDescriptor);
-            },
-            &["sda served 31.5 MB"],
-        ),
-        // Another partition of the disk.
-        (
-            code,
-            |run| {
-                let mut counts = run.kernel.clone().unwrap();
-                counts.device = "nvme0".into();
-                counts.read_bytes += 200 * MIB;
-                run.evidence.underlying = vec![LayerCounts {
-                    relation_to_upper: LayerRelation::WholeDisk,
-                    counts,
-                }];
-            },
-            &["nvme0 served 210 MB of reads"],
-        ),
+            (code, |_| (), &[]),
+            // Less than 1 %.
+            (code, |run| kernel_counts(run).read_bytes += MIB, &[]),
+            (
+                code,
+                |run| kernel_counts(run).read_bytes += 100 * MIB,
+                &["105 MB of reads for other processes", "have ended"],
+            ),
+            (
+                code,
+                |run| {
+                    kernel_counts(run).read_bytes += 100 * MIB;
+                    set_user(run, "backup", 100 * MIB, Attribution::HasOpenDescriptor);
+                },
+                &["backup (4711: 105 MB, has it open)"],
+            ),
+            (
+                code,
+                |run| {
+                    kernel_counts(run).read_bytes += 100 * MIB;
+                    set_user(run, "bash", 100 * MIB, Attribution::EndedChildren);
+                },
+                &["bash (4711: 105 MB, or its ended children"],
+            ),
+            // Traced requests count without excess traffic.
+            (
+                code,
+                |run| set_user(run, "dd", 50 * MIB, Attribution::TracedRequests),
+                &["52.4 MB of reads", "dd (4711: 52.4 MB)"],
+            ),
+            // A file system reads metadata: only what processes did counts.
+            (
+                code,
+                |run| {
+                    run.target.kind = "file".into();
+                    kernel_counts(run).read_bytes *= 2;
+                },
+                &[],
+            ),
+            (
+                code,
+                |run| {
+                    run.target.kind = "file".into();
+                    kernel_counts(run).read_bytes *= 2;
+                    set_user(run, "rsync", 30 * MIB, Attribution::AnyDrive);
+                },
+                &["31.5 MB of reads", "rsync (4711: 31.5 MB, on some drive)"],
+            ),
+            (
+                code,
+                |run| {
+                    run.target.kind = "file".into();
+                    add_member(run, "sda", 200_000 * 4096, 0);
+                    set_user(run, "rsync", 30 * MIB, Attribution::HasOpenDescriptor);
+                },
+                &["sda served 31.5 MB"],
+            ),
+            // Another partition of the disk.
+            (
+                code,
+                |run| {
+                    let mut counts = run.kernel.clone().unwrap();
+                    counts.device = "nvme0".into();
+                    counts.read_bytes += 200 * MIB;
+                    run.evidence.underlying = vec![LayerCounts {
+                        relation_to_upper: LayerRelation::WholeDisk,
+                        counts,
+                    }];
+                },
+                &["nvme0 served 210 MB of reads"],
+            ),
         ],
     );
 }
@@ -283,45 +295,45 @@ fn split_and_merged_requests_are_told() {
     assert_cases(
         || run_with_counts(10_000, 0),
         &[
-        // 5 % are allowed.
-        (
-            "requests-split",
-            |run| kernel_counts(run).reads = 10_500,
-            &[],
-        ),
-        (
-            "requests-split",
-            |run| kernel_counts(run).reads = 20_000,
-            &["10000 requests", "20000", "2 KiB"],
-        ),
-        // Others did as much.
-        (
-            "requests-split",
-            |run| {
-                kernel_counts(run).reads = 20_000;
-                kernel_counts(run).read_bytes *= 2;
-            },
-            &[],
-        ),
-        (
-            "requests-merged",
-            |run| kernel_counts(run).reads_merged = 500,
-            &[],
-        ),
-        (
-            "requests-merged",
-            |run| kernel_counts(run).reads_merged = 600,
-            &["600 of 10000 requests"],
-        ),
-        // The page cache merges by itself.
-        (
-            "requests-merged",
-            |run| {
-                kernel_counts(run).reads_merged = 600;
-                run.parameters.insert("cache".into(), "keep".into());
-            },
-            &[],
-        ),
+            // 5 % are allowed.
+            (
+                "requests-split",
+                |run| kernel_counts(run).reads = 10_500,
+                &[],
+            ),
+            (
+                "requests-split",
+                |run| kernel_counts(run).reads = 20_000,
+                &["10000 requests", "20000", "2 KiB"],
+            ),
+            // Others did as much.
+            (
+                "requests-split",
+                |run| {
+                    kernel_counts(run).reads = 20_000;
+                    kernel_counts(run).read_bytes *= 2;
+                },
+                &[],
+            ),
+            (
+                "requests-merged",
+                |run| kernel_counts(run).reads_merged = 500,
+                &[],
+            ),
+            (
+                "requests-merged",
+                |run| kernel_counts(run).reads_merged = 600,
+                &["600 of 10000 requests"],
+            ),
+            // The page cache merges by itself.
+            (
+                "requests-merged",
+                |run| {
+                    kernel_counts(run).reads_merged = 600;
+                    run.parameters.insert("cache".into(), "keep".into());
+                },
+                &[],
+            ),
         ],
     );
 }

@@ -53,7 +53,11 @@ fn lasting_throughput_drop_is_cliff() {
                 |run| set_levels(run, &[(900.0, 40), (150.0, 6), (900.0, 54)]),
                 &[],
             ),
-            (code, |run| set_levels(run, &[(900.0, 50), (700.0, 50)]), &[]),
+            (
+                code,
+                |run| set_levels(run, &[(900.0, 50), (700.0, 50)]),
+                &[],
+            ),
             (code, |run| set_levels(run, &[(900.0, 10), (150.0, 9)]), &[]),
         ],
     );
@@ -68,7 +72,11 @@ fn monotonic_throughput_change_is_drift() {
     assert_cases(
         empty_run,
         &[
-            (code, |run| set_slope(run, -0.2), &["fell", "490 MB/s", "410 MB/s"]),
+            (
+                code,
+                |run| set_slope(run, -0.2),
+                &["fell", "490 MB/s", "410 MB/s"],
+            ),
             (code, |run| set_slope(run, 0.3), &["rose"]),
             (code, |run| set_slope(run, -0.1), &[]),
             (code, |run| set_levels(run, &[(500.0, 100)]), &[]),

@@ -21,9 +21,17 @@ fn durable_writes_faster_than_half_revolution_get_verdict() {
     assert_cases(
         || run_with_counts(0, 1000),
         &[
-            (code, |run| set_durable_writes(run, 1990, None), &["1.99 ms", "2.00 ms"]),
+            (
+                code,
+                |run| set_durable_writes(run, 1990, None),
+                &["1.99 ms", "2.00 ms"],
+            ),
             (code, |run| set_durable_writes(run, 2010, None), &[]),
-            (code, |run| set_durable_writes(run, 4100, Some(7200)), &["4.17 ms"]),
+            (
+                code,
+                |run| set_durable_writes(run, 4100, Some(7200)),
+                &["4.17 ms"],
+            ),
             (code, |run| set_durable_writes(run, 4200, Some(7200)), &[]),
             (
                 code,
@@ -77,7 +85,11 @@ fn rotational_disk_with_flash_latency_gets_verdict() {
     assert_cases(
         || run_with_counts(1000, 0),
         &[
-            (code, |run| set_disk_reads(run, 150, 1 << 40), &["rotational=1", "150 us"]),
+            (
+                code,
+                |run| set_disk_reads(run, 150, 1 << 40),
+                &["rotational=1", "150 us"],
+            ),
             // A fast disk; one whose cache may hold that; a virtual one, whose flag says nothing.
             (code, |run| set_disk_reads(run, 2100, 1 << 40), &[]),
             (code, |run| set_disk_reads(run, 150, 1 << 30), &[]),
@@ -130,7 +142,11 @@ fn random_requests_to_a_part_of_a_disk_get_a_note() {
         &[
             (code, |_| (), &["1.07 GB of the disk's 8.00 TB"]),
             // A tenth.
-            (code, |run| run.evidence.window_bytes = Some(800_000_000_000), &[]),
+            (
+                code,
+                |run| run.evidence.window_bytes = Some(800_000_000_000),
+                &[],
+            ),
             (code, |run| run.target.rotational = Some(false), &[]),
             // A file on a disk that is not known, and on one that is.
             (code, |run| run.target.size_bytes = 1 << 30, &[]),
@@ -142,7 +158,11 @@ fn random_requests_to_a_part_of_a_disk_get_a_note() {
                 },
                 &["8.00 TB"],
             ),
-            (code, |run| setup(run).virtual_disk = Some("vda".into()), &[]),
+            (
+                code,
+                |run| setup(run).virtual_disk = Some("vda".into()),
+                &[],
+            ),
         ],
     );
     for workload in [Workload::CONSTANT, Workload::VARYING] {

@@ -37,7 +37,11 @@ fn what_is_read_may_not_be_on_the_medium() {
             ("blocks-not-allocated", |run| set_holes(run, 20, 30), &[]),
             // 1 % is allowed.
             ("file-has-holes", |run| set_holes(run, 1, 0), &[]),
-            ("never-written", |run| set_sample(run, 32, 16), &["16 of 32"]),
+            (
+                "never-written",
+                |run| set_sample(run, 32, 16),
+                &["16 of 32"],
+            ),
             ("never-written", |run| set_sample(run, 32, 15), &[]),
             ("never-written", |run| set_sample(run, 8, 8), &[]),
             ("compressible-data", |run| set_data(run, "zero"), &[]),

@@ -68,7 +68,10 @@ fn assert_cases(run: impl Fn() -> BenchmarkRun, cases: &[Case<'_>]) {
         assert!(is_expected, "{code}, case {index}: {evidence:?}");
         let evidence = evidence.unwrap_or_default();
         for word in *words {
-            assert!(evidence.contains(word), "{code}, case {index}: no {word:?} in {evidence:?}");
+            assert!(
+                evidence.contains(word),
+                "{code}, case {index}: no {word:?} in {evidence:?}"
+            );
         }
     }
 }

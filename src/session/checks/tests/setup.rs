@@ -49,24 +49,43 @@ fn setup_of_the_drive_is_told() {
         },
         &[
             ("buffered", |run| set_parameter(run, "cache", "bypass"), &[]),
-            ("buffered", |run| set_parameter(run, "cache", "drop"), &["--cache drop"]),
+            (
+                "buffered",
+                |run| set_parameter(run, "cache", "drop"),
+                &["--cache drop"],
+            ),
             ("loop-without-direct-io", |_| (), &[]),
-            ("loop-without-direct-io", |run| set_backing_file(run, true), &[]),
-            ("loop-without-direct-io", |run| set_backing_file(run, false), &["/srv/disk"]),
+            (
+                "loop-without-direct-io",
+                |run| set_backing_file(run, true),
+                &[],
+            ),
+            (
+                "loop-without-direct-io",
+                |run| set_backing_file(run, false),
+                &["/srv/disk"],
+            ),
             (
                 "loop-without-direct-io",
                 |run| {
                     set_backing_file(run, false);
                     add_backing_device(run);
                 },
-                &["4.10 MB were transferred on nvme0n1", "0 B on the underlying sda"],
+                &[
+                    "4.10 MB were transferred on nvme0n1",
+                    "0 B on the underlying sda",
+                ],
             ),
             (
                 "virtual-disk",
                 |run| setup(run).virtual_disk = Some("vda is attached by virtio".into()),
                 &["virtio"],
             ),
-            (physical, |run| setup(run).aligned = Some(false), &["nvme0n1", "4 KiB"]),
+            (
+                physical,
+                |run| setup(run).aligned = Some(false),
+                &["nvme0n1", "4 KiB"],
+            ),
             (physical, |run| setup(run).aligned = Some(true), &[]),
             (block, |_| (), &[]),
             (
@@ -74,9 +93,21 @@ fn setup_of_the_drive_is_told() {
                 |run| set_parameter(run, "block-size", 512),
                 &["--block-size 512", "4 KiB"],
             ),
-            (block, |run| set_parameter(run, "block-size", 6144), &["6KiB"]),
-            (block, |run| set_parameter(run, "block-size", "512B-8KiB"), &["512"]),
-            (block, |run| set_parameter(run, "align", 1024), &["--align 1KiB"]),
+            (
+                block,
+                |run| set_parameter(run, "block-size", 6144),
+                &["6KiB"],
+            ),
+            (
+                block,
+                |run| set_parameter(run, "block-size", "512B-8KiB"),
+                &["512"],
+            ),
+            (
+                block,
+                |run| set_parameter(run, "align", 1024),
+                &["--align 1KiB"],
+            ),
             (scheduler, |_| (), &[]),
             (
                 scheduler,
@@ -110,7 +141,11 @@ fn setup_of_the_drive_is_told() {
             ),
             ("link-bound", |run| set_rate(run, 316e6), &[]),
             ("faster-than-link", |run| set_rate(run, 314e6), &[]),
-            ("faster-than-link", |run| set_rate(run, 316e6), &["300 MB/s"]),
+            (
+                "faster-than-link",
+                |run| set_rate(run, 316e6),
+                &["300 MB/s"],
+            ),
         ],
     );
 }
