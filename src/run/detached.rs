@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::execute::Execution;
+use super::recorded_run::Execution;
 use super::session::{CloseOutcome, RunReport, SharedSession};
 use super::start_error::StartError;
 use crate::bench::{BenchError, RunEvent, RunRequest};

@@ -2,7 +2,7 @@
 
 use super::consent;
 use super::record;
-use super::recorded_run::Run;
+use super::recorded_run::{Execution, Run};
 use super::session::{RunReport, SharedSession};
 use super::start_error::{StartError, StartStep};
 use crate::bench::framework::SEED;
@@ -14,16 +14,6 @@ use crate::drive::{DriveError, Inspection, TargetKind};
 use crate::engine::{CancellationToken, EngineError, OpenedTarget};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
-
-/// A request that is executed: what stops it, and its session, which another thread may close at any
-/// time.
-#[derive(Clone, Copy)]
-pub(super) struct Execution<'a> {
-    pub(super) request: &'a RunRequest,
-    pub(super) roots: &'a SysPaths,
-    pub(super) cancellation: &'a CancellationToken,
-    pub(super) session: &'a SharedSession,
-}
 
 /// Runs a benchmark to its end on the calling thread. The metrics measured are saved and returned,
 /// however it ended.

@@ -4,19 +4,30 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::evidence::EvidenceCollector;
-use super::execute::Execution;
 use super::record;
+use super::session::SharedSession;
 use crate::bench::framework::context::{FinishedRun, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
 use crate::bench::framework::run;
-use crate::bench::{ParameterSet, RunEvent, RunProgress, RunSink};
+use crate::bench::{ParameterSet, RunEvent, RunProgress, RunRequest, RunSink};
 use crate::drive::SettingsManager;
-use crate::engine::{IoCounts, OpenedTarget};
+use crate::engine::{CancellationToken, IoCounts, OpenedTarget};
+use crate::roots::SysPaths;
 use crate::session::checks;
 use crate::session::document::{BenchmarkRun, Findings, RunCpuTime, RunError, RunEvidence};
 
 /// How often the journal is appended to during a phase without other events.
 const JOURNAL_INTERVAL: Duration = Duration::from_millis(900);
+
+/// A request that is executed: what stops it, and its session, which another thread may close at any
+/// time.
+#[derive(Clone, Copy)]
+pub(super) struct Execution<'a> {
+    pub(super) request: &'a RunRequest,
+    pub(super) roots: &'a SysPaths,
+    pub(super) cancellation: &'a CancellationToken,
+    pub(super) session: &'a SharedSession,
+}
 
 /// One run: what is measured, with what, and what has been found.
 ///

@@ -4,9 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metric_kind::MetricKind;
+use super::metric_kind::{MetricId, MetricKind};
 use super::metric_unit::MetricUnit;
-use super::result_id::MetricId;
 use crate::units;
 
 /// A metric: one result with its unit. Every output is rendered from it.

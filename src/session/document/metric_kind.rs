@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::metric_unit::MetricUnit;
-use super::result_id::{Kind, MetricId, own_result};
+use super::result_id::{Kind, OwnName, ResultId, own_result};
+
+/// Identity of a metric.
+pub type MetricId = ResultId<MetricKind>;
 
 /// Defines the kinds of metrics from the table below: variant, constant of [`MetricId`], name in the
 /// document, unit, label.
@@ -175,6 +178,37 @@ impl MetricKind {
                 | Self::PresentReadAheadSize
                 | Self::CylinderSize
         )
+    }
+}
+
+impl MetricId {
+    /// Unit of the metric; `None` for a name from elsewhere.
+    #[must_use]
+    pub fn unit(&self) -> Option<MetricUnit> {
+        self.kind().map(MetricKind::unit)
+    }
+
+    /// Label for display, such as `random-read/write latency p99`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let own = match &self.own {
+            OwnName::Known(kind) => kind.label(),
+            OwnName::Other(name) => name.replace('_', " "),
+        };
+        let own = match &self.variant {
+            Some(variant) => format!("{} {own}", variant.to_string().replace('_', " ")),
+            None => own,
+        };
+        match &self.benchmark {
+            Some(benchmark) => format!("{benchmark}/{own}"),
+            None => own,
+        }
+    }
+}
+
+impl From<MetricKind> for MetricId {
+    fn from(kind: MetricKind) -> Self {
+        Self::of(kind)
     }
 }
 

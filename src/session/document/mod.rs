@@ -33,16 +33,16 @@ pub use self::findings::{Findings, MetricIndex, is_nested_name};
 pub use self::invocation::{FioGap, Invocation};
 pub use self::latency::{LatencyByDirection, LatencySummary};
 pub use self::metric::Metric;
-pub use self::metric_kind::{MetricKind, Percentile};
+pub use self::metric_kind::{MetricId, MetricKind, Percentile};
 pub use self::metric_unit::MetricUnit;
 pub use self::parameters::{CACHE_BYPASS, DATA_RANDOM, ParameterName, RunParameters, SYNC_NONE};
 pub use self::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
-pub use self::result_id::{Kind, MetricId, ResultId, SeriesId, VariantKey};
+pub use self::result_id::{Kind, ResultId, VariantKey};
 pub use self::run::{BenchmarkRun, RunState};
 pub use self::series::{ChartAxis, Series};
-pub use self::series_kind::{AxisQuantity, SeriesKind};
+pub use self::series_kind::{AxisQuantity, SeriesId, SeriesKind};
 pub use self::session::{HostRecord, SCHEMA, Session, VERSION};
 pub use self::severity::Severity;
 pub use self::slo_result::{GoalComparison, SloResult};

@@ -7,15 +7,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::metric_kind::MetricKind;
-use super::metric_unit::MetricUnit;
-use super::series_kind::SeriesKind;
 use crate::files::safe_text::{self, SafeText};
-
-/// Identity of a metric.
-pub type MetricId = ResultId<MetricKind>;
-/// Identity of a series.
-pub type SeriesId = ResultId<SeriesKind>;
 
 /// Identity of a result: what it is, of which variant of the measurement, in which nested benchmark.
 ///
@@ -220,31 +212,6 @@ impl<K: Kind> ResultId<K> {
     }
 }
 
-impl MetricId {
-    /// Unit of the metric; `None` for a name from elsewhere.
-    #[must_use]
-    pub fn unit(&self) -> Option<MetricUnit> {
-        self.kind().map(MetricKind::unit)
-    }
-
-    /// Label for display, such as `random-read/write latency p99`.
-    #[must_use]
-    pub fn label(&self) -> String {
-        let own = match &self.own {
-            OwnName::Known(kind) => kind.label(),
-            OwnName::Other(name) => name.replace('_', " "),
-        };
-        let own = match &self.variant {
-            Some(variant) => format!("{} {own}", variant.0.replace('_', " ")),
-            None => own,
-        };
-        match &self.benchmark {
-            Some(benchmark) => format!("{benchmark}/{own}"),
-            None => own,
-        }
-    }
-}
-
 /// The name in the document.
 impl<K: Kind> fmt::Display for ResultId<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,12 +223,6 @@ impl<K: Kind> fmt::Display for ResultId<K> {
         };
         let name: String = benchmark.chain(variant).chain([own]).collect();
         formatter.pad(&name)
-    }
-}
-
-impl From<MetricKind> for MetricId {
-    fn from(kind: MetricKind) -> Self {
-        Self::of(kind)
     }
 }
 
@@ -295,7 +256,7 @@ impl<K> JsonSchema for ResultId<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::document::Percentile;
+    use crate::session::document::{MetricId, MetricKind, Percentile, SeriesId, SeriesKind};
     use crate::stats::latency::histogram::PERCENTILES;
 
     #[test]

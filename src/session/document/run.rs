@@ -12,12 +12,12 @@ use super::evidence::RunEvidence;
 use super::findings::Findings;
 use super::invocation::Invocation;
 use super::metric::Metric;
+use super::metric_kind::MetricId;
 use super::metric_unit::MetricUnit;
 use super::parameters::RunParameters;
 use super::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
-use super::result_id::MetricId;
 use crate::files::safe_text::{self, Name, SafeText};
 
 /// State of a run.

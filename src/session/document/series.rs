@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::metric_unit::MetricUnit;
-use super::result_id::SeriesId;
-use super::series_kind::{AxisQuantity, SeriesKind};
+use super::series_kind::{AxisQuantity, SeriesId, SeriesKind};
 use crate::files::safe_text::SafeText;
 use crate::units;
 

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::metric_unit::MetricUnit;
-use super::result_id::{Kind, SeriesId, own_result};
+use super::result_id::{Kind, ResultId, own_result};
+
+/// Identity of a series.
+pub type SeriesId = ResultId<SeriesKind>;
 
 /// Defines the quantities on axes from the table below: variant, label, unit.
 macro_rules! define_axes {

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::metric_kind::MetricId;
 use super::metric_unit::MetricUnit;
-use super::result_id::MetricId;
 use crate::files::safe_text::SafeText;
 
 /// On which side of its limit a metric meets a goal.
@@ -50,7 +50,8 @@ pub struct SloResult {
     pub measured: Option<f64>,
     /// The limit, in the metric's unit.
     pub limit: f64,
-    /// Prefix of the limit as the user wrote it, such as `Mi` for 70MiB/s; null without one.
+    /// Prefix of the limit as the user wrote it (`k`, `M`, `G`, `T`, `Ki`, `Mi`, `Gi`, `Ti`), such as `Mi` for
+    /// 70MiB/s; null without one.
     #[serde(default)]
     pub prefix: Option<SafeText>,
     /// Unit of `measured` and `limit`.

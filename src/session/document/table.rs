@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::metric_kind::MetricKind;
-use super::result_id::{MetricId, VariantKey};
+use super::metric_kind::{MetricId, MetricKind};
+use super::result_id::VariantKey;
 use crate::files::safe_text::{Name, SafeText};
 
 /// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
