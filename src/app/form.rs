@@ -67,7 +67,7 @@ pub enum FieldError {
     #[error("{}", .0.reason)]
     Parameter(#[from] ParameterError),
     /// It is not an objective.
-    #[error("{}", .0.problem())]
+    #[error(transparent)]
     Goal(#[from] GoalError),
     /// The benchmark does not yield the metric of an objective.
     #[error(

@@ -199,30 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn file_with_a_signature_needs_consent_that_includes_it() {
-        let file = file_with_content();
-        let path = file.to_str().unwrap();
-        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
-        let before = std::fs::read(path).unwrap();
-        assert_refused(path, Consent::for_path(path), "holds qcow2");
-        assert!(std::fs::read(path).unwrap() == before);
-        run_overwrite(path, Consent::for_path(path).including_signatures()).unwrap();
-        assert!(std::fs::read(path).unwrap() != before);
-    }
-
-    #[test]
-    fn consent_typed_below_listed_signatures_includes_them() {
-        let file = file_with_content();
-        let path = file.to_str().unwrap();
-        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
-        let impact = inspect_impact(&SysPaths::default(), path).unwrap();
-        assert_eq!(impact.signatures, ["qcow2"]);
-        let report = run_overwrite(path, consent_to_shown(path)).unwrap();
-        let line = &report.session.runs[0].reproduce.diskscope;
-        assert!(line.contains("--overwrite-signatures"), "{line}");
-    }
-
-    #[test]
     fn overwrite_impact_of_missing_path_is_an_error() {
         let error = inspect_impact(&SysPaths::default(), "/no/such/place").unwrap_err();
         assert!(matches!(error, DriveError::NotFound { name } if name == "/no/such/place"));

@@ -44,22 +44,7 @@ pub(super) fn other_prefix(prefix: &str) -> Option<(&'static str, f64)> {
 
 /// Why a goal cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?}: {problem}")]
-pub struct GoalError {
-    text: String,
-    problem: GoalProblem,
-}
-
-impl GoalError {
-    /// The problem without the text of the goal.
-    pub fn problem(&self) -> &GoalProblem {
-        &self.problem
-    }
-}
-
-/// What is wrong with a goal.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GoalProblem {
+pub enum GoalError {
     /// No comparison, or several.
     #[error(
         "write METRIC>=LIMIT or METRIC<=LIMIT, such as p95<=500ms, or one of {}",
@@ -134,46 +119,19 @@ impl SloSpec {
     /// When it is not a goal, or the limit has not the unit of the metric.
     pub fn parse(text: &str) -> Result<Self, GoalError> {
         let text = text.trim();
-        Self::parse_parts(text).map_err(|problem| GoalError {
-            text: text.to_owned(),
-            problem,
-        })
-    }
-
-    fn parse_parts(text: &str) -> Result<Self, GoalProblem> {
         let (name, limit, comparison) = match (text.split_once(">="), text.split_once("<=")) {
             (Some((name, limit)), None) => (name.trim(), limit.trim(), GoalComparison::AtLeast),
             (None, Some((name, limit))) => (name.trim(), limit.trim(), GoalComparison::AtMost),
-            _ => return Err(GoalProblem::NoComparison),
+            _ => return Err(GoalError::NoComparison),
         };
         if name.is_empty() {
-            return Err(GoalProblem::NoMetric);
+            return Err(GoalError::NoMetric);
         }
         let metric = parse_metric(name);
         let unit = metric
             .unit()
-            .ok_or_else(|| GoalProblem::UnknownMetric(name.to_owned()))?;
-        let wrong_unit = || GoalProblem::WrongUnit {
-            name: name.to_owned(),
-            unit,
-        };
-        let (limit, prefix) = match (unit, limit.strip_suffix("/s")) {
-            (MetricUnit::BytesPerSecond | MetricUnit::Nanoseconds, None)
-                if limit.parse::<f64>().is_ok() =>
-            {
-                return Err(without_unit(limit, unit));
-            }
-            (MetricUnit::BytesPerSecond, Some(amount)) if amount.ends_with('B') => {
-                parse_size(amount, limit)?
-            }
-            (MetricUnit::Bytes, None) => parse_size(limit, limit)?,
-            (_, rate) => {
-                let value = parse_number(limit, unit).filter(|value| value.is_finite());
-                let has_fitting_unit = rate.is_none() || unit == MetricUnit::PerSecond;
-                let value = value.filter(|_| has_fitting_unit);
-                (value.ok_or_else(wrong_unit)?, None)
-            }
-        };
+            .ok_or_else(|| GoalError::UnknownMetric(name.to_owned()))?;
+        let (limit, prefix) = parse_limit(limit, name, unit)?;
         Ok(Self {
             text: text.to_owned(),
             metric,
@@ -209,15 +167,41 @@ fn parse_metric(name: &str) -> MetricId {
     short.map_or_else(|| MetricId::parse(name), MetricId::of)
 }
 
+/// The limit in the unit of its metric, and its prefix if it is a size.
+fn parse_limit(
+    limit: &str,
+    metric: &str,
+    unit: MetricUnit,
+) -> Result<(f64, Option<&'static str>), GoalError> {
+    let is_bare = limit.parse::<f64>().is_ok();
+    match (unit, limit.strip_suffix("/s")) {
+        (MetricUnit::BytesPerSecond | MetricUnit::Nanoseconds, None) if is_bare => {
+            return Err(without_unit(limit, unit));
+        }
+        (MetricUnit::BytesPerSecond, Some(amount)) if amount.ends_with('B') => {
+            return parse_size(amount, limit);
+        }
+        (MetricUnit::Bytes, None) => return parse_size(limit, limit),
+        _ => {}
+    }
+    let has_fitting_unit = unit == MetricUnit::PerSecond || !limit.ends_with("/s");
+    let value = parse_number(limit, unit).filter(|value| value.is_finite() && has_fitting_unit);
+    let wrong_unit = || GoalError::WrongUnit {
+        name: metric.to_owned(),
+        unit,
+    };
+    Ok((value.ok_or_else(wrong_unit)?, None))
+}
+
 /// A number without unit may be microseconds as fio prints them or milliseconds, decimal or binary
 /// megabytes.
-fn without_unit(number: &str, unit: MetricUnit) -> GoalProblem {
+fn without_unit(number: &str, unit: MetricUnit) -> GoalError {
     let [first, second] = if unit == MetricUnit::Nanoseconds {
         ["us", "ms"]
     } else {
         ["MB/s", "MiB/s"]
     };
-    GoalProblem::NoUnit {
+    GoalError::NoUnit {
         number: number.to_owned(),
         first,
         second,
@@ -243,8 +227,8 @@ fn parse_number(limit: &str, unit: MetricUnit) -> Option<f64> {
 }
 
 /// A size in bytes and its prefix; `limit` is the whole limit for the message.
-fn parse_size(amount: &str, limit: &str) -> Result<(f64, Option<&'static str>), GoalProblem> {
-    let bytes = units::parse_size(amount).map_err(|error| GoalProblem::InvalidSize {
+fn parse_size(amount: &str, limit: &str) -> Result<(f64, Option<&'static str>), GoalError> {
+    let bytes = units::parse_size(amount).map_err(|error| GoalError::InvalidSize {
         limit: limit.to_owned(),
         error,
     })?;

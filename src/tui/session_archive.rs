@@ -180,10 +180,7 @@ pub(super) fn file_stem(path: &Path) -> String {
 ///
 /// When the session cannot be read or written, or is a journal.
 pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
-    let Some(edited) = store::edit_note(path, note)? else {
-        return Ok(());
-    };
-    Ok(output::replace_file(path, edited.id, &edited.text)?)
+    Ok(store::set_note(path, note)?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the

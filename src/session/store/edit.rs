@@ -5,23 +5,13 @@ use std::path::Path;
 use super::directory::{is_journal, open_private_directory};
 use super::error::{StoreError, io_error};
 use super::read::{StoredKind, load_stored};
-use crate::files::file_id::FileId;
 use crate::files::input::{self, InputKind};
 use crate::files::safe_text::SafeText;
-use crate::files::state;
+use crate::files::{output, state};
 use crate::session::document::Session;
 
 /// Maximum length of a note in characters.
 pub const MAX_NOTE_CHARS: usize = 500;
-
-/// A document with a change that is not saved yet.
-#[derive(Debug)]
-pub struct EditedDocument {
-    /// The file that the document was read from.
-    pub id: FileId,
-    /// The whole document with the change.
-    pub text: Vec<u8>,
-}
 
 /// The text of a session file.
 ///
@@ -33,11 +23,12 @@ pub fn serialize_session(session: &Session) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A saved session with a note, or without one when `note` is empty. `None` if it is that already.
+/// Stores a note in a saved session, or removes it when `note` is empty. The file is replaced as every
+/// output that the user names; nothing is written if the note is there already.
 ///
 /// # Errors
-/// If the session cannot be read or is a journal.
-pub fn edit_note(path: &Path, note: &str) -> Result<Option<EditedDocument>, StoreError> {
+/// If the session cannot be read or written, or is a journal.
+pub fn set_note(path: &Path, note: &str) -> Result<(), StoreError> {
     let stored = load_stored(path)?;
     if let StoredKind::Journal { is_running } = stored.kind {
         let path = path.to_owned();
@@ -51,12 +42,11 @@ pub fn edit_note(path: &Path, note: &str) -> Result<Option<EditedDocument>, Stor
     let note = (!note.is_empty()).then(|| SafeText::from(note));
     let mut session = stored.session;
     if note == session.note {
-        return Ok(None);
+        return Ok(());
     }
     session.note = note;
     let text = serialize_session(&session).map_err(io_error("edit", path))?;
-    let id = stored.id;
-    Ok(Some(EditedDocument { id, text }))
+    Ok(output::replace_file(path, stored.id, &text)?)
 }
 
 /// The document of a saved session or of what a journal holds, for a copy.

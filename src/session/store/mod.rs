@@ -10,7 +10,7 @@ mod tests;
 
 pub use self::directory::{list_sessions, sessions_directory};
 pub use self::edit::{
-    EditedDocument, MAX_NOTE_CHARS, delete_session, edit_note, export_document, serialize_session,
+    MAX_NOTE_CHARS, delete_session, export_document, serialize_session, set_note,
 };
 pub use self::error::{SessionFormatError, StoreError};
 pub use self::journal::Journal;

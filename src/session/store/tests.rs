@@ -279,17 +279,16 @@ fn note_is_the_only_change_of_a_document() {
     let session = session_of(vec![run_after(1, RunState::Finished)]);
     let before = serialize_session(&session).unwrap();
     fs::write(&path, &before).unwrap();
-    let edited = |note: &str| edit_note(&path, note).unwrap().unwrap().text;
-    fs::write(&path, edited(" after the firmware update\x1b[2J ")).unwrap();
+    set_note(&path, " after the firmware update\x1b[2J ").unwrap();
     let mut noted = load_session(&path).unwrap();
+    assert_eq!(export_document(&path).unwrap(), fs::read(&path).unwrap());
     let note = noted.note.take().unwrap();
     assert!(note.starts_with("after the firmware update") && !note.contains('\x1b'));
     assert_eq!(noted, session);
-    assert!(edit_note(&path, &note).unwrap().is_none());
-    assert_eq!(edited(""), before);
-    assert_eq!(export_document(&path).unwrap(), fs::read(&path).unwrap());
+    set_note(&path, "").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
     delete_session(&path).unwrap();
-    assert!(edit_note(&path, "x").is_err() && delete_session(&path).is_err());
+    assert!(set_note(&path, "x").is_err() && delete_session(&path).is_err());
 }
 
 /// The lock decides, not the time at which the run last wrote.
@@ -300,13 +299,13 @@ fn journal_of_a_run_in_progress_is_neither_deleted_nor_edited() {
     let path = written.journal.path();
     let file = File::options().write(true).open(&path).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
-    for refused in [delete_session(&path), edit_note(&path, "x").map(drop)] {
+    for refused in [delete_session(&path), set_note(&path, "x")] {
         let error = refused.unwrap_err();
         assert!(matches!(error, StoreError::NotComplete { .. }), "{error}");
     }
     let directory = written.directory;
     drop(written.journal);
-    let error = edit_note(&path, "x").unwrap_err();
+    let error = set_note(&path, "x").unwrap_err();
     assert!(matches!(error, StoreError::Journal { .. }), "{error}");
     let exported = parse_session(&export_document(&path).unwrap()[..]).unwrap();
     assert_eq!(exported.runs[0].state, RunState::Interrupted);
