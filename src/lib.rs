@@ -14,7 +14,7 @@
 pub mod alerts;
 pub mod app;
 pub mod bench;
-pub mod benchmark_run;
+
 pub mod cli;
 pub mod columns;
 pub mod drive;
@@ -24,6 +24,8 @@ pub mod probe;
 pub mod recording;
 pub mod report;
 pub mod roots;
+pub mod run;
+
 pub mod session;
 pub mod snapshot;
 pub mod stats;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::text::{EditableText, TextInput};
 use super::viewport::Viewport;
-use crate::bench::{BenchmarkSpec, Forecast};
+use crate::bench::{Forecast, RunRequest};
 use crate::drive::{Consent, DriveError, InspectedMedium, OverwriteImpact};
 
 /// Number of a question. Each question of a launcher has another one, also about the same target.
@@ -102,7 +102,7 @@ impl FactsView {
 #[derive(Debug, Clone)]
 pub struct OverwriteQuestion {
     number: QuestionNumber,
-    spec: BenchmarkSpec,
+    spec: RunRequest,
     /// What the benchmark will do.
     pub forecast: Forecast,
     /// What would be lost, or why that cannot be determined; `None` until the inspection is done.
@@ -118,7 +118,7 @@ pub struct OverwriteQuestion {
 impl OverwriteQuestion {
     /// Creates the question for a benchmark that writes.
     #[must_use]
-    pub fn new(number: QuestionNumber, spec: BenchmarkSpec, forecast: Forecast) -> Self {
+    pub fn new(number: QuestionNumber, spec: RunRequest, forecast: Forecast) -> Self {
         Self {
             number,
             spec,
@@ -139,7 +139,7 @@ impl OverwriteQuestion {
     /// The path that has to be typed.
     #[must_use]
     pub fn path(&self) -> &str {
-        &self.spec.target_name
+        &self.spec.target().name
     }
 
     /// Name of the benchmark that would write.
@@ -187,7 +187,7 @@ impl OverwriteQuestion {
     }
 
     /// The benchmark with the consent added, if the typed text equals the path exactly.
-    pub fn confirmed_spec(&mut self) -> Option<BenchmarkSpec> {
+    pub fn confirmed_spec(&mut self) -> Option<RunRequest> {
         let shown = Arc::clone(self.inspected_medium()?);
         if !self.accepts_input() || self.typed_path.is_empty() {
             return None;
@@ -197,7 +197,7 @@ impl OverwriteQuestion {
             return None;
         }
         let mut spec = self.spec.clone();
-        spec.consent = Some(Consent::for_inspected(shown));
+        spec.set_consent(Consent::for_inspected(shown));
         Some(spec)
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn question(path: &str) -> OverwriteQuestion {
-        let spec = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+        let spec = RunRequest::new(bench::find_benchmark("random-write").unwrap(), path);
         OverwriteQuestion::new(QuestionNumber::default(), spec, Forecast::default())
     }
 
@@ -253,7 +253,7 @@ mod tests {
         question.facts.confirm_shown();
     }
 
-    fn type_answer(question: &mut OverwriteQuestion, text: &str) -> Option<BenchmarkSpec> {
+    fn type_answer(question: &mut OverwriteQuestion, text: &str) -> Option<RunRequest> {
         text.chars()
             .for_each(|letter| question.type_input(TextInput::Insert(letter)));
         question.confirmed_spec()
@@ -272,7 +272,9 @@ mod tests {
         }
         let given = type_answer(&mut question_with_impact(&path), &path)
             .unwrap()
+            .target()
             .consent
+            .clone()
             .unwrap();
         assert_eq!(given.path(), std::path::Path::new(&path));
         assert!(given.medium().is_some(), "the medium that was shown");
@@ -324,7 +326,12 @@ mod tests {
         show_lines(&mut question, 0..9);
         let shown = Arc::clone(question.inspected_medium().unwrap());
         question.set_impact(question.number(), Ok(impact(&other)));
-        let given = type_answer(&mut question, &path).unwrap().consent.unwrap();
+        let given = type_answer(&mut question, &path)
+            .unwrap()
+            .target()
+            .consent
+            .clone()
+            .unwrap();
         assert!(Arc::ptr_eq(given.medium().unwrap(), shown.medium()));
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::consent::QuestionNumber;
 use super::process_action::{ProcessAction, ProcessId};
 use super::seek::Seek;
-use crate::bench::BenchmarkSpec;
+use crate::bench::RunRequest;
 use crate::files::safe_text::SafeText;
 
 /// An effect that the state requests from the event loop.
@@ -70,7 +70,7 @@ pub enum Effect {
         path: PathBuf,
     },
     /// Start a benchmark.
-    StartBenchmark(Box<BenchmarkSpec>),
+    StartBenchmark(Box<RunRequest>),
     /// Stop the benchmark and keep the metrics measured so far.
     StopBenchmark,
     /// List the saved sessions.

@@ -10,7 +10,7 @@ use crate::bench::framework::error::open_advice;
 use crate::engine::OpenError;
 use crate::files::error::FileError;
 use crate::recording::RecordingReadError;
-use crate::session::store::{StoreError, TooLargeTogether};
+use crate::session::store::StoreError;
 use crate::text;
 
 /// Why a target cannot be measured.
@@ -100,9 +100,6 @@ pub enum ArchiveError {
     /// A session, or their directory, cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The sessions to compare are too large.
-    #[error(transparent)]
-    TooLarge(#[from] TooLargeTogether),
     /// A session cannot be written as JSON.
     #[error("cannot serialize the session: {0}")]
     Serialize(io::Error),

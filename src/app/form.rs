@@ -6,8 +6,8 @@ use crate::bench::framework::metric_families::{self, MetricFamily};
 use crate::bench::framework::parameter::keyword::keywords;
 use crate::bench::framework::{CACHE, ENGINE, OffsetDistribution, PATTERN, SCRATCH_SIZE, ZIPF};
 use crate::bench::{
-    AnyParameter, BenchError, Benchmark, BenchmarkSpec, Forecast, Keyword, Parameter,
-    ParameterError, ParameterKind, ParameterType, ParameterValue,
+    AnyParameter, BenchError, Benchmark, Forecast, Keyword, Parameter, ParameterError,
+    ParameterKind, ParameterType, ParameterValue, RunRequest,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::EngineChoice;
@@ -67,7 +67,7 @@ pub enum FieldError {
     #[error("{}", .0.reason)]
     Parameter(#[from] ParameterError),
     /// It is not an objective.
-    #[error("{}", .0.problem())]
+    #[error(transparent)]
     Goal(#[from] GoalError),
     /// The benchmark does not yield the metric of an objective.
     #[error(
@@ -253,8 +253,8 @@ impl ParameterForm {
         &self,
         test: &'static dyn Benchmark,
         choice: &TargetChoice,
-    ) -> BenchmarkSpec {
-        let mut job = BenchmarkSpec::new(test, &choice.path);
+    ) -> RunRequest {
+        let mut job = RunRequest::new(test, &choice.path);
         for entry in &self.fields {
             let Some(value) = &entry.user_value else {
                 continue;

@@ -380,7 +380,7 @@ impl LauncherState {
         };
         let spec = self.form.benchmark_spec(benchmark, choice);
         if self.overwrites() {
-            let (path, forecast) = (spec.target_path.clone(), forecast.clone());
+            let (path, forecast) = (spec.target().path.clone(), forecast.clone());
             self.last_question = self.last_question.next();
             let question = self.last_question;
             self.overwrite_question = Some(OverwriteQuestion::new(question, spec, forecast));

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::effect::Effect;
 use super::keymap::KeyCommand;
-use crate::bench::{BenchmarkSpec, RunEvent};
+use crate::bench::{RunEvent, RunRequest};
 
 /// The view of a running benchmark.
 #[derive(Debug, Clone)]
 pub struct RunningState {
     /// The benchmark, its target and parameters.
-    pub spec: BenchmarkSpec,
+    pub spec: RunRequest,
     /// The latest event; `None` until the first arrives.
     pub latest_event: Option<Arc<RunEvent>>,
     /// Whether the user asked it to stop.
@@ -20,7 +20,7 @@ pub struct RunningState {
 impl RunningState {
     /// Creates the state of a benchmark that was just started.
     #[must_use]
-    pub fn new(spec: BenchmarkSpec) -> Self {
+    pub fn new(spec: RunRequest) -> Self {
         Self {
             spec,
             latest_event: None,

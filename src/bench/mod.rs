@@ -26,8 +26,8 @@ pub use self::framework::parameter::{
     ParameterValue, SizeRange, WindowPosition,
 };
 pub use self::framework::phases::{Phase, PhaseGroup, Phases, Repetition, Sharing};
+pub use self::framework::request::{RequestedTarget, RunRequest};
 pub use self::framework::run_event::{RunEvent, RunProgress, RunSink, RunStart};
-pub use self::framework::spec::BenchmarkSpec;
 pub use self::registry::{BENCHMARKS, find_benchmark, suggest_benchmark};
 pub use crate::session::chart::{ChartShape, ChartSpec};
 pub use crate::session::document::FioGap;

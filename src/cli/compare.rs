@@ -20,7 +20,6 @@ use crate::session::compare::ComparisonInput;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::document::{MetricId, Session};
 use crate::session::store;
-use crate::session::store::ReadBudget;
 use crate::text;
 
 /// Compare saved sessions, or rank many drives by one metric
@@ -132,14 +131,9 @@ pub(super) type NamedSessions = Vec<(String, Session)>;
 pub(super) fn load_together(
     paths: &[PathBuf],
 ) -> Result<(NamedSessions, Vec<FileId>), CommandFailure> {
-    let (mut sessions, mut ids) = (Vec::new(), Vec::new());
-    let mut budget = ReadBudget::default();
-    for path in paths {
-        let (session, id) = budget.load(path)?;
-        sessions.push((session_name(path), session));
-        ids.push(id);
-    }
-    Ok((sessions, ids))
+    let loaded = store::load_sessions(paths)?.into_iter().zip(paths);
+    let named = loaded.map(|((session, id), path)| ((session_name(path), session), id));
+    Ok(named.unzip())
 }
 
 /// Refuses a metric that no session has.

@@ -18,14 +18,14 @@ use super::show::session_data;
 use super::signals;
 use super::subcommand::{Arguments, MEASURE, Subcommand};
 use crate::bench::framework::{CONTINUE_ON_ERROR, ENGINE, SCRATCH_SIZE};
-use crate::bench::{AnyParameter, BENCHMARKS, BenchmarkSpec};
-use crate::benchmark_run::{RunReport, RunSpec, StartError, run_detached};
+use crate::bench::{AnyParameter, BENCHMARKS, RunRequest};
 use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
 use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
 use crate::report::{inspection, repeated, text};
 use crate::roots::SysPaths;
+use crate::run::{RunReport, StartError, run_detached};
 use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
 use crate::session::store;
@@ -166,7 +166,7 @@ impl Arguments for RunArguments {
         if self.help {
             return self.print_help();
         }
-        let mut spec = self.run_spec()?;
+        let mut spec = self.request()?;
         let outputs = self.outputs()?;
         spec.output_files = outputs
             .iter()
@@ -207,10 +207,10 @@ impl RunArguments {
         Ok(outputs)
     }
 
-    fn run_spec(&self) -> Result<RunSpec, CommandFailure> {
+    fn request(&self) -> Result<RunRequest, CommandFailure> {
         let benchmark = find_benchmark(self.test.as_deref().unwrap_or_default())?;
         let target = self.target.as_deref().unwrap_or(OsStr::new(""));
-        let mut spec = BenchmarkSpec::new(benchmark, target);
+        let mut spec = RunRequest::new(benchmark, target);
         for (name, text) in &self.parameters.0 {
             spec.set(name, text).map_err(CommandFailure::usage_error)?;
         }
@@ -220,24 +220,21 @@ impl RunArguments {
         if let Some(text) = &self.engine {
             spec.set_engine(text).map_err(CommandFailure::usage_error)?;
         }
-        spec.consent = self.overwrite.as_deref().map(|path| {
+        if let Some(path) = self.overwrite.as_deref() {
             let consent = Consent::for_path(path);
-            if self.overwrite_signatures {
+            spec.set_consent(if self.overwrite_signatures {
                 consent.including_signatures()
             } else {
                 consent
-            }
-        });
+            });
+        }
         spec.scratch_file_bytes = self.scratch_size;
         spec.goals = self.goal.concat();
         spec.check_goals()
             .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
-        Ok(RunSpec {
-            spec,
-            repeat_count: self.repeat,
-            session_directory: store::sessions_directory(),
-            output_files: Vec::new(),
-        })
+        spec.repeat_count = self.repeat;
+        spec.session_directory = store::sessions_directory();
+        Ok(spec)
     }
 
     /// Prints the help of the named benchmark, or of the command.
@@ -284,13 +281,13 @@ fn start_failure(error: &StartError, cancellation: &CancellationToken) -> Comman
 
 /// What the options ask for, for tests of the command line.
 #[cfg(test)]
-pub(super) fn spec_of(matches: &ArgMatches) -> Result<BenchmarkSpec, CommandFailure> {
+pub(super) fn spec_of(matches: &ArgMatches) -> Result<RunRequest, CommandFailure> {
     let arguments = RunArguments::from_arg_matches(matches).map_err(CommandFailure::usage_error)?;
-    arguments.run_spec().map(|run| run.spec)
+    arguments.request()
 }
 
 /// Sets the block size to a size as fio reads it, and says so where this program reads it otherwise.
-fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), CommandFailure> {
+fn set_fio_block_size(spec: &mut RunRequest, text: &str) -> Result<(), CommandFailure> {
     let expanded = units::expand_fio_units(text);
     spec.set("block-size", &expanded)
         .map_err(CommandFailure::usage_error)?;

@@ -1,7 +1,7 @@
 //! Evidence collected during a run, as names and values; shared by text and HTML.
 
 use crate::session::document::{
-    DirectionCounts, DriveSetup, KernelCounts, LayerCounts, LayerRelation, OtherUser,
+    Attribution, DirectionCounts, DriveSetup, KernelCounts, LayerCounts, LayerRelation, OtherUser,
     ProcessorLoad, RunEvidence,
 };
 use crate::units;
@@ -85,6 +85,7 @@ fn layer_text(layer: &LayerCounts) -> String {
         LayerRelation::WholeDisk => "whole disk",
         LayerRelation::Member => "member",
         LayerRelation::BackingDevice => "holds the backing file",
+        LayerRelation::FileSystem => "of the file system",
     };
     let done = direction_text([
         (layer.counts.reads, layer.counts.read_bytes, "reads"),
@@ -95,8 +96,12 @@ fn layer_text(layer: &LayerCounts) -> String {
 
 fn other_user_text(other: &OtherUser) -> String {
     let bytes = other.read_bytes.saturating_add(other.written_bytes) as f64;
+    let children = match other.attribution {
+        Attribution::EndedChildren => ", or its ended children",
+        _ => "",
+    };
     format!(
-        "{} ({}) {}",
+        "{} ({}) {}{children}",
         other.command,
         other.pid,
         units::format_capacity(bytes)

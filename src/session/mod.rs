@@ -6,7 +6,7 @@ pub mod checks;
 pub mod compare;
 pub mod document;
 #[cfg(test)]
-mod schema_file;
+mod schema_tests;
 pub mod slo;
 pub mod stability;
 pub mod store;

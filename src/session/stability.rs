@@ -92,10 +92,7 @@ pub fn find_instability(repeats: &[&BenchmarkRun], target: Option<&SafeText>) ->
         "measure longer and more often, check for other users of the drive and its temperature, and do \
          not rely on a single run",
         serde_json::json!({
-            "target": target,
-            "benchmark": first.test,
-            "runs": repeats.len(),
-            "lowest": lowest,
+            "target": target, "benchmark": first.test, "runs": repeats.len(), "lowest": lowest,
             "highest": highest,
         }),
     ))

@@ -8,10 +8,10 @@ use super::services::FeedSenders;
 use super::threads::join_within;
 use crate::app::error::BenchmarkError;
 use crate::app::{Message, SavedRun};
-use crate::bench::{BenchmarkSpec, RunEvent};
-use crate::benchmark_run::{RunSpec, run_detached};
+use crate::bench::{RunEvent, RunRequest};
 use crate::engine::CancellationToken;
 use crate::roots::SysPaths;
+use crate::run::run_detached;
 use crate::session::store;
 
 /// How long the end of the program waits for a drive that does not respond.
@@ -31,7 +31,7 @@ impl RunningBenchmark {
     ///
     /// When the thread cannot be started.
     pub fn start(
-        spec: BenchmarkSpec,
+        request: RunRequest,
         roots: SysPaths,
         senders: FeedSenders,
     ) -> std::io::Result<Self> {
@@ -42,7 +42,7 @@ impl RunningBenchmark {
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
-                let result = run_benchmark(spec, roots, &token, &senders).map_err(Arc::new);
+                let result = run_benchmark(request, roots, &token, &senders).map_err(Arc::new);
                 // The receiver is gone once the program ends.
                 let _ = senders
                     .messages
@@ -68,24 +68,19 @@ impl RunningBenchmark {
 }
 
 fn run_benchmark(
-    spec: BenchmarkSpec,
+    mut request: RunRequest,
     roots: SysPaths,
     cancellation: &Arc<CancellationToken>,
     senders: &FeedSenders,
 ) -> Result<SavedRun, BenchmarkError> {
-    let spec = RunSpec {
-        spec,
-        repeat_count: 1,
-        session_directory: store::sessions_directory(),
-        output_files: Vec::new(),
-    };
+    request.session_directory = store::sessions_directory();
     let run_event = senders.run_event.clone();
     let sink = Box::new(move |event| match event {
         // The screen keeps the last progress until the result replaces it.
         RunEvent::PhaseFinished(_) | RunEvent::Ended => {}
         event => drop(run_event.send_replace(Some(Arc::new(event)))),
     });
-    let report = run_detached(spec, roots, cancellation, sink).map_err(|error| {
+    let report = run_detached(request, roots, cancellation, sink).map_err(|error| {
         BenchmarkError::NotStarted {
             advice: error.advice(),
             source: Box::new(error),

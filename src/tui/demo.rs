@@ -12,7 +12,7 @@ use super::session_archive;
 use crate::app::error::{ArchiveError, BenchmarkError, TargetError};
 use crate::app::sessions::OpenedSession;
 use crate::app::{Effect, Message, SavedRun, Seek, TargetChoice, TargetGroup};
-use crate::bench::BenchmarkSpec;
+use crate::bench::RunRequest;
 use crate::drive::{Target, TargetKind};
 use crate::recording::Recording;
 use crate::session::document::TargetRecord;
@@ -148,7 +148,7 @@ fn target_choice(record: &TargetRecord) -> TargetChoice {
 }
 
 /// The recorded run of this benchmark on this target; its parameters may be others.
-fn recorded_run(sessions: &DemoSessions, spec: &BenchmarkSpec) -> Result<SavedRun, BenchmarkError> {
+fn recorded_run(sessions: &DemoSessions, spec: &RunRequest) -> Result<SavedRun, BenchmarkError> {
     let benchmark = spec.benchmark.description().name;
     let runs = || {
         sessions.iter().flat_map(|(path, session)| {
@@ -157,7 +157,7 @@ fn recorded_run(sessions: &DemoSessions, spec: &BenchmarkSpec) -> Result<SavedRu
         })
     };
     let found: Option<(&Path, _)> =
-        runs().find(|(_, run)| *run.test == *benchmark && *run.target.path == *spec.target_name);
+        runs().find(|(_, run)| *run.test == *benchmark && *run.target.path == *spec.target().name);
     let Some((path, run)) = found else {
         let mut recorded: Vec<String> = runs()
             .map(|(_, run)| format!("{} on {}", run.test, run.target.path))
@@ -165,7 +165,7 @@ fn recorded_run(sessions: &DemoSessions, spec: &BenchmarkSpec) -> Result<SavedRu
         recorded.dedup();
         return Err(BenchmarkError::NotInDemo {
             benchmark,
-            target: spec.target_name.clone(),
+            target: spec.target().name.clone(),
             recorded: recorded.join(", "),
         });
     };

@@ -100,7 +100,7 @@ impl DemoSessions {
         let load = |(name, bytes): (&'static str, &'static [u8])| {
             let reader = BufReader::new(GzDecoder::new(bytes));
             let session =
-                parse_session(reader)?.map_err(|source| DemoError::Session { name, source })?;
+                parse_session(reader).map_err(|source| DemoError::Session { name, source })?;
             let path = Path::new("demo").join(name).with_extension("json");
             Ok((path, session))
         };

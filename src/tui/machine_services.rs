@@ -16,10 +16,10 @@ use super::{processes, session_archive, targets};
 use crate::app::error::{ArchiveError, BenchmarkError};
 use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
-use crate::benchmark_run::overwrite_consent;
 use crate::drive::settings::{SettingLock, SettingsManager};
 use crate::probe::{SampleCollector, Wanted};
 use crate::roots::SysPaths;
+use crate::run::consent;
 use crate::session::store;
 use crate::snapshot::ViewBuilder;
 use crate::transfers::counting::JobCounter;
@@ -122,7 +122,7 @@ impl MachineServices {
         self.send_message(Message::AccountingChanged(result.map_err(Arc::new)));
     }
 
-    fn start_benchmark(&mut self, spec: crate::bench::BenchmarkSpec) {
+    fn start_benchmark(&mut self, spec: crate::bench::RunRequest) {
         match RunningBenchmark::start(spec, self.roots.clone(), self.senders.clone()) {
             Ok(running) => self.running_benchmark = Some(running),
             Err(error) => {
@@ -169,7 +169,7 @@ impl AppServices for MachineServices {
                 Message::TargetInspected { path, result }
             }),
             Effect::InspectImpact { question, path } => self.run_in_background(move |roots| {
-                let impact = overwrite_consent::inspect_impact(roots, &path).map_err(Arc::new);
+                let impact = consent::inspect_impact(roots, &path).map_err(Arc::new);
                 Message::OverwriteImpact { question, impact }
             }),
             Effect::StartBenchmark(spec) => self.start_benchmark(*spec),

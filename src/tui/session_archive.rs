@@ -14,7 +14,6 @@ use crate::session::compare;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
-use crate::session::store::ReadBudget;
 
 /// Maximum number of listed sessions: each is read for its line.
 const MAX_LISTED_SESSIONS: usize = 200;
@@ -125,13 +124,10 @@ pub(super) fn compare_loaded(
 
 /// Sessions with their names.
 fn load_sessions(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, ArchiveError> {
-    store::check_total_size(paths)?;
-    let mut budget = ReadBudget::default();
-    let load = |path: &PathBuf| {
-        let (session, _) = budget.load(path)?;
-        Ok((file_stem(path), session))
-    };
-    paths.iter().map(load).collect()
+    let loaded = store::load_sessions(paths)?.into_iter().zip(paths);
+    Ok(loaded
+        .map(|((session, _), path)| (file_stem(path), session))
+        .collect())
 }
 
 fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {
@@ -184,10 +180,7 @@ pub(super) fn file_stem(path: &Path) -> String {
 ///
 /// When the session cannot be read or written, or is a journal.
 pub fn set_note(path: &Path, note: &str) -> Result<(), ArchiveError> {
-    let Some(edited) = store::edit_note(path, note)? else {
-        return Ok(());
-    };
-    Ok(output::replace_file(path, edited.id, &edited.text)?)
+    Ok(store::set_note(path, note)?)
 }
 
 /// Writes a saved session as a session file into `directory`: a document as it is. An existing file is kept, and the

@@ -4,12 +4,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diskscope::bench::{self, BenchmarkSpec, RunEvent};
-use diskscope::benchmark_run::overwrite_consent::inspect_impact;
-use diskscope::benchmark_run::{RunSpec, StartError, run_benchmark};
+use diskscope::bench::{self, RunEvent, RunRequest};
 use diskscope::drive::{Consent, ErrorKind};
 use diskscope::engine::CancellationToken;
 use diskscope::roots::SysPaths;
+use diskscope::run::consent::inspect_impact;
+use diskscope::run::{StartError, run_benchmark};
 use diskscope::session::document::{BenchmarkRun, RunState};
 use diskscope::session::store;
 
@@ -226,17 +226,11 @@ fn run_overwrite(
     path: &str,
     consent: Consent,
 ) -> (Result<BenchmarkRun, StartError>, Option<String>) {
-    let mut benchmark = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+    let mut request = RunRequest::new(bench::find_benchmark("random-write").unwrap(), path);
     for (name, value) in [("requests", "20"), ("ramp", "0s")] {
-        benchmark.set(name, value).unwrap();
+        request.set(name, value).unwrap();
     }
-    benchmark.consent = Some(consent);
-    let spec = RunSpec {
-        spec: benchmark,
-        repeat_count: 1,
-        session_directory: None,
-        output_files: Vec::new(),
-    };
+    request.set_consent(consent);
     let mut overwritten = None;
     let mut sink = |event| {
         if let RunEvent::Started(start) = event {
@@ -244,7 +238,7 @@ fn run_overwrite(
         }
     };
     let cancellation = CancellationToken::default();
-    let result = run_benchmark(&spec, &SysPaths::default(), &cancellation, &mut sink);
+    let result = run_benchmark(&request, &SysPaths::default(), &cancellation, &mut sink);
     let run = result.map(|report| report.session.runs[0].clone());
     (run, overwritten)
 }

@@ -14,7 +14,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::bench::framework::context::{FinishedRun, RunEnvironment};
 use crate::bench::framework::progress::ProgressSpan;
 use crate::bench::framework::run;
-use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet};
+use crate::bench::{Benchmark, ParameterSet, RunRequest};
 use crate::drive::{SettingsManager, Target, TargetKind};
 use crate::engine;
 use crate::engine::{
@@ -299,7 +299,7 @@ pub fn parameters(
     target: &Target,
     set: &[(&str, &str)],
 ) -> ParameterSet {
-    let mut job = BenchmarkSpec::new(test, &target.name);
+    let mut job = RunRequest::new(test, &target.name);
     for (name, text) in set {
         job.set(name, text).unwrap();
     }

@@ -1,9 +1,11 @@
 //! Checks that compare the benchmark's own count of requests and bytes with the kernel's.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 
 use super::rule::{Rule, Run, fraction};
-use crate::session::document::check::{Check, Found};
+use crate::session::document::check::Found;
 use crate::session::document::{Attribution, KernelCounts, LayerRelation, OtherUser, RunState};
 use crate::units;
 
@@ -21,86 +23,128 @@ const SPLIT_RATIO_LIMIT: f64 = 1.05;
 const MERGED_FRACTION_LIMIT: f64 = 0.05;
 /// Fraction of the drive's traffic that may belong to other processes.
 const OTHER_TRAFFIC_FRACTION_LIMIT: f64 = 0.01;
+/// File systems on block devices which a container, or their own device number, may hide.
+const ON_HIDDEN_DEVICES: [&str; 2] = ["btrfs", "overlay"];
 /// Maximum number of other processes that the sentence names.
 const MAX_NAMED_USERS: usize = 4;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::invalid(
-            "served-from-cache",
-            "Fewer bytes were read from the device than the benchmark issued: a cache served the rest.",
-        ),
-        condition: "more than 2 % of the bytes read, of at least 1 MiB, did not reach the device; holes of \
-                    a file are not counted",
-        find: served_from_cache,
-    },
-    Rule {
-        check: Check::warning(
-            "still-in-memory",
-            "Much of the written data had not reached the device at the end of the run: the metrics show \
+    Rule::invalid(
+        "served-from-cache",
+        "Fewer bytes were read from the device than the benchmark issued: a cache served the rest.",
+        "more than 2 % of the bytes read, of at least 1 MiB, did not reach the device, the devices of the \
+         file system, or (btrfs and overlay whose device is hidden) the block layer; holes of a file are \
+         not counted",
+        served_from_cache,
+    ),
+    Rule::warning(
+        "still-in-memory",
+        "Much of the written data had not reached the device at the end of the run: the metrics show \
              the speed of memory.",
-        ),
-        condition: "more than 10 % of the bytes written, and at least 1 MiB, are missing in the device's \
+        "more than 10 % of the bytes written, and at least 1 MiB, are missing in the device's \
                     count",
-        find: still_in_memory,
-    },
-    Rule {
-        check: Check::invalid(
-            "page-cache-backed",
-            "A page cache below the target served a part of the I/O: the metrics exceed what the medium can \
+        still_in_memory,
+    ),
+    Rule::invalid(
+        "page-cache-backed",
+        "A page cache below the target served a part of the I/O: the metrics exceed what the medium can \
              do.",
-        ),
-        condition: "a loop device without direct I/O: more than 2 % of the bytes read, or 10 % of the bytes \
+        "a loop device without direct I/O: more than 2 % of the bytes read, or 10 % of the bytes \
                     written, and at least 1 MiB, did not reach the device that holds its file",
-        find: page_cache_backed,
-    },
-    Rule {
-        check: Check::note(
-            "device-unknown",
-            "No block device is known below the target: the kernel's counters could not be compared with \
+        page_cache_backed,
+    ),
+    Rule::note(
+        "device-unknown",
+        "No block device is known below the target: the kernel's counters could not be compared with \
              the issued requests.",
-        ),
-        condition: "the target is not simulated and not in memory, and no block device is known for it \
+        "the target is not simulated and not in memory, and no block device is known for it \
                     (overlay, FUSE, network file systems)",
-        find: device_unknown,
-    },
-    Rule {
-        check: Check::warning(
-            "other-users",
-            "Other processes used the drive during the run: the metrics lack their share of its \
+        device_unknown,
+    ),
+    Rule::warning(
+        "other-users",
+        "Other processes used the drive during the run: the metrics lack their share of its \
              performance.",
-        ),
-        condition: "the traffic of others is more than 1 % of the benchmark's bytes, and at least 1 MiB; on \
+        "the traffic of others is more than 1 % of the benchmark's bytes, and at least 1 MiB; on \
                     a file system, which also reads and writes metadata, only traffic of known processes \
                     counts",
-        find: other_users,
-    },
-    Rule {
-        check: Check::note(
-            "requests-split",
-            "The kernel split requests: IOPS and latency are those of whole requests, the drive saw smaller \
+        other_users,
+    ),
+    Rule::note(
+        "requests-split",
+        "The kernel split requests: IOPS and latency are those of whole requests, the drive saw smaller \
              ones.",
-        ),
-        condition: "the device completed more than 5 % more requests than were issued, with about the same \
+        "the device completed more than 5 % more requests than were issued, with about the same \
                     bytes",
-        find: requests_split,
-    },
-    Rule {
-        check: Check::note(
-            "requests-merged",
-            "The kernel merged adjacent requests: the drive saw fewer and larger ones.",
-        ),
-        condition: "more than 5 % of the requests were merged, without the page cache",
-        find: requests_merged,
-    },
+        requests_split,
+    ),
+    Rule::note(
+        "requests-merged",
+        "The kernel merged adjacent requests: the drive saw fewer and larger ones.",
+        "more than 5 % of the requests were merged, without the page cache",
+        requests_merged,
+    ),
 ];
 
 fn capacity(bytes: u64) -> String {
     units::format_capacity(bytes as f64)
 }
 
+/// Where bytes were counted below the page cache, and how many.
+struct Counted<'a> {
+    place: Cow<'a, str>,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+/// The device's counters; the sum of the devices where the file system is on several; what this program
+/// submitted to the block layer where the file system has a device that is not visible.
+fn counted<'a>(run: &Run<'a>) -> Option<Counted<'a>> {
+    if let Some(kernel) = run.kernel {
+        return Some(Counted {
+            place: Cow::Borrowed(&kernel.device),
+            read_bytes: kernel.read_bytes,
+            written_bytes: kernel.written_bytes,
+        });
+    }
+    let layers = run.evidence.underlying.iter();
+    let members: Vec<&KernelCounts> = layers
+        .filter(|layer| layer.relation_to_upper == LayerRelation::FileSystem)
+        .map(|layer| &layer.counts)
+        .collect();
+    if !members.is_empty() {
+        let names: Vec<&str> = members.iter().map(|it| it.device.as_str()).collect();
+        return Some(Counted {
+            place: names.join(" and ").into(),
+            read_bytes: members.iter().map(|it| it.read_bytes).sum(),
+            written_bytes: members.iter().map(|it| it.written_bytes).sum(),
+        });
+    }
+    let submitted = run.evidence.submitted_to_block_layer?;
+    let file_system = run.target.file_system.as_deref()?;
+    ON_HIDDEN_DEVICES.contains(&file_system).then_some(Counted {
+        place: Cow::Borrowed("the block layer"),
+        read_bytes: submitted.read_bytes,
+        written_bytes: submitted.written_bytes,
+    })
+}
+
+/// What a file system that stores the file compressed or encrypted has to do with missing bytes; empty
+/// for another.
+fn encoding(run: &Run<'_>) -> String {
+    let extents = run.evidence.extents.as_ref();
+    let encoded = extents.filter(|it| it.encoded_bytes > 0);
+    encoded.map_or_else(String::new, |extents| {
+        format!(
+            "; {} of {} are stored compressed or encrypted, which saves bytes",
+            capacity(extents.encoded_bytes),
+            extents.file
+        )
+    })
+}
+
 fn served_from_cache(run: &Run<'_>) -> Option<Found> {
-    let (kernel, issued) = (run.kernel?, run.evidence.issued?);
+    let (counted, issued) = (counted(run)?, run.evidence.issued?);
     // Reads of holes in a file never reach the device.
     let allocated = run.evidence.extents.as_ref().map_or(1.0, |extents| {
         1.0 - fraction(extents.hole_bytes + extents.unwritten_bytes, extents.bytes).unwrap_or(0.0)
@@ -110,54 +154,47 @@ fn served_from_cache(run: &Run<'_>) -> Option<Found> {
     // submitted to the block layer.
     let submitted = run.evidence.submitted_to_block_layer;
     let own = submitted.map_or(u64::MAX, |it| it.read_bytes);
-    let device_bytes = kernel.read_bytes.min(own);
+    let device_bytes = counted.read_bytes.min(own);
     let missing = fraction(issued_bytes.saturating_sub(device_bytes), issued_bytes)?;
-    if issued_bytes < MIN_BYTES || is_encoded(run) || missing <= CACHED_FRACTION_LIMIT {
+    if issued_bytes < MIN_BYTES || missing <= CACHED_FRACTION_LIMIT {
         return None;
     }
     Some(Found::new(
         format!(
-            "{} were issued in {} reads, {} reached {}: {} came from a cache",
+            "{} were issued in {} reads, {} reached {}: {} came from a cache{}",
             capacity(issued_bytes),
             issued.reads,
             capacity(device_bytes),
-            kernel.device,
-            units::format_percent(1.0 - device_bytes as f64 / issued_bytes as f64)
+            counted.place,
+            units::format_percent(1.0 - device_bytes as f64 / issued_bytes as f64),
+            encoding(run)
         ),
         run.advice(
             &["use --cache bypass, and a window larger than the machine's memory"],
             "use a window larger than the machine's memory",
         ),
         json!({
-            "issued_bytes": issued_bytes,
-            "reads": issued.reads,
-            "device_bytes": device_bytes,
-            "device": kernel.device,
+            "issued_bytes": issued_bytes, "reads": issued.reads, "device_bytes": device_bytes,
+            "device": counted.place,
         }),
     ))
 }
 
-/// Whether the file system stores the file compressed or encrypted: the device then transfers other
-/// numbers of bytes.
-fn is_encoded(run: &Run<'_>) -> bool {
-    let extents = run.evidence.extents.as_ref();
-    extents.is_some_and(|it| it.encoded_bytes > 0)
-}
-
 fn still_in_memory(run: &Run<'_>) -> Option<Found> {
-    let (kernel, issued) = (run.kernel?, run.evidence.issued?);
-    let missing = issued.written_bytes.checked_sub(kernel.written_bytes)?;
+    let (counted, issued) = (counted(run)?, run.evidence.issued?);
+    let missing = issued.written_bytes.checked_sub(counted.written_bytes)?;
     let much =
         missing >= MIN_BYTES && fraction(missing, issued.written_bytes)? > UNFLUSHED_FRACTION_LIMIT;
-    if !much || is_encoded(run) || run.state == RunState::Running {
+    if !much || run.state == RunState::Running {
         return None;
     }
     Some(Found::new(
         format!(
-            "{} were issued as writes, {} had reached {} at the end of the run",
+            "{} were issued as writes, {} had reached {} at the end of the run{}",
             capacity(issued.written_bytes),
-            capacity(kernel.written_bytes),
-            kernel.device
+            capacity(counted.written_bytes),
+            counted.place,
+            encoding(run)
         ),
         run.advice(
             &[
@@ -168,9 +205,8 @@ fn still_in_memory(run: &Run<'_>) -> Option<Found> {
             "",
         ),
         json!({
-            "issued_bytes": issued.written_bytes,
-            "device_bytes": kernel.written_bytes,
-            "device": kernel.device,
+            "issued_bytes": issued.written_bytes, "device_bytes": counted.written_bytes,
+            "device": counted.place,
         }),
     ))
 }
@@ -211,8 +247,7 @@ pub(super) fn page_cache_backed(run: &Run<'_>) -> Option<Found> {
         ),
         "attach the file with losetup --direct-io=on, or measure the file itself",
         json!({
-            "issued_bytes": issued_bytes,
-            "underlying_device": counts.device,
+            "issued_bytes": issued_bytes, "underlying_device": counts.device,
             "underlying_bytes": underlying_bytes,
         }),
     ))
@@ -221,7 +256,7 @@ pub(super) fn page_cache_backed(run: &Run<'_>) -> Option<Found> {
 /// A real target for which the kernel keeps no counters, such as a file on overlayfs or FUSE.
 fn device_unknown(run: &Run<'_>) -> Option<Found> {
     let setup = run.evidence.drive_setup.as_ref()?;
-    let is_counted = run.kernel.is_some() || run.target.device.is_some();
+    let is_counted = counted(run).is_some() || run.target.device.is_some();
     if is_counted || setup.memory_backing.is_some() {
         return None;
     }
@@ -268,11 +303,8 @@ fn other_users(run: &Run<'_>) -> Option<Found> {
         ),
         "stop the other processes and repeat the run, or read the metrics as those of a shared drive",
         json!({
-            "issued_bytes": issued_bytes,
-            "device": device,
-            "read_bytes": read_bytes,
-            "written_bytes": written_bytes,
-            "users": users,
+            "issued_bytes": issued_bytes, "device": device, "read_bytes": read_bytes,
+            "written_bytes": written_bytes, "users": users,
         }),
     ))
 }
@@ -283,6 +315,7 @@ fn user_name(user: &OtherUser) -> String {
         Attribution::TracedRequests => "",
         Attribution::HasOpenDescriptor => ", has it open",
         Attribution::AnyDrive => ", on some drive",
+        Attribution::EndedChildren => ", or its ended children, on some drive",
     };
     format!(
         "{} ({}: {}{certainty})",
@@ -295,12 +328,19 @@ fn user_name(user: &OtherUser) -> String {
 /// Device, bytes read and bytes written that the kernel's counters leave for other processes, on the
 /// device or the partition's whole disk, or that are attributed to individual processes, whichever is
 /// larger.
-fn other_traffic<'a>(run: &Run<'a>) -> Option<(&'a str, u64, u64)> {
+fn other_traffic<'a>(run: &Run<'a>) -> Option<(Cow<'a, str>, u64, u64)> {
     let submitted = run.evidence.submitted_to_block_layer?;
     let issued = run.evidence.issued?;
     let mut layers = run.evidence.underlying.iter();
     let whole_disk = layers.find(|it| it.relation_to_upper == LayerRelation::WholeDisk);
-    let counts = whole_disk.map_or(run.kernel?, |layer| &layer.counts);
+    let whole_disk = whole_disk
+        .filter(|_| run.kernel.is_some())
+        .map(|layer| Counted {
+            place: Cow::Borrowed(&layer.counts.device),
+            read_bytes: layer.counts.read_bytes,
+            written_bytes: layer.counts.written_bytes,
+        });
+    let counts = whole_disk.or_else(|| counted(run))?;
     let users = &run.evidence.other_users;
     let side = |counted: u64, own: u64, bytes: fn(&OtherUser) -> u64| {
         let traced = |user: &&OtherUser| user.attribution == Attribution::TracedRequests;
@@ -320,7 +360,7 @@ fn other_traffic<'a>(run: &Run<'a>) -> Option<(&'a str, u64, u64)> {
     };
     let own_writes = submitted.written_bytes.max(issued.written_bytes);
     Some((
-        &counts.device,
+        counts.place,
         side(counts.read_bytes, own_reads, |it| it.read_bytes),
         side(counts.written_bytes, own_writes, |it| it.written_bytes),
     ))
@@ -358,10 +398,8 @@ fn requests_split(run: &Run<'_>) -> Option<Found> {
              file, use one without fragmentation",
         ),
         json!({
-            "issued_requests": issued_requests,
-            "device_requests": device_requests,
-            "device_bytes": device_bytes,
-            "device": kernel.device,
+            "issued_requests": issued_requests, "device_requests": device_requests,
+            "device_bytes": device_bytes, "device": kernel.device,
         }),
     ))
 }
@@ -385,8 +423,7 @@ fn requests_merged(run: &Run<'_>) -> Option<Found> {
             "",
         ),
         json!({
-            "issued_requests": issued_requests,
-            "merged_requests": merged_requests,
+            "issued_requests": issued_requests, "merged_requests": merged_requests,
             "device": kernel.device,
         }),
     ))

@@ -42,72 +42,58 @@ pub const DOES_NOT_ROTATE: Check = Check::invalid(
 );
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::note(
-            "too-few-samples",
-            "There are too few requests for the usual percentiles; a percentile with fewer than 10 requests \
+    Rule::note(
+        "too-few-samples",
+        "There are too few requests for the usual percentiles; a percentile with fewer than 10 requests \
              beyond it is not reported.",
-        ),
-        condition: "fewer than 1000 requests",
-        find: too_few_samples,
-    },
-    Rule {
-        check: Check::warning(
-            "too-short",
-            "The run took less than a second: caches, and a drive that has not warmed up, determine its \
+        "fewer than 1000 requests",
+        too_few_samples,
+    ),
+    Rule::warning(
+        "too-short",
+        "The run took less than a second: caches, and a drive that has not warmed up, determine its \
              metrics.",
-        ),
-        condition: "a finished run of less than 1 s, preparation included, on a real drive",
-        find: too_short,
-    },
-    Rule {
-        check: Check::note(
-            "narrow-window",
-            "The requests go to a small part of a disk: seeks are shorter than those all over it.",
-        ),
-        condition: "random requests without the page cache to less than 10 % of a rotational disk that is \
+        "a finished run of less than 1 s, preparation included, on a real drive",
+        too_short,
+    ),
+    Rule::note(
+        "narrow-window",
+        "The requests go to a small part of a disk: seeks are shorter than those all over it.",
+        "random requests without the page cache to less than 10 % of a rotational disk that is \
                     not virtual",
-        find: narrow_window,
-    },
-    Rule {
-        check: Check::note(
-            "bimodal-latency",
-            "The latency distribution is bimodal: hardly any request has the mean latency.",
-        ),
-        condition: "the histogram has two modes at least a factor of 2.5 apart, each with at least 10 % of \
+        narrow_window,
+    ),
+    Rule::note(
+        "bimodal-latency",
+        "The latency distribution is bimodal: hardly any request has the mean latency.",
+        "the histogram has two modes at least a factor of 2.5 apart, each with at least 10 % of \
                     the requests, and between them less than a fifth of the lower mode's height",
-        find: bimodal_latency,
-    },
-    Rule {
-        check: Check::warning(
-            "sync-too-fast",
-            "Synchronous writes completed within half a revolution of the disk: they were not on the medium \
+        bimodal_latency,
+    ),
+    Rule::warning(
+        "sync-too-fast",
+        "Synchronous writes completed within half a revolution of the disk: they were not on the medium \
              yet.",
-        ),
-        condition: "the drive is listed as rotational and not virtual, and half of the writes with --sync \
+        "the drive is listed as rotational and not virtual, and half of the writes with --sync \
                     take less than half a revolution (of the reported speed, else of 15,000 rpm)",
-        find: sync_too_fast,
-    },
-    Rule {
-        check: Check::warning(
-            "rotational-flag-doubtful",
-            "The kernel lists the drive as rotational, but its latency is too low for a disk.",
-        ),
-        condition: "half of the random reads without the page cache take less than half a revolution at \
+        sync_too_fast,
+    ),
+    Rule::warning(
+        "rotational-flag-doubtful",
+        "The kernel lists the drive as rotational, but its latency is too low for a disk.",
+        "half of the random reads without the page cache take less than half a revolution at \
                     15,000 rpm, over more bytes than a disk's cache holds (1 GB); not on a virtual disk, \
                     whose flag says nothing",
-        find: rotational_flag_doubtful,
-    },
-    Rule {
-        check: Check::warning(
-            "behaves-like-disk",
-            "The kernel lists the drive as an SSD, but its latency is that of a rotating disk.",
-        ),
-        condition: "rotational=0, and random reads without the page cache at depth 1, at least 100 of them, \
+        rotational_flag_doubtful,
+    ),
+    Rule::warning(
+        "behaves-like-disk",
+        "The kernel lists the drive as an SSD, but its latency is that of a rotating disk.",
+        "rotational=0, and random reads without the page cache at depth 1, at least 100 of them, \
                     have p50 >= 5 ms (half a revolution and a seek at 15,000 rpm), p10 >= 1 ms and p90 - \
                     p10 >= 3.2 ms; not with busy CPUs, other users or pauses",
-        find: behaves_like_disk,
-    },
+        behaves_like_disk,
+    ),
 ];
 
 /// The latencies of reads and of writes, each with its name.
@@ -156,10 +142,8 @@ fn bimodal_latency(run: &Run<'_>) -> Option<Found> {
         ),
         "see the histogram; causes are a cache, two storage tiers, or reads that wait for writes",
         json!({
-            "direction": direction,
-            "fast_fraction": modes.fast_fraction,
-            "fast_ns": modes.fast_median,
-            "slow_ns": modes.slow_median,
+            "direction": direction, "fast_fraction": modes.fast_fraction,
+            "fast_ns": modes.fast_median, "slow_ns": modes.slow_median,
         }),
     ))
 }
@@ -299,10 +283,7 @@ fn behaves_like_disk(run: &Run<'_>) -> Option<Found> {
         "run the benchmark rotation, which tells a disk by its revolutions: USB bridges, RAID controllers \
          and virtual disks often hide the kind of drive",
         json!({
-            "reads": reads.count,
-            "p10_ns": p10_ns,
-            "median_ns": median_ns,
-            "p90_ns": p90_ns,
+            "reads": reads.count, "p10_ns": p10_ns, "median_ns": median_ns, "p90_ns": p90_ns,
         }),
     ))
 }

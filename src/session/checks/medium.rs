@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::rule::{Rule, Run, fraction};
-use crate::session::document::check::{Check, Found};
+use crate::session::document::check::Found;
 use crate::units;
 
 /// Fraction of a file that may be holes or unwritten extents.
@@ -14,50 +14,43 @@ const ZERO_FRACTION_LIMIT: f64 = 0.5;
 const MIN_SAMPLED_BLOCKS: u32 = 16;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::invalid(
-            "file-has-holes",
-            "Parts of the file are not allocated on the medium or were never written: the file system \
+    Rule::invalid(
+        "file-has-holes",
+        "Parts of the file are not allocated on the medium or were never written: the file system \
              returns zeros from memory.",
-        ),
-        condition: "holes and unwritten extents are more than 1 % of the window that is read, in the target \
+        "holes and unwritten extents are more than 1 % of the window that is read, in the target \
                     or in the backing file of a loop device",
-        find: file_has_holes,
-    },
-    Rule {
-        check: Check::warning(
-            "blocks-not-allocated",
-            "Parts of the file are not yet allocated on the medium: the metrics include block allocation by \
+        file_has_holes,
+    ),
+    Rule::warning(
+        "blocks-not-allocated",
+        "Parts of the file are not yet allocated on the medium: the metrics include block allocation by \
              the file system.",
-        ),
-        condition: "holes and unwritten extents are more than 1 % of the window that is written",
-        find: blocks_not_allocated,
-    },
-    Rule {
-        check: Check::warning(
-            "never-written",
-            "Blocks that were never written since the last trim: the drive returns zeros without reading \
+        "holes and unwritten extents are more than 1 % of the window that is written",
+        blocks_not_allocated,
+    ),
+    Rule::warning(
+        "never-written",
+        "Blocks that were never written since the last trim: the drive returns zeros without reading \
              its memory.",
-        ),
-        condition: "of 32 blocks read at random addresses of a block device before a read benchmark, at \
+        "of 32 blocks read at random addresses of a block device before a read benchmark, at \
                     least half contain only zeros",
-        find: never_written,
-    },
-    Rule {
-        check: Check::note(
-            "compressible-data",
-            "The written data is not random: a drive, file system or array that compresses or deduplicates \
+        never_written,
+    ),
+    Rule::note(
+        "compressible-data",
+        "The written data is not random: a drive, file system or array that compresses or deduplicates \
              stores less.",
-        ),
-        condition: "a write benchmark with --data zero, repeat or a percentage",
-        find: compressible_data,
-    },
-    Rule {
-        check: Check::invalid("memory-backed", "The target is in memory, not on a drive."),
-        condition: "the file system is tmpfs or ramfs, the device is zram, brd or the like, or the backing \
+        "a write benchmark with --data zero, repeat or a percentage",
+        compressible_data,
+    ),
+    Rule::invalid(
+        "memory-backed",
+        "The target is in memory, not on a drive.",
+        "the file system is tmpfs or ramfs, the device is zram, brd or the like, or the backing \
                     file of a loop device lies on such a file system",
-        find: memory_backed,
-    },
+        memory_backed,
+    ),
 ];
 
 /// The parts of the window that have no data on the medium.
@@ -78,9 +71,7 @@ fn missing_extents(run: &Run<'_>) -> Option<Found> {
         ),
         "write the whole file first, or name a directory: the scratch file has no holes",
         json!({
-            "file": extents.file,
-            "bytes": extents.bytes,
-            "hole_bytes": extents.hole_bytes,
+            "file": extents.file, "bytes": extents.bytes, "hole_bytes": extents.hole_bytes,
             "unwritten_bytes": extents.unwritten_bytes,
         }),
     ))

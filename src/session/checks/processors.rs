@@ -26,27 +26,25 @@ pub const QUEUE_DEPTH_NOT_REACHED: Check = Check::warning(
 );
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::warning(
-            "generator-busy",
-            "The worker threads used all of their CPU time: the drive waited for this program.",
-        ),
-        condition: "at least 90 % of a CPU for each worker thread in the busiest phase of 0.3 s or more",
-        find: generator_busy,
-    },
-    Rule {
-        check: MACHINE_BUSY,
-        condition: "at least 95 % of all CPUs over the run",
-        find: machine_busy,
-    },
-    Rule {
-        check: Check::note(
+    Rule::warning(
+        "generator-busy",
+        "The worker threads used all of their CPU time: the drive waited for this program.",
+        "at least 90 % of a CPU for each worker thread in the busiest phase of 0.3 s or more",
+        generator_busy,
+    ),
+    Rule::of(
+        MACHINE_BUSY,
+        "at least 95 % of all CPUs over the run",
+        machine_busy,
+    ),
+    Rule::of(
+        Check::note(
             "wakeup-dominates",
             "A large part of the latency is this machine waking up, not the drive.",
         ),
-        condition: "waking up is more than a third of the median latency, by the lower bound of its interval",
-        find: wakeup_dominates,
-    },
+        "waking up is more than a third of the median latency, by the lower bound of its interval",
+        wakeup_dominates,
+    ),
 ];
 
 fn wakeup_dominates(run: &Run<'_>) -> Option<Found> {

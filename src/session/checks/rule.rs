@@ -13,7 +13,33 @@ pub struct Rule {
     /// When it triggers, thresholds included, for the documentation.
     pub condition: &'static str,
     /// What was found; `None` if the run passes or too little is known.
-    pub find: fn(&Run<'_>) -> Option<Found>,
+    pub find: Find,
+}
+
+/// What a rule finds.
+type Find = fn(&Run<'_>) -> Option<Found>;
+type Text = &'static str;
+
+impl Rule {
+    pub(super) const fn of(check: Check, condition: Text, find: Find) -> Self {
+        Self {
+            check,
+            condition,
+            find,
+        }
+    }
+
+    pub(super) const fn note(code: Text, meaning: Text, condition: Text, find: Find) -> Self {
+        Self::of(Check::note(code, meaning), condition, find)
+    }
+
+    pub(super) const fn warning(code: Text, meaning: Text, condition: Text, find: Find) -> Self {
+        Self::of(Check::warning(code, meaning), condition, find)
+    }
+
+    pub(super) const fn invalid(code: Text, meaning: Text, condition: Text, find: Find) -> Self {
+        Self::of(Check::invalid(code, meaning), condition, find)
+    }
 }
 
 /// A run as a rule sees it.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::counts;
 use super::rule::{Rule, Run};
-use crate::session::document::check::{Check, Found};
+use crate::session::document::check::Found;
 use crate::session::document::{DriveSetup, KernelCounts, MetricUnit, ParameterName};
 use crate::units;
 
@@ -27,91 +27,74 @@ const MIN_COMPARED_READS: u64 = 100;
 const MAX_SIZE_RATIO: f64 = 4.0;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::note("buffered", "The I/O went through the page cache."),
-        condition: "--cache is not bypass",
-        find: buffered,
-    },
-    Rule {
-        check: Check::warning(
-            "loop-without-direct-io",
-            "The backing file of the loop device is accessed through the page cache: memory answers instead \
+    Rule::note(
+        "buffered",
+        "The I/O went through the page cache.",
+        "--cache is not bypass",
+        buffered,
+    ),
+    Rule::warning(
+        "loop-without-direct-io",
+        "The backing file of the loop device is accessed through the page cache: memory answers instead \
              of the drive.",
-        ),
-        condition: "a loop device, at any depth of the stack, without direct I/O",
-        find: loop_without_direct_io,
-    },
-    Rule {
-        check: Check::note(
-            "virtual-disk",
-            "The drive belongs to a hypervisor: the storage behind it and its other users are not visible.",
-        ),
-        condition: "the transport (virtio, Xen) or the model name, of the drive or of an underlying one",
-        find: virtual_disk,
-    },
-    Rule {
-        check: Check::warning(
-            "host-cache-likely",
-            "A virtual disk answers much faster than it did before the run, or writes complete in the host: \
+        "a loop device, at any depth of the stack, without direct I/O",
+        loop_without_direct_io,
+    ),
+    Rule::note(
+        "virtual-disk",
+        "The drive belongs to a hypervisor: the storage behind it and its other users are not visible.",
+        "the transport (virtio, Xen) or the model name, of the drive or of an underlying one",
+        virtual_disk,
+    ),
+    Rule::warning(
+        "host-cache-likely",
+        "A virtual disk answers much faster than it did before the run, or writes complete in the host: \
              its memory answers.",
-        ),
-        condition: "reads at a virtual disk, other than NVMe, take less than a quarter of the time per \
+        "reads at a virtual disk, other than NVMe, take less than a quarter of the time per \
                     request (time busy over requests, from /proc/diskstats) that the same device took \
                     before the run, for at least 1000 requests of at most four times the size; or writes \
                     that are not made durable go to a virtual disk in write-back mode",
-        find: host_cache_likely,
-    },
-    Rule {
-        check: Check::warning(
-            "misaligned-partition",
-            "The partition does not start on a physical block: each write covers parts of two blocks, which \
+        host_cache_likely,
+    ),
+    Rule::warning(
+        "misaligned-partition",
+        "The partition does not start on a physical block: each write covers parts of two blocks, which \
              the drive reads first.",
-        ),
-        condition: "start and alignment_offset are no multiples of physical_block_size",
-        find: misaligned_partition,
-    },
-    Rule {
-        check: Check::warning(
-            "below-physical-block",
-            "Requests are smaller than a physical block, or not aligned to one: the drive transfers more \
+        "start and alignment_offset are no multiples of physical_block_size",
+        misaligned_partition,
+    ),
+    Rule::warning(
+        "below-physical-block",
+        "Requests are smaller than a physical block, or not aligned to one: the drive transfers more \
              than is counted.",
-        ),
-        condition: "--block-size or --align is not a multiple of the physical block size",
-        find: below_physical_block,
-    },
-    Rule {
-        check: Check::note(
-            "scheduler-unsuited",
-            "Another I/O scheduler suits this drive better.",
-        ),
-        condition: "none on a rotational disk, anything but none on NVMe and loop devices, bfq on an SSD",
-        find: scheduler_unsuited,
-    },
-    Rule {
-        check: Check::note(
-            "deeper-than-drive",
-            "The queue is deeper than the drive or its link accepts: requests waited in the kernel, and \
+        "--block-size or --align is not a multiple of the physical block size",
+        below_physical_block,
+    ),
+    Rule::note(
+        "scheduler-unsuited",
+        "Another I/O scheduler suits this drive better.",
+        "none on a rotational disk, anything but none on NVMe and loop devices, bfq on an SSD",
+        scheduler_unsuited,
+    ),
+    Rule::note(
+        "deeper-than-drive",
+        "The queue is deeper than the drive or its link accepts: requests waited in the kernel, and \
              their latency includes that.",
-        ),
-        condition: "--depth times --workers is more than the link's or the device's queue_depth",
-        find: deeper_than_drive,
-    },
-    Rule {
-        check: Check::note(
-            "link-bound",
-            "The throughput is about the maximum of the link to the host: the drive may be faster.",
-        ),
-        condition: "throughput of 85 % to 105 % of the link's maximum",
-        find: link_bound,
-    },
-    Rule {
-        check: Check::invalid(
-            "faster-than-link",
-            "The throughput exceeds the maximum of the link to the host: the data did not come over it.",
-        ),
-        condition: "throughput of more than 105 % of the link's maximum",
-        find: faster_than_link,
-    },
+        "--depth times --workers is more than the link's or the device's queue_depth",
+        deeper_than_drive,
+    ),
+    Rule::note(
+        "link-bound",
+        "The throughput is about the maximum of the link to the host: the drive may be faster.",
+        "throughput of 85 % to 105 % of the link's maximum",
+        link_bound,
+    ),
+    Rule::invalid(
+        "faster-than-link",
+        "The throughput exceeds the maximum of the link to the host: the data did not come over it.",
+        "throughput of more than 105 % of the link's maximum",
+        faster_than_link,
+    ),
 ];
 
 fn drive_setup<'a>(run: &Run<'a>) -> Option<&'a DriveSetup> {
@@ -146,10 +129,8 @@ fn loop_without_direct_io(run: &Run<'_>) -> Option<Found> {
     });
     let traffic = layers.map(|(above, below)| {
         json!({
-            "device": above.device,
-            "device_bytes": bytes(above),
-            "underlying_device": below.device,
-            "underlying_bytes": bytes(below),
+            "device": above.device, "device_bytes": bytes(above),
+            "underlying_device": below.device, "underlying_bytes": bytes(below),
         })
     });
     let file = setup.backing_file.as_deref();
@@ -226,9 +207,7 @@ fn faster_than_before(run: &Run<'_>, setup: &DriveSetup) -> Option<(String, serd
         units::format_latency(earlier_ns)
     );
     let facts = json!({
-        "sign": "fast-reads",
-        "device_ns": device_ns,
-        "earlier_ns": earlier_ns,
+        "sign": "fast-reads", "device_ns": device_ns, "earlier_ns": earlier_ns,
         "earlier_requests": history.requests,
     });
     Some((sentence, facts))

@@ -28,59 +28,49 @@ pub const THROUGHPUT_DRIFTED: Check = Check::warning(
 );
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        check: Check::warning(
-            "throughput-cliff",
-            "The throughput fell and stayed low, for example because a cache was full: the mean is neither \
+    Rule::warning(
+        "throughput-cliff",
+        "The throughput fell and stayed low, for example because a cache was full: the mean is neither \
              of the two speeds.",
-        ),
-        condition: "from some time on at least 30 % less than before (binary segmentation of the throughput \
+        "from some time on at least 30 % less than before (binary segmentation of the throughput \
                     over time, levels of at least a twentieth of the run); not with busy CPUs",
-        find: throughput_cliff,
-    },
-    Rule {
-        check: THROUGHPUT_DRIFTED,
-        condition: "the regression line through the means of the run's fifths rises or falls by more than \
+        throughput_cliff,
+    ),
+    Rule::of(
+        THROUGHPUT_DRIFTED,
+        "the regression line through the means of the run's fifths rises or falls by more than \
                     10 % of the mean (the slope criterion of SNIA's steady state); not with busy CPUs",
-        find: throughput_drifted,
-    },
-    Rule {
-        check: Check::warning(
-            "temperature-throttled",
-            "The drive reached the temperature at which it may throttle, and its throughput fell.",
-        ),
-        condition: "the highest temperature reaches the limit that the drive reports, and the throughput \
+        throughput_drifted,
+    ),
+    Rule::warning(
+        "temperature-throttled",
+        "The drive reached the temperature at which it may throttle, and its throughput fell.",
+        "the highest temperature reaches the limit that the drive reports, and the throughput \
                     fell (cliff or drift)",
-        find: temperature_throttled,
-    },
-    Rule {
-        check: Check::warning(
-            "temperature-high",
-            "The drive reached the temperature at which it may throttle.",
-        ),
-        condition: "the highest temperature reaches the limit that the drive reports",
-        find: temperature_high,
-    },
-    Rule {
-        check: Check::warning(
-            "stalled",
-            "No request completed for at least two seconds although requests were in flight.",
-        ),
-        condition: "at least 2 s, 5 times the mean latency and 5 arrival intervals without a completion, or \
+        temperature_throttled,
+    ),
+    Rule::warning(
+        "temperature-high",
+        "The drive reached the temperature at which it may throttle.",
+        "the highest temperature reaches the limit that the drive reports",
+        temperature_high,
+    ),
+    Rule::warning(
+        "stalled",
+        "No request completed for at least two seconds although requests were in flight.",
+        "at least 2 s, 5 times the mean latency and 5 arrival intervals without a completion, or \
                     10 s before the first; times in which the program did not run do not count",
-        find: stalled,
-    },
-    Rule {
-        check: Check::invalid(
-            "paused",
-            "The program was stopped (Ctrl-Z, SIGSTOP, a debugger, the cgroup freezer), or the machine was \
+        stalled,
+    ),
+    Rule::invalid(
+        "paused",
+        "The program was stopped (Ctrl-Z, SIGSTOP, a debugger, the cgroup freezer), or the machine was \
              suspended: latencies, rates and curves contain that time, and with --rate the requests that \
              were due in it were issued at once afterwards.",
-        ),
-        condition: "a thread that wakes every 50 ms woke at least 0.4 s late without waiting for a CPU, or \
+        "a thread that wakes every 50 ms woke at least 0.4 s late without waiting for a CPU, or \
                     the machine was suspended",
-        find: paused,
-    },
+        paused,
+    ),
 ];
 
 /// Throughput over time of a constant load, if the benchmark records it.
@@ -119,9 +109,7 @@ fn throughput_cliff(run: &Run<'_>) -> Option<Found> {
             "measure longer and use the lower throughput",
         ),
         json!({
-            "after_ns": after_ns,
-            "after_bytes": after_bytes,
-            "before": cliff.mean_before,
+            "after_ns": after_ns, "after_bytes": after_bytes, "before": cliff.mean_before,
             "after": cliff.mean_after,
         }),
     ))
@@ -202,8 +190,7 @@ fn temperature_text((seen, limit): (DriveTemperature, f64)) -> String {
 
 fn temperature_facts((seen, limit): (DriveTemperature, f64)) -> Value {
     json!({
-        "initial_celsius": seen.initial_celsius,
-        "max_celsius": seen.max_celsius,
+        "initial_celsius": seen.initial_celsius, "max_celsius": seen.max_celsius,
         "throttle_celsius": limit,
     })
 }
@@ -224,10 +211,7 @@ fn temperature_throttled(run: &Run<'_>) -> Option<Found> {
     Some(Found::new(
         format!("{}; {}", temperature_text(temperature), change.text()),
         "cool the drive, and repeat the run from a low temperature",
-        json!({
-            "temperature": temperature_facts(temperature),
-            "throughput": change.facts(),
-        }),
+        json!({ "temperature": temperature_facts(temperature), "throughput": change.facts() }),
     ))
 }
 
@@ -259,10 +243,8 @@ fn stalled(run: &Run<'_>) -> Option<Found> {
         "look in the kernel log (`dmesg`) for resets and timeouts of the drive at that time; other causes \
          are a server that does not answer, a limit of the cgroup, and garbage collection of an SSD",
         json!({
-            "count": stalls.count,
-            "longest_ns": stalls.longest_ns as f64,
-            "longest_start_ns": stalls.longest_start_ns as f64,
-            "total_ns": stalls.total_ns as f64,
+            "count": stalls.count, "longest_ns": stalls.longest_ns as f64,
+            "longest_start_ns": stalls.longest_start_ns as f64, "total_ns": stalls.total_ns as f64,
         }),
     ))
 }
@@ -291,9 +273,7 @@ fn paused(run: &Run<'_>) -> Option<Found> {
         ),
         "repeat the run without stopping it",
         json!({
-            "count": count,
-            "total_ns": total_ns,
-            "longest_ns": longest_ns,
+            "count": count, "total_ns": total_ns, "longest_ns": longest_ns,
             "suspended_ns": suspended_ns,
         }),
     ))

@@ -13,6 +13,7 @@ mod measurement;
 pub mod overlay;
 pub mod ratio;
 #[cfg(test)]
+#[path = "test_sample.rs"]
 pub(crate) mod sample;
 mod sessions;
 #[cfg(test)]

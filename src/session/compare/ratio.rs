@@ -243,41 +243,29 @@ mod tests {
         }
     }
 
-    fn judge_samples(
-        first: &MetricSample,
-        other: &MetricSample,
-        better: BetterDirection,
-    ) -> RatioJudgement {
-        ratio_to_baseline(first, other, Some(better))
-            .unwrap()
-            .judgement
-            .unwrap()
-    }
-
     #[test]
     fn better_direction_decides_faster_or_slower() {
         let (small, large) = (sample(100.0, 98.0, 102.0), sample(120.0, 118.0, 122.0));
-        assert_eq!(
-            judge_samples(&small, &large, BetterDirection::HigherIsBetter),
-            RatioJudgement::Faster
-        );
-        assert_eq!(
-            judge_samples(&large, &small, BetterDirection::HigherIsBetter),
-            RatioJudgement::Slower
-        );
-        assert_eq!(
-            judge_samples(&small, &large, BetterDirection::LowerIsBetter),
-            RatioJudgement::Slower
-        );
-        assert_eq!(
-            judge_samples(&large, &small, BetterDirection::LowerIsBetter),
-            RatioJudgement::Faster
-        );
         let wide = sample(120.0, 90.0, 150.0);
-        assert_eq!(
-            judge_samples(&small, &wide, BetterDirection::HigherIsBetter),
-            RatioJudgement::NoSignificantDifference
-        );
+        let [higher, lower] = [
+            BetterDirection::HigherIsBetter,
+            BetterDirection::LowerIsBetter,
+        ];
+        for (first, other, better, judgement) in [
+            (&small, &large, higher, RatioJudgement::Faster),
+            (&large, &small, higher, RatioJudgement::Slower),
+            (&small, &large, lower, RatioJudgement::Slower),
+            (&large, &small, lower, RatioJudgement::Faster),
+            (
+                &small,
+                &wide,
+                higher,
+                RatioJudgement::NoSignificantDifference,
+            ),
+        ] {
+            let against = ratio_to_baseline(first, other, Some(better)).unwrap();
+            assert_eq!(against.judgement, Some(judgement));
+        }
     }
 
     #[test]
@@ -328,43 +316,22 @@ mod tests {
 
     #[test]
     fn better_direction_follows_metric_name_and_unit() {
-        assert_eq!(
-            better_direction(&MetricId::parse("iops"), MetricUnit::PerSecond),
-            Some(BetterDirection::HigherIsBetter)
-        );
-        assert_eq!(
-            better_direction(
-                &MetricId::parse("throughput_min"),
-                MetricUnit::BytesPerSecond
-            ),
-            Some(BetterDirection::HigherIsBetter)
-        );
-        assert_eq!(
-            better_direction(&MetricId::parse("latency_p99"), MetricUnit::Nanoseconds),
-            Some(BetterDirection::LowerIsBetter)
-        );
-        assert_eq!(
-            better_direction(&MetricId::parse("throughput_min_offset"), MetricUnit::Bytes),
-            None
-        );
-        assert_eq!(
-            better_direction(
-                &MetricId::parse("rotation/revolution_time"),
-                MetricUnit::Nanoseconds
-            ),
-            None
-        );
-        assert_eq!(
-            better_direction(
-                &MetricId::parse("rotation_speed"),
-                MetricUnit::RevolutionsPerMinute
-            ),
-            None
-        );
-        assert_eq!(
-            better_direction(&MetricId::parse("optimal_depth"), MetricUnit::Count),
-            None
-        );
+        let [higher, lower] = [
+            BetterDirection::HigherIsBetter,
+            BetterDirection::LowerIsBetter,
+        ];
+        for (name, better) in [
+            ("iops", Some(higher)),
+            ("throughput_min", Some(higher)),
+            ("latency_p99", Some(lower)),
+            ("throughput_min_offset", None),
+            ("rotation/revolution_time", None),
+            ("rotation_speed", None),
+            ("optimal_depth", None),
+        ] {
+            let id = MetricId::parse(name);
+            assert_eq!(better_direction(&id, id.unit().unwrap()), better, "{name}");
+        }
     }
 
     #[test]

@@ -51,23 +51,6 @@ fn every_session_is_compared_with_baseline() {
 }
 
 #[test]
-fn differing_parameters_are_mismatches_unless_ignored() {
-    let sessions = [
-        sample_session("a", vec![at_depth(1000.0, 1)]),
-        sample_session("b", vec![at_depth(1100.0, 32)]),
-    ];
-    let comparison = compared_sessions(&sessions, &[]);
-    assert!(comparison.benchmarks.is_empty());
-    let [mismatch] = comparison.mismatches.as_slice() else {
-        panic!("listed once: {:?}", comparison.mismatches)
-    };
-    assert_eq!(mismatch.differences[0].parameter, "depth");
-    assert_eq!(mismatch.differences[0].other.as_deref(), Some("32"));
-    let allowed = compared_sessions(&sessions, &["depth".to_owned()]);
-    assert_eq!((allowed.benchmarks.len(), allowed.mismatches.len()), (1, 0));
-}
-
-#[test]
 fn benchmark_missing_in_session_is_listed_as_mismatch() {
     let mut other = sample_run("iops", 1.0, 0.1);
     other.test = "mixed".into();
@@ -161,46 +144,6 @@ fn repeated_caution_is_listed_once() {
     };
     assert_eq!(codes(0), ["served-from-cache", "interrupted"]);
     assert_eq!(codes(1), ["unstable"]);
-}
-
-#[test]
-fn ignored_parameter_is_listed_as_differing_with_all_values() {
-    let mut other = at_depth(1100.0, 32);
-    other.parameters.insert("seed".into(), 2.into());
-    let sessions = [
-        sample_session("a", vec![at_depth(1000.0, 1)]),
-        sample_session("b", vec![other]),
-    ];
-    let test = &compared_sessions(&sessions, &["depth".to_owned()]).benchmarks[0];
-    // Runs without an explicit seed have different seeds.
-    assert_eq!(test.parameters, ["block-size 4KiB"]);
-    let words: Vec<String> = test.differing.iter().map(|it| it.values_text()).collect();
-    assert_eq!(words, ["depth 1 (A), 32 (B)"]);
-}
-
-#[test]
-fn sessions_matching_each_other_but_not_first_are_compared() {
-    let sessions = [
-        sample_session("a", vec![at_depth(1000.0, 1)]),
-        sample_session("b", vec![at_depth(2000.0, 32)]),
-        sample_session("c", vec![at_depth(3000.0, 32)]),
-    ];
-    let comparison = compared_sessions(&sessions, &[]);
-    let [test] = comparison.benchmarks.as_slice() else {
-        panic!("{:?}", comparison.benchmarks)
-    };
-    assert_eq!((test.baseline, test.compared_pairs()), (1, vec![(1, 2)]));
-    assert!(test.targets[0].is_none());
-    let sides = &test.metrics[0].samples;
-    assert!(sides[1].as_ref().unwrap().against_baseline.is_none());
-    let against = sides[2].as_ref().unwrap().against_baseline.as_ref();
-    assert!((against.unwrap().ratio - 1.5).abs() < 1e-9);
-    let sentences: Vec<String> = comparison
-        .mismatches
-        .iter()
-        .map(|it| it.sentence())
-        .collect();
-    assert_eq!(sentences, ["random-read: depth 1 (A) is not 32 (B, C)"]);
 }
 
 #[test]

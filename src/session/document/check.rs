@@ -5,16 +5,11 @@ use std::borrow::Cow;
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::severity::Severity;
 use crate::files::safe_text;
 use crate::files::safe_text::SafeText;
-
-/// Size in bytes up to which the facts of a verdict are read from a file: as values they take many
-/// times the bytes, and nothing in the program reads them.
-const MAX_FACTS_BYTES: usize = 4 << 10;
 
 /// A validity check. The text of its verdicts is made where its condition is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +124,7 @@ pub struct Verdict {
     pub advice: SafeText,
     /// The measured values that triggered it; the keys depend on the check.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[serde(deserialize_with = "small_facts")]
+    #[serde(deserialize_with = "object")]
     pub facts: Map<String, Value>,
 }
 
@@ -154,14 +149,10 @@ impl Verdict {
     }
 }
 
-/// Reads the facts of a verdict; none if they are no object or too large. The verdict keeps its
-/// sentences.
-fn small_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    let raw = Option::<Box<RawValue>>::deserialize(deserializer)?;
-    let small = raw.filter(|raw| raw.get().len() <= MAX_FACTS_BYTES);
-    Ok(small
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default())
+/// Reads the facts of a verdict; none if they are no object. The verdict keeps its sentences.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(value.as_object().cloned().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -194,8 +185,7 @@ mod tests {
 
     #[test]
     fn verdict_of_another_program_keeps_its_sentences() {
-        let large = format!(r#","facts":{{"x":"{}"}}"#, "x".repeat(MAX_FACTS_BYTES));
-        for facts in ["", r#","facts":null"#, r#","facts":7"#, large.as_str()] {
+        for facts in ["", r#","facts":null"#, r#","facts":7"#] {
             let text = format!(
                 r#"{{"code":"a\u001b/new","severity":"note","evidence":"e","advice":"a"{facts}}}"#
             );

@@ -21,11 +21,9 @@ pub struct RunEvidence {
     pub submitted_to_block_layer: Option<SubmittedBytes>,
     /// The devices below the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub underlying: Vec<LayerCounts>,
     /// Other processes that used the drive, the largest user first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub other_users: Vec<OtherUser>,
     /// CPU utilization during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +147,8 @@ pub enum LayerRelation {
     Member,
     /// The device that holds the backing file of a loop device.
     BackingDevice,
+    /// One of several devices of the file system that the target is on (btrfs).
+    FileSystem,
 }
 
 /// Another process that used drives during the run.
@@ -178,6 +178,9 @@ pub enum Attribution {
     HasOpenDescriptor,
     /// It read or wrote on some drive.
     AnyDrive,
+    /// It read or wrote on some drive, or children of it that have ended did: it has waited for them, and
+    /// its counters contain theirs.
+    EndedChildren,
 }
 
 /// CPU utilization during a run.

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::check::{Check, Verdict};
 use super::latency::LatencyByDirection;
 use super::metric::Metric;
-use super::metric_id::MetricId;
+use super::metric_kind::MetricId;
 use super::series::Series;
-use super::series_id::SeriesId;
+use super::series_kind::SeriesId;
 use super::severity::Severity;
 use super::slo_result::SloResult;
 use super::table::MetricTable;
@@ -99,27 +99,19 @@ impl Findings {
 
     /// Adds a metric, or replaces the one with the same identity.
     pub fn set_metric(&mut self, metric: Metric) {
-        match self.metrics.iter_mut().find(|known| known.id == metric.id) {
-            Some(known) => *known = metric,
-            None => self.metrics.push(metric),
-        }
+        put(&mut self.metrics, metric, |known, new| known.id == new.id);
     }
 
     /// Adds a series, or replaces the one with the same identity.
     pub fn set_series(&mut self, series: Series) {
-        match self.series.iter_mut().find(|known| known.id == series.id) {
-            Some(known) => *known = series,
-            None => self.series.push(series),
-        }
+        put(&mut self.series, series, |known, new| known.id == new.id);
     }
 
     /// Adds the verdict of a check, or replaces the one with the same code.
     pub fn set_check(&mut self, verdict: Verdict) {
-        let mut known = self.verdicts.iter_mut();
-        match known.find(|known| known.code == verdict.code) {
-            Some(known) => *known = verdict,
-            None => self.verdicts.push(verdict),
-        }
+        put(&mut self.verdicts, verdict, |known, new| {
+            known.code == new.code
+        });
     }
 
     /// Removes the verdict of this check of the run itself, if there is one.
@@ -151,14 +143,7 @@ impl Findings {
 
     /// Adds a table, or replaces the one with the same name.
     pub fn set_table(&mut self, table: MetricTable) {
-        match self
-            .tables
-            .iter_mut()
-            .find(|known| known.name == table.name)
-        {
-            Some(known) => *known = table,
-            None => self.tables.push(table),
-        }
+        put(&mut self.tables, table, |known, new| known.name == new.name);
     }
 
     /// Adds the findings of a nested benchmark with `prefix/` in front of every name. Its latency
@@ -191,5 +176,13 @@ impl Findings {
     #[must_use]
     pub fn series(&self, id: &SeriesId) -> Option<&Series> {
         self.series.iter().find(|series| series.id == *id)
+    }
+}
+
+/// Adds an element, or replaces the same one.
+fn put<T>(list: &mut Vec<T>, new: T, is_same: impl Fn(&T, &T) -> bool) {
+    match list.iter_mut().find(|known| is_same(known, &new)) {
+        Some(known) => *known = new,
+        None => list.push(new),
     }
 }

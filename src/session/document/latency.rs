@@ -39,7 +39,6 @@ pub struct LatencySummary {
     pub percentiles: BTreeMap<String, u64>,
     /// Histogram: `[low_ns, high_ns, count]`, ascending, empty bins omitted; `low_ns` is inclusive,
     /// `high_ns` exclusive.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 100_000>")]
     pub histogram: Vec<[u64; 3]>,
 }
 

@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metric_id::MetricId;
-use super::metric_kind::MetricKind;
+use super::metric_kind::{MetricId, MetricKind};
 use super::metric_unit::MetricUnit;
 use crate::units;
 

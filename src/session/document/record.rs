@@ -69,7 +69,6 @@ pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
     pub name: SafeText,
     /// Features in use, such as `registered-buffers`.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub features: Vec<SafeText>,
     /// Why this engine was chosen, if there was a specific reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::evidence::RunEvidence;
 use super::findings::Findings;
 use super::invocation::Invocation;
 use super::metric::Metric;
-use super::metric_id::MetricId;
+use super::metric_kind::MetricId;
 use super::metric_unit::MetricUnit;
 use super::parameters::RunParameters;
 use super::record::{
     EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
 };
-use crate::files::safe_text::SafeText;
+use crate::files::safe_text::{self, Name, SafeText};
 
 /// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +36,11 @@ pub enum RunState {
 }
 
 /// One run: a benchmark on a target.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct BenchmarkRun {
     /// Name of the benchmark, such as `random-read`.
+    #[serde(deserialize_with = "safe_text::name")]
     pub test: SafeText,
     /// State of the run.
     pub state: RunState,
@@ -50,7 +53,8 @@ pub struct BenchmarkRun {
     /// The target of the run.
     pub target: TargetRecord,
     /// The benchmark's parameters by name: bytes, nanoseconds, per second, or strings.
-    pub parameters: BTreeMap<SafeText, serde_json::Value>,
+    #[serde(deserialize_with = "scalars")]
+    pub parameters: BTreeMap<SafeText, Value>,
     /// Units of those parameters that have one.
     #[serde(default)]
     pub parameter_units: BTreeMap<SafeText, MetricUnit>,
@@ -81,6 +85,14 @@ impl BenchmarkRun {
         RunParameters(&self.parameters)
     }
 
+    /// Whether this is the other run in another state.
+    #[must_use]
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.test == other.test
+            && self.started == other.started
+            && self.target.path == other.target.path
+    }
+
     /// Drops series and histograms, which take most of a run's memory.
     pub fn drop_distributions(&mut self) {
         self.findings.series = Vec::new();
@@ -106,4 +118,19 @@ impl BenchmarkRun {
         self.findings.metrics.shrink_to_fit();
         self.reproduce = Invocation::default();
     }
+}
+
+/// Reads parameters, whose values are scalars with safe text.
+fn scalars<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<SafeText, Value>, D::Error> {
+    let read = BTreeMap::<Name, Value>::deserialize(deserializer)?;
+    let scalar = |(name, value): (Name, Value)| match value {
+        Value::Array(_) | Value::Object(_) => {
+            Err(D::Error::custom("a parameter is a number, a word or null"))
+        }
+        Value::String(word) => Ok((name.0, String::from(SafeText::from(word)).into())),
+        other => Ok((name.0, other)),
+    };
+    read.into_iter().map(scalar).collect()
 }

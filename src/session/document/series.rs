@@ -5,9 +5,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::metric_unit::MetricUnit;
-use super::series_id::{AxisQuantity, SeriesId, SeriesKind};
+use super::series_kind::{AxisQuantity, SeriesId, SeriesKind};
 use crate::files::safe_text::SafeText;
 use crate::units;
+
+/// Sizes of blocks and buffers.
+const BLOCK_SIZES: [AxisQuantity; 3] = [
+    AxisQuantity::BlockSize,
+    AxisQuantity::RecordSize,
+    AxisQuantity::ReadAhead,
+];
 
 /// Name and unit of a chart's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,10 +31,8 @@ impl ChartAxis {
     /// Creates an axis.
     #[must_use]
     pub fn new(quantity: AxisQuantity) -> Self {
-        Self {
-            name: quantity.label().into(),
-            unit: quantity.unit(),
-        }
+        let (name, unit) = quantity.label_and_unit();
+        Self::named(name, unit)
     }
 
     /// Creates an axis of a quantity that no series of a run has, such as a counter of the live
@@ -43,9 +48,11 @@ impl ChartAxis {
     /// Formats a value on this axis; sizes of blocks and buffers in binary units.
     #[must_use]
     pub fn format(&self, value: f64) -> String {
-        let is_block_size =
-            || AxisQuantity::from_label(&self.name).is_some_and(AxisQuantity::is_block_size);
-        if self.unit == MetricUnit::Bytes && is_block_size() {
+        let is_block_size = BLOCK_SIZES.iter().any(|quantity| {
+            let (name, _) = quantity.label_and_unit();
+            self.name == name
+        });
+        if self.unit == MetricUnit::Bytes && is_block_size {
             return units::format_block_size(value);
         }
         self.unit.format(value)
@@ -64,12 +71,10 @@ pub struct Series {
     /// Quantity and unit of y.
     pub y: ChartAxis,
     /// `[x, y]`, in the order of measurement.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub points: Vec<[f64; 2]>,
     /// 95 % confidence interval of each point's y, `[lower, upper]`, in the order of `points`; null
     /// if not determined. Absent if no point has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 2_000_000>")]
     pub intervals: Vec<Option<[f64; 2]>>,
 }
 

@@ -30,7 +30,6 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<SafeText>,
     /// The runs in chronological order.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub runs: Vec<BenchmarkRun>,
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::metric_id::MetricId;
+use super::metric_kind::MetricId;
 use super::metric_unit::MetricUnit;
 use crate::files::safe_text::SafeText;
 
@@ -31,95 +31,6 @@ impl GoalComparison {
     }
 }
 
-/// Prefix of a limit in bytes or bytes per second as the user wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub enum BytePrefix {
-    /// 1000.
-    #[serde(rename = "k")]
-    Kilo,
-    /// 1000 squared.
-    #[serde(rename = "M")]
-    Mega,
-    /// 1000 to the power of 3.
-    #[serde(rename = "G")]
-    Giga,
-    /// 1000 to the power of 4.
-    #[serde(rename = "T")]
-    Tera,
-    /// 1024.
-    #[serde(rename = "Ki")]
-    Kibi,
-    /// 1024 squared.
-    #[serde(rename = "Mi")]
-    Mebi,
-    /// 1024 to the power of 3.
-    #[serde(rename = "Gi")]
-    Gibi,
-    /// 1024 to the power of 4.
-    #[serde(rename = "Ti")]
-    Tebi,
-}
-
-impl BytePrefix {
-    /// All prefixes, the binary ones first: `Ki` begins with the letter of `k`.
-    pub const ALL: [Self; 8] = [
-        Self::Kibi,
-        Self::Mebi,
-        Self::Gibi,
-        Self::Tebi,
-        Self::Kilo,
-        Self::Mega,
-        Self::Giga,
-        Self::Tera,
-    ];
-
-    /// The prefix, such as `Mi`.
-    #[must_use]
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Kilo => "k",
-            Self::Mega => "M",
-            Self::Giga => "G",
-            Self::Tera => "T",
-            Self::Kibi => "Ki",
-            Self::Mebi => "Mi",
-            Self::Gibi => "Gi",
-            Self::Tebi => "Ti",
-        }
-    }
-
-    /// The prefix of the same power in the other system: `M` for `Mi`.
-    #[must_use]
-    pub const fn counterpart(self) -> Self {
-        match self {
-            Self::Kilo => Self::Kibi,
-            Self::Mega => Self::Mebi,
-            Self::Giga => Self::Gibi,
-            Self::Tera => Self::Tebi,
-            Self::Kibi => Self::Kilo,
-            Self::Mebi => Self::Mega,
-            Self::Gibi => Self::Giga,
-            Self::Tebi => Self::Tera,
-        }
-    }
-
-    /// What the prefix stands for.
-    #[must_use]
-    pub fn factor(self) -> f64 {
-        match self {
-            Self::Kilo => 1e3,
-            Self::Mega => 1e6,
-            Self::Giga => 1e9,
-            Self::Tera => 1e12,
-            Self::Kibi => 1_024.0,
-            Self::Mebi => 1_048_576.0,
-            Self::Gibi => 1_073_741_824.0,
-            Self::Tebi => 1_099_511_627_776.0,
-        }
-    }
-}
-
 /// A service level goal and whether the run met it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -139,9 +50,10 @@ pub struct SloResult {
     pub measured: Option<f64>,
     /// The limit, in the metric's unit.
     pub limit: f64,
-    /// Prefix of the limit as the user wrote it, such as `Mi` for 70MiB/s; null without one.
+    /// Prefix of the limit as the user wrote it (`k`, `M`, `G`, `T`, `Ki`, `Mi`, `Gi`, `Ti`), such as `Mi` for
+    /// 70MiB/s; null without one.
     #[serde(default)]
-    pub prefix: Option<BytePrefix>,
+    pub prefix: Option<SafeText>,
     /// Unit of `measured` and `limit`.
     pub unit: MetricUnit,
 }

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::metric_id::{MetricId, VariantKey};
-use super::metric_kind::MetricKind;
+use super::metric_kind::{MetricId, MetricKind};
+use super::result_id::VariantKey;
 use crate::files::safe_text::{Name, SafeText};
 
 /// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
@@ -20,7 +20,6 @@ pub struct MetricTable {
     #[serde(deserialize_with = "column_names")]
     pub columns: Vec<SafeText>,
     /// The rows.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 10_000>")]
     pub rows: Vec<MetricTableRow>,
 }
 
@@ -32,12 +31,11 @@ pub struct MetricTableRow {
     #[serde(deserialize_with = "crate::files::safe_text::name")]
     pub name: SafeText,
     /// Name of the metric in each column; a metric that the run lacks is unknown.
-    #[serde(deserialize_with = "crate::files::bounded::bounded_list::<_, _, 1_000>")]
     pub cells: Vec<MetricId>,
 }
 
 fn column_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SafeText>, D::Error> {
-    let names: Vec<Name> = crate::files::bounded::bounded_list::<_, _, 1_000>(deserializer)?;
+    let names: Vec<Name> = Vec::deserialize(deserializer)?;
     Ok(names.into_iter().map(|name| name.0).collect())
 }
 

@@ -1,6 +1,5 @@
 //! The directory of sessions, and the names of the files in it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,9 +69,4 @@ pub(super) fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(io_error("list", directory)(error)),
     }
-}
-
-/// File name of a journal or document.
-pub(super) fn name_with_extension(name: &str, ending: &str) -> OsString {
-    format!("{name}.{ending}").into()
 }

@@ -1,25 +1,23 @@
-//! Errors with saved sessions, and the limit on what a comparison reads.
+//! Errors with saved sessions, and the limits on what is read.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::format_error::{MAX_DOCUMENT_BYTES, SessionFormatError};
 use crate::files::error::FileError;
 use crate::files::format_version::UnsupportedVersion;
+use crate::files::safe_text::SafeText;
+use crate::session::document::SCHEMA;
 use crate::units;
 
+/// Maximum length of a document, of a line of a journal, and of the lines of its runs together, in
+/// bytes: sizes and counts in a file are those that its author chose.
+pub(super) const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
+/// Maximum length of a journal in bytes, superseded lines included.
+pub(super) const MAX_JOURNAL_BYTES: u64 = 1 << 30;
 /// Maximum size of all files of a comparison; in memory they take up to a few times as much.
 pub(super) const MAX_COMPARISON_BYTES: u64 = 256 << 20;
-/// The error for files that together need too much memory for a comparison.
-#[derive(Debug, thiserror::Error)]
-#[error("these {files} files have {} together, more than {}",
-    units::format_block_size(*bytes as f64), units::format_block_size(MAX_COMPARISON_BYTES as f64))]
-pub struct TooLargeTogether {
-    /// Number of files.
-    pub files: usize,
-    /// Size of the files in bytes.
-    pub bytes: u64,
-}
+/// Maximum number of metrics and cells of tables in one session: each of them is drawn.
+pub(super) const MAX_SHOWN: usize = 500_000;
 
 /// An error with a saved session.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +42,7 @@ pub enum StoreError {
     #[error("the first {files} files have more than {} together",
         units::format_block_size(MAX_COMPARISON_BYTES as f64))]
     TooLargeTogether {
-        /// Number of files opened so far.
+        /// Number of files read so far.
         files: usize,
     },
     /// The file is a session of another version of the format.
@@ -65,16 +63,6 @@ pub enum StoreError {
         /// Path of the journal.
         path: PathBuf,
     },
-    /// The session would be longer than this program reads.
-    #[error(
-        "{} would have more than {} MiB, the longest that diskscope reads: nothing was written",
-        path.display(),
-        MAX_DOCUMENT_BYTES >> 20
-    )]
-    TooLong {
-        /// Path of the session.
-        path: PathBuf,
-    },
     /// The file is not a session.
     #[error("{} is not a diskscope session: {reason}", path.display())]
     NotASession {
@@ -93,12 +81,7 @@ impl StoreError {
             Self::Input(error) => error.is_usage(),
             // As for `run`: a file of another kind.
             Self::TooLargeTogether { .. } | Self::NotASession { .. } => true,
-            Self::Io { .. }
-            | Self::Directory(_)
-            | Self::Version(_)
-            | Self::NotComplete { .. }
-            | Self::Journal { .. }
-            | Self::TooLong { .. } => false,
+            _ => false,
         }
     }
 }
@@ -112,18 +95,36 @@ pub(super) fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Erro
     }
 }
 
-/// Refuses to read files that together need too much memory for a comparison.
-///
-/// # Errors
-/// If the files have more than 256 MiB.
-pub fn check_total_size(paths: &[impl AsRef<Path>]) -> Result<(), TooLargeTogether> {
-    let sizes = paths
-        .iter()
-        .filter_map(|path| Some(path.as_ref().metadata().ok()?.len()));
-    let bytes: u64 = sizes.fold(0, u64::saturating_add);
-    if bytes <= MAX_COMPARISON_BYTES {
-        return Ok(());
-    }
-    let files = paths.len();
-    Err(TooLargeTogether { files, bytes })
+/// Why content is not a session.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionFormatError {
+    /// It cannot be read.
+    #[error("cannot read it: {0}")]
+    Io(#[from] io::Error),
+    /// The file is empty.
+    #[error("it is empty")]
+    Empty,
+    /// It is a session of another version of the format.
+    #[error("its format version is {found}")]
+    OtherVersion {
+        /// Version of the content.
+        found: u64,
+        /// Program that wrote it, if it says so.
+        program: Option<SafeText>,
+    },
+    /// The value of `schema` is another one.
+    #[error("its schema is {found:?}, not {SCHEMA:?}")]
+    OtherSchema {
+        /// The value.
+        found: SafeText,
+    },
+    /// Not JSON, or a field is missing or invalid.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It is too long.
+    #[error("it is longer than {} MiB", .0 >> 20)]
+    TooLong(u64),
+    /// It holds more metrics and cells of tables than can be drawn.
+    #[error("its runs have more than {MAX_SHOWN} metrics and cells together")]
+    TooManyMetrics,
 }

@@ -71,7 +71,7 @@ fn draw_title(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer
     let mut line = Line::from(vec![
         Span::styled(description.name, theme.role_style(StyleRole::Title)),
         Span::raw("   "),
-        Span::raw(running.spec.target_name.clone()),
+        Span::raw(running.spec.target().name.clone()),
     ]);
     let set: Vec<_> = running
         .spec

@@ -8,7 +8,7 @@ use diskscope::app::consent::QuestionNumber;
 use diskscope::app::error::BenchmarkError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
-use diskscope::bench::BenchmarkSpec;
+use diskscope::bench::RunRequest;
 use diskscope::drive::OverwriteImpact;
 use proptest::prelude::*;
 
@@ -22,11 +22,11 @@ fn press_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
     update(state, AppEvent::Key(key))
 }
 
-fn press_enter(state: &mut AppState) -> Option<BenchmarkSpec> {
+fn press_enter(state: &mut AppState) -> Option<RunRequest> {
     started_spec(press_key(state, KeyPress::new(KeySymbol::Enter)))
 }
 
-fn started_spec(effects: Vec<Effect>) -> Option<BenchmarkSpec> {
+fn started_spec(effects: Vec<Effect>) -> Option<RunRequest> {
     effects.into_iter().find_map(|effect| match effect {
         Effect::StartBenchmark(job) => Some(*job),
         _ => None,
@@ -62,7 +62,7 @@ fn typed_path_starts_overwriting_benchmark_with_consent() {
     type_text(&mut state, TARGET);
     let job = press_enter(&mut state).unwrap();
     assert_eq!(job.benchmark.description().name, "random-write");
-    let consent = job.consent.unwrap();
+    let consent = job.target().consent.clone().unwrap();
     assert_eq!(consent.medium().unwrap().target.name, TARGET);
 }
 
@@ -300,7 +300,7 @@ fn scratch_file_and_simulated_drive_need_no_consent() {
     press_key(&mut state, KeyPress::new(KeySymbol::Enter));
     press_key(&mut state, KeyPress::new(KeySymbol::Down));
     let job = press_enter(&mut state).unwrap();
-    assert!(job.consent.is_none());
+    assert!(job.target().consent.is_none());
 }
 
 /// Everything but `/`, without which the path cannot be typed, and the way to other targets.

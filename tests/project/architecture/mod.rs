@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["columns", "why"],
     &["alerts"],
     &["recording", "report"],
-    &["app", "benchmark_run"],
+    &["app", "run"],
     &["tui::theme"],
     &["tui::widgets"],
     &["ui"],
@@ -47,7 +47,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("recording", &["bench", "engine", "session"]),
     ("report", &["engine"]),
     ("app", &["probe", "report"]),
-    ("ui", &["benchmark_run", "engine", "probe", "recording"]),
+    ("ui", &["run", "engine", "probe", "recording"]),
 ];
 
 /// Modules that have a layer of their own, below that of the rest of theirs.
@@ -138,7 +138,7 @@ fn import_graph_sees_uses_of_all_kinds() {
     };
     // An import through a re-export, and a use by path without an import.
     assert!(uses(
-        "benchmark_run::runner",
+        "run::recorded_run",
         "bench::framework::run",
         "run_benchmark"
     ));

@@ -111,7 +111,10 @@ fn recordings_and_sessions_beyond_any_real_one_are_refused() {
     for (content, reason) in [
         (format!("{{\"session\":{{\"x\":{deep}"), ""),
         (deep, ""),
-        (session_with_tables(table).to_string(), "100000 cells"),
+        (
+            session_with_tables(table).to_string(),
+            "500000 metrics and cells",
+        ),
     ] {
         fs::write(&file, content).unwrap();
         refuse(200, "show file", reason);

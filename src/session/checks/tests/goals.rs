@@ -31,7 +31,7 @@ fn goal_result_depending_on_unit_prefix_gets_verdict() {
         // 1 GiB is 7.4 % more than 1 GB.
         ("throughput>=1GB/s", 1.07e9, true),
         ("throughput>=1GB/s", 1.08e9, false),
-        ("throughput>=500000000", 510e6, false),
+        ("throughput>=500000000B/s", 510e6, false),
     ] {
         let found = rule_evidence("units-confused", &run_with_goal(goal, rate));
         assert_eq!(found.is_some(), told, "{goal} {rate}: {found:?}");

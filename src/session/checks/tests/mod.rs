@@ -8,6 +8,8 @@ mod goals;
 mod medium;
 mod setup;
 
+use serde_json::Value;
+
 use super::*;
 use crate::session::compare::sample;
 use crate::session::document::check::Check;
@@ -50,6 +52,27 @@ fn assert_evidence_contains(code: &str, run: &BenchmarkRun, words: &[&str]) {
             evidence.contains(word),
             "{code}: no {word:?} in {evidence:?}"
         );
+    }
+}
+
+/// A check, what is done to a run, and the words of the evidence; none where the check passes.
+type Case<'a> = (&'a str, fn(&mut BenchmarkRun), &'a [&'a str]);
+
+/// Evaluates a check on each changed run.
+fn assert_cases(run: impl Fn() -> BenchmarkRun, cases: &[Case<'_>]) {
+    for (index, (code, change, words)) in cases.iter().enumerate() {
+        let mut run = run();
+        change(&mut run);
+        let evidence = rule_evidence(code, &run);
+        let is_expected = evidence.is_some() != words.is_empty();
+        assert!(is_expected, "{code}, case {index}: {evidence:?}");
+        let evidence = evidence.unwrap_or_default();
+        for word in *words {
+            assert!(
+                evidence.contains(word),
+                "{code}, case {index}: no {word:?} in {evidence:?}"
+            );
+        }
     }
 }
 

@@ -10,63 +10,44 @@ mod sampling;
 mod setup;
 mod stack;
 mod stalls;
-mod traced_competitors;
 
-use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use self::competing_processes::CompetingProcesses;
 use self::kernel_counters::KernelCounters;
 use self::request_stages::StageTracer;
+use self::stack::DeviceStack;
 use self::stalls::StallDetector;
-use crate::bench::RunProgress;
 use crate::bench::framework::cpu_usage::CpuUsage;
-use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
-use crate::engine::{IoCounts, pauses};
+use crate::bench::{Benchmark, ParameterSet, RunProgress, framework};
+use crate::drive::mounts::split_device_number;
+use crate::drive::{BlockDevice, DriveKind, TargetKind};
+use crate::engine::{CacheMode, IoCounts, OpenedTarget, pauses};
 use crate::probe::process::stat;
 use crate::probe::system::temperature;
 use crate::probe::text::read_file;
 use crate::roots::SysPaths;
 use crate::session::document::{
-    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, LayerRelation,
-    OtherUser, PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
+    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, PauseEvidence,
+    ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
 };
-
-/// The benchmark and its target, as far as the evidence depends on them.
-#[derive(Debug)]
-pub struct RunScope<'a> {
-    /// The target.
-    pub target: &'a Target,
-    /// Its open file description; `None` for a simulated drive.
-    pub file: Option<&'a File>,
-    /// The range of it that is measured, in bytes.
-    pub window: Range<u64>,
-    /// Whether the benchmark writes.
-    pub writes: bool,
-    /// Whether it bypasses the page cache.
-    pub direct: bool,
-    /// Requests per second that arrive whatever the drive does, if the benchmark has such a rate.
-    pub arrival_rate: Option<f64>,
-    /// The machine.
-    pub host: &'a HostRecord,
-}
 
 /// Collects the evidence of one run, from its start on.
 pub struct EvidenceCollector {
     roots: SysPaths,
-    stack: Vec<(LayerRelation, BlockDevice)>,
-    target_device: Option<BlockDevice>,
+    stack: DeviceStack,
     kernel_counters: KernelCounters,
     request_stages: StageTracer,
-    competing_processes: CompetingProcesses,
+    competing_processes: Option<CompetingProcesses>,
+    /// Numbers of the devices, and that of the target's file system.
+    device_numbers: Vec<(u32, u32)>,
     stalls: StallDetector,
     submitted_at_start: Option<SubmittedBytes>,
     started_at: Instant,
     processors: u32,
     has_real_device: bool,
-    /// Whether requests of kernel threads can only belong to other users.
-    counts_kernel_threads: bool,
     /// The static evidence, and what was collected so far.
     evidence: RunEvidence,
 }
@@ -74,39 +55,51 @@ pub struct EvidenceCollector {
 impl EvidenceCollector {
     /// Collects the static evidence, then reads the counters as the start.
     #[must_use]
-    pub fn new(roots: &SysPaths, scope: &RunScope<'_>) -> Self {
-        let top = scope.target.drive.clone();
+    pub fn new(
+        roots: &SysPaths,
+        benchmark: &dyn Benchmark,
+        opened: &OpenedTarget,
+        parameters: &ParameterSet,
+        host: &HostRecord,
+    ) -> Self {
+        let target = &opened.target;
         // A simulated drive uses none of the machine's devices.
-        let real = top
-            .as_ref()
-            .filter(|_| scope.target.kind != TargetKind::Simulated);
-        let stack = real.map_or_else(Vec::new, |top| self::stack::underlying(roots, top));
-        let all: Vec<&BlockDevice> = real
-            .into_iter()
-            .chain(stack.iter().map(|(_, it)| it))
-            .collect();
-        let evidence = static_evidence(scope, &all);
-        let names = all.iter().map(|drive| drive.name.clone()).collect();
-        let device = real.map(|drive| drive.name.as_str());
-        let device_itself = scope.target.kind == TargetKind::BlockDevice;
+        let is_simulated = target.kind == TargetKind::Simulated;
+        let stack = DeviceStack::of_target(roots, target, opened.file().as_deref());
+        let all: Vec<&BlockDevice> = stack.devices().collect();
+        let window = framework::plan_window(target, parameters);
+        let mut evidence = if is_simulated {
+            RunEvidence::default()
+        } else {
+            static_evidence(benchmark.writes(parameters), opened, &window, &all, host)
+        };
+        evidence.window_bytes = Some(window.end.saturating_sub(window.start));
+        let names: Vec<String> = all.iter().map(|drive| drive.name.clone()).collect();
+        let top = stack.top.as_ref().map(|drive| drive.name.as_str());
+        let numbers = all.iter().map(|drive| drive.number);
+        let files = opened.file().and_then(|file| file.metadata().ok());
+        let files = files.map(|metadata| split_device_number(metadata.dev()));
+        let device_numbers = numbers.chain(files).collect();
+        let is_direct = framework::cache_mode(parameters) == CacheMode::Bypass;
+        // There, kernel threads write back what the benchmark or the file system left.
+        let is_device = target.kind == TargetKind::BlockDevice;
         let mut collector = Self {
-            counts_kernel_threads: device_itself && scope.direct,
-            competing_processes: CompetingProcesses::new(roots),
-            request_stages: StageTracer::start(roots, device),
+            competing_processes: (!names.is_empty()).then(|| CompetingProcesses::new(roots)),
+            device_numbers,
+            request_stages: StageTracer::start(roots, top, is_device && is_direct),
             kernel_counters: KernelCounters::new(roots, names),
-            stalls: StallDetector::new(scope.arrival_rate),
+            stalls: StallDetector::new(framework::arrival_rate(parameters)),
             submitted_at_start: submitted_bytes(roots),
             started_at: Instant::now(),
-            processors: scope.host.processors.unwrap_or(1),
+            processors: host.processors.unwrap_or(1),
             roots: roots.clone(),
-            has_real_device: scope.target.kind != TargetKind::Simulated,
-            target_device: real.cloned(),
+            has_real_device: !is_simulated,
             stack,
             evidence,
         };
         collector.evidence.device_history = collector.kernel_counters.history_of_lowest();
         if collector.has_real_device {
-            let idle = self::idle::processor_idle(roots, scope.host);
+            let idle = self::idle::processor_idle(roots, host);
             collector.evidence.processor_idle = Some(idle);
         }
         collector.sample_temperature();
@@ -116,11 +109,9 @@ impl EvidenceCollector {
     /// The counters of the device under test since the start, where the kernel keeps any.
     #[must_use]
     pub fn kernel_counts(&self) -> Option<KernelCounts> {
-        self.kernel_counters
-            .counts_since_start()
-            .into_iter()
-            .next()
-            .flatten()
+        self.stack.top.as_ref()?;
+        let counts = self.kernel_counters.counts_since_start();
+        counts.into_iter().next().flatten()
     }
 
     /// Q2D and D2C times of the benchmark's requests, as far as known.
@@ -158,13 +149,10 @@ impl EvidenceCollector {
                 read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
                 written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
             });
-        let counts = self
-            .kernel_counters
-            .counts_since_start()
-            .into_iter()
-            .skip(1);
+        let counts = self.kernel_counters.counts_since_start().into_iter();
         self.evidence.underlying = counts
-            .zip(&self.stack)
+            .skip(self.stack.top.iter().count())
+            .zip(&self.stack.below)
             .filter_map(|(counts, (relation, _))| {
                 Some(LayerCounts {
                     relation_to_upper: *relation,
@@ -177,8 +165,7 @@ impl EvidenceCollector {
             .then(|| pause_evidence_since(self.started_at))
             .flatten();
         self.evidence.stalls = self.stalls.evidence();
-        let (traced, _) = self.request_stages.other_users();
-        self.evidence.other_users = self.relevant_users(traced);
+        self.evidence.other_users = self.request_stages.other_users().0;
         self.evidence.clone()
     }
 
@@ -189,24 +176,15 @@ impl EvidenceCollector {
         self.request_stages.stop_and_drain();
         let mut evidence = self.evidence_so_far(cpu_usage.counts);
         let seen_all = self.request_stages.other_users().1;
-        if self.target_device.is_some() && !seen_all {
-            evidence.other_users = self
-                .competing_processes
-                .users_since_start(&self.device_numbers(), evidence.other_users);
+        if let Some(processes) = &mut self.competing_processes
+            && !seen_all
+        {
+            let traced = evidence.other_users;
+            evidence.other_users = processes.users_since_start(&self.device_numbers, traced);
         }
         // A simulated drive's time is not processor time.
         evidence.processors = self.has_real_device.then(|| self.processors(cpu_usage));
         evidence
-    }
-
-    fn devices(&self) -> impl Iterator<Item = &BlockDevice> {
-        self.target_device
-            .iter()
-            .chain(self.stack.iter().map(|(_, drive)| drive))
-    }
-
-    fn device_numbers(&self) -> Vec<(u32, u32)> {
-        self.devices().map(|drive| drive.number).collect()
     }
 
     fn processors(&self, cpu_usage: &CpuUsage) -> ProcessorLoad {
@@ -223,21 +201,10 @@ impl EvidenceCollector {
         }
     }
 
-    /// The other users without kernel threads, where those may work for the benchmark itself: they
-    /// write back its pages and those of the file system.
-    fn relevant_users(&self, mut others: Vec<OtherUser>) -> Vec<OtherUser> {
-        let proc = &self.roots.proc;
-        others.retain(|other| {
-            self.counts_kernel_threads
-                || !self::traced_competitors::is_kernel_thread(proc, other.pid)
-        });
-        others
-    }
-
     /// Samples the temperature of the drive.
     fn sample_temperature(&mut self) {
         let read = |drive: &BlockDevice| temperature::read_temperature(&self.roots, &drive.name);
-        let Some(now) = self.devices().find_map(read) else {
+        let Some(now) = self.stack.devices().find_map(read) else {
             return;
         };
         let known = self.evidence.temperature;
@@ -250,32 +217,30 @@ impl EvidenceCollector {
 }
 
 /// The evidence that does not change during a run.
-fn static_evidence(scope: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
-    let target = scope.target;
-    let window_bytes = Some(scope.window.end.saturating_sub(scope.window.start));
-    if target.kind == TargetKind::Simulated {
-        return RunEvidence {
-            window_bytes,
-            ..RunEvidence::default()
-        };
-    }
-    let hypervisor = scope.host.virtualization.as_deref();
-    let setup = self::setup::drive_setup(target, stack, hypervisor);
-    let extents = self::contents::allocated_extents(target, scope.file, &scope.window, stack);
+fn static_evidence(
+    writes: bool,
+    opened: &OpenedTarget,
+    window: &Range<u64>,
+    stack: &[&BlockDevice],
+    host: &HostRecord,
+) -> RunEvidence {
+    let target = &opened.target;
+    let setup = self::setup::drive_setup(target, stack, host.virtualization.as_deref());
+    let file = opened.file();
+    let extents = self::contents::allocated_extents(target, file.as_deref(), window, stack);
     // A rotational disk keeps no table of written blocks, and sampling it would cost seeks.
     let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
     // What a loop device shows is a file, of which the file system tells what is allocated.
     let is_drive = stack.iter().all(|drive| drive.kind != DriveKind::Loop);
     let sampled = target.kind == TargetKind::BlockDevice
-        && !scope.writes
+        && !writes
         && has_table
         && is_drive
         && extents.is_none();
     RunEvidence {
         block_sample: sampled
-            .then(|| self::contents::sample_blocks(&target.name, &scope.window, 1))
+            .then(|| self::contents::sample_blocks(&target.name, window, 1))
             .flatten(),
-        window_bytes,
         drive_setup: Some(setup),
         extents,
         ..RunEvidence::default()

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use jiff::Zoned;
-use procfs::CpuInfo;
-use procfs::prelude::FromBufRead as _;
 
 use crate::roots::SysPaths;
 use crate::session::document::HostRecord;
@@ -60,15 +58,13 @@ fn virtualization(roots: &SysPaths) -> Option<String> {
         read(&dmi.join("product_name")).trim()
     );
     let named = VENDORS.iter().find(|(sign, _)| firmware.contains(sign));
-    let flagged = || {
-        let text = fs::read(roots.proc.join("cpuinfo")).ok()?;
-        let processors = CpuInfo::from_buf_read(&text[..]).ok()?;
-        let flags = processors.flags(0)?;
-        flags
-            .contains(&"hypervisor")
-            .then(|| "a virtual machine".to_owned())
-    };
-    named.map(|(_, name)| (*name).to_owned()).or_else(flagged)
+    let text = fs::read(roots.proc.join("cpuinfo")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines();
+    let flags = lines.find_map(|line| line.strip_prefix("flags")?.split_once(':'));
+    let is_flagged = flags.is_some_and(|(_, flags)| flags.split(' ').any(|it| it == "hypervisor"));
+    let flagged = is_flagged.then_some("a virtual machine");
+    named.map(|(_, name)| *name).or(flagged).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::bench::{
 use crate::drive::medium::is_simulated_name;
 use crate::drive::{Consent, Target, TargetKind};
 use crate::engine::EngineChoice;
+use crate::files::file_id::FileId;
 use crate::files::printable::printable_bytes;
 use crate::files::shell;
 use crate::session::slo::SloSpec;
@@ -20,13 +21,11 @@ use crate::text;
 
 /// A requested benchmark run, identical for the command line and the launcher.
 #[derive(Clone)]
-pub struct BenchmarkSpec {
+pub struct RunRequest {
     /// The benchmark.
     pub benchmark: &'static dyn Benchmark,
-    /// Target as given by the user: device, file, directory or `sim:...`. Safe to print.
-    pub target_name: String,
-    /// The same target, byte for byte.
-    pub target_path: PathBuf,
+    /// At least one. Only the first is measured: targets side by side have no command yet.
+    targets: Vec<RequestedTarget>,
     /// Explicitly set parameters; all others take their defaults for the target.
     pub set: Vec<(&'static str, ParameterValue)>,
     /// The engine that submits the requests.
@@ -36,35 +35,66 @@ pub struct BenchmarkSpec {
     pub scratch_file_bytes: Option<u64>,
     /// Service level objectives to check the metrics against.
     pub goals: Vec<SloSpec>,
-    /// Consent to overwrite the target.
+    /// Number of runs, one after the other.
+    pub repeat_count: u32,
+    /// Directory of journal and session file; `None` keeps nothing on disk.
+    pub session_directory: Option<PathBuf>,
+    /// Files that the result is written to at the end; none of them may be the target.
+    pub output_files: Vec<FileId>,
+}
+
+/// A target as given by the user.
+#[derive(Debug, Clone)]
+pub struct RequestedTarget {
+    /// Device, file, directory or `sim:...`. Safe to print.
+    pub name: String,
+    /// The same, byte for byte.
+    pub path: PathBuf,
+    /// Consent to overwrite it.
     pub consent: Option<Consent>,
 }
 
-impl std::fmt::Debug for BenchmarkSpec {
+impl std::fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BenchmarkSpec")
+        f.debug_struct("RunRequest")
             .field("benchmark", &self.benchmark.description().name)
-            .field("target", &self.target_name)
+            .field("targets", &self.targets)
             .field("set", &self.set)
             .finish_non_exhaustive()
     }
 }
 
-impl BenchmarkSpec {
-    /// A benchmark on a target with default parameters.
+impl RunRequest {
+    /// One run of a benchmark on a target with default parameters, which is not saved.
     #[must_use]
-    pub fn new(test: &'static dyn Benchmark, target: &(impl AsRef<OsStr> + ?Sized)) -> Self {
+    pub fn new(benchmark: &'static dyn Benchmark, target: &(impl AsRef<OsStr> + ?Sized)) -> Self {
         let target = target.as_ref();
         Self {
-            benchmark: test,
-            target_name: printable_bytes(target.as_bytes()),
-            target_path: PathBuf::from(target),
+            benchmark,
+            targets: vec![RequestedTarget {
+                name: printable_bytes(target.as_bytes()),
+                path: PathBuf::from(target),
+                consent: None,
+            }],
             set: Vec::new(),
             engine: EngineChoice::default(),
             scratch_file_bytes: None,
             goals: Vec::new(),
-            consent: None,
+            repeat_count: 1,
+            session_directory: None,
+            output_files: Vec::new(),
         }
+    }
+
+    /// The target that is measured.
+    #[must_use]
+    pub fn target(&self) -> &RequestedTarget {
+        &self.targets[0]
+    }
+
+    /// Consents to overwriting the target.
+    pub fn set_consent(&mut self, consent: Consent) {
+        self.targets[0].consent = Some(consent);
     }
 
     /// Parses and sets one parameter.
@@ -133,34 +163,39 @@ impl BenchmarkSpec {
         }
     }
 
-    /// Forecast on this target, including the fill of a scratch file.
+    /// Forecast of all runs on this target, including the fill of a scratch file.
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
     pub fn forecast(&self, target: &Target) -> Result<Forecast, BenchError> {
         self.check_goals()?;
-        let forecast = self.benchmark.forecast(target, &self.parameters(target))?;
-        Ok(match target.kind {
-            TargetKind::ScratchFile => forecast.with_scratch_fill(target, target.size_bytes),
-            _ => forecast,
-        })
+        let each = self.benchmark.forecast(target, &self.parameters(target))?;
+        let further = each.run_time * self.repeat_count.saturating_sub(1);
+        let mut forecast = match target.kind {
+            TargetKind::ScratchFile => each.with_scratch_fill(target, target.size_bytes),
+            _ => each,
+        };
+        forecast.run_time = forecast.run_time + further;
+        Ok(forecast)
     }
 
     /// The command line that means the same in every working directory; `None` where no command on one
-    /// line can contain the target's name, or the present directory has no name.
+    /// line can contain a target's name, or the present directory has no name.
     #[must_use]
     pub fn command_line(&self) -> Option<String> {
         let words = ["diskscope", "run", self.benchmark.description().name];
         let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
-        words.push(Self::absolute_name(&self.target_path)?);
+        for target in &self.targets {
+            words.push(absolute_name(&target.path)?);
+        }
         let mut options = self.options();
-        if let Some(consent) = &self.consent {
-            options.push(("overwrite", Self::absolute_name(consent.path())?));
+        let consents = || self.targets.iter().filter_map(|it| it.consent.as_ref());
+        for consent in consents() {
+            options.push(("overwrite", absolute_name(consent.path())?));
         }
         for (name, value) in options {
-            let joined = value.as_encoded_bytes().starts_with(b"-");
             let mut word = OsString::from(format!("--{name}"));
-            if joined {
+            if value.as_encoded_bytes().starts_with(b"-") {
                 word.push("=");
                 word.push(&value);
                 words.push(word);
@@ -168,23 +203,10 @@ impl BenchmarkSpec {
                 words.extend([word, value]);
             }
         }
-        if self
-            .consent
-            .as_ref()
-            .is_some_and(Consent::includes_signatures)
-        {
+        if consents().any(Consent::includes_signatures) {
             words.push("--overwrite-signatures".into());
         }
         shell::command_line(words.iter().map(|word| word.as_encoded_bytes()))
-    }
-
-    /// A name of the target that leads to it from every working directory; `None` where the present
-    /// directory has none.
-    fn absolute_name(path: &Path) -> Option<OsString> {
-        if path.to_str().is_some_and(is_simulated_name) {
-            return Some(path.into());
-        }
-        std::path::absolute(path).ok().map(OsString::from)
     }
 
     /// Command-line options by name.
@@ -208,18 +230,27 @@ impl BenchmarkSpec {
     }
 }
 
+/// A name of the target that leads to it from every working directory; `None` where the present
+/// directory has none.
+fn absolute_name(path: &Path) -> Option<OsString> {
+    if path.to_str().is_some_and(is_simulated_name) {
+        return Some(path.into());
+    }
+    std::path::absolute(path).ok().map(OsString::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench;
 
-    fn random_read_spec() -> BenchmarkSpec {
-        BenchmarkSpec::new(bench::find_benchmark("rndread").unwrap(), "/srv/a disk")
+    fn random_read_request() -> RunRequest {
+        RunRequest::new(bench::find_benchmark("rndread").unwrap(), "/srv/a disk")
     }
 
     #[test]
-    fn benchmark_spec_command_line_contains_set_parameters() {
-        let mut job = random_read_spec();
+    fn request_command_line_contains_set_parameters() {
+        let mut job = random_read_request();
         job.set("depth", "4").unwrap();
         job.set("block-size", "8KiB").unwrap();
         job.set("depth", "16").unwrap();
@@ -232,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_spec_command_line_contains_consent_verbatim() {
-        let mut job = BenchmarkSpec::new(bench::find_benchmark("rndwrite").unwrap(), "/dev/sdb");
+    fn request_command_line_contains_consent_verbatim() {
+        let mut job = RunRequest::new(bench::find_benchmark("rndwrite").unwrap(), "/dev/sdb");
         let consent = Consent::for_path("/dev/sdb");
-        job.consent = Some(consent.clone());
+        job.set_consent(consent.clone());
         let plain = "diskscope run random-write /dev/sdb --overwrite /dev/sdb";
         assert_eq!(job.command_line().unwrap(), plain);
-        job.consent = Some(consent.including_signatures());
+        job.set_consent(consent.including_signatures());
         assert_eq!(
             job.command_line().unwrap(),
             format!("{plain} --overwrite-signatures")
@@ -246,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_spec_command_line_names_relative_target_by_absolute_path() {
+    fn request_command_line_names_relative_target_by_absolute_path() {
         let benchmark = bench::find_benchmark("rndwrite").unwrap();
         let directory = std::env::current_dir().unwrap();
         let directory = directory.to_str().unwrap();
@@ -257,8 +288,8 @@ mod tests {
             (".", directory.to_owned()),
             ("..", format!("{directory}/..")),
         ] {
-            let mut spec = BenchmarkSpec::new(benchmark, name);
-            spec.consent = Some(Consent::for_path(name));
+            let mut spec = RunRequest::new(benchmark, name);
+            spec.set_consent(Consent::for_path(name));
             let words = [
                 "diskscope",
                 "run",
@@ -269,14 +300,14 @@ mod tests {
             ];
             assert_eq!(spec.command_line(), shell::command_line(words), "{name}");
         }
-        let simulated = BenchmarkSpec::new(benchmark, "sim:hdd,rpm=5400");
+        let simulated = RunRequest::new(benchmark, "sim:hdd,rpm=5400");
         let line = simulated.command_line().unwrap();
         assert!(line.ends_with(" sim:hdd,rpm=5400"), "{line}");
     }
 
     #[test]
-    fn benchmark_spec_with_unknown_parameter_names_known_parameters() {
-        let message = random_read_spec()
+    fn request_with_unknown_parameter_names_known_parameters() {
+        let message = random_read_request()
             .set("colour", "red")
             .unwrap_err()
             .to_string();
@@ -287,8 +318,8 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_spec_with_unknown_engine_names_nearest() {
-        let mut spec = random_read_spec();
+    fn request_with_unknown_engine_names_nearest() {
+        let mut spec = random_read_request();
         let message = spec.set_engine("urnig").unwrap_err().to_string();
         assert!(message.contains("did you mean uring?"), "{message}");
         spec.set_engine("uring").unwrap();
@@ -298,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_spec_with_bad_value_explains_syntax() {
+    fn request_with_bad_value_explains_syntax() {
         for (name, text, hint) in [
             ("depth", "0", "from 1 to 4096"),
             ("block-size", "4K", "4KiB (binary, 4096 bytes)"),
@@ -307,7 +338,10 @@ mod tests {
             ("window-end", "120%", "100%"),
             ("cache", "kepe", "bypass, drop, keep, did you mean keep?"),
         ] {
-            let message = random_read_spec().set(name, text).unwrap_err().to_string();
+            let message = random_read_request()
+                .set(name, text)
+                .unwrap_err()
+                .to_string();
             assert!(
                 message.contains(hint) && message.contains(name),
                 "{message}"

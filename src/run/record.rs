@@ -1,56 +1,41 @@
 //! A run as the session document describes it, before anything is measured.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 
 use super::machine;
 use crate::bench::framework::fio::FioFile;
-use crate::bench::{BenchmarkSpec, ParameterSet, ParameterValue};
-use crate::drive::{BlockDevice, Target};
-use crate::engine::Engine;
+use crate::bench::{ParameterSet, ParameterValue, RunRequest};
+use crate::drive::{BlockDevice, Target, TargetKind};
+use crate::engine::{Engine, OpenedTarget};
 use crate::files::safe_text::{SafeLines, SafeText};
 use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, FioGap, Invocation, RunEvidence, RunState, TargetRecord,
 };
 use crate::time;
 
-/// What one benchmark run measures, and how.
-#[derive(Clone, Copy)]
-pub(super) struct RunSubject<'a> {
-    /// The benchmark as requested.
-    pub(super) spec: &'a BenchmarkSpec,
-    /// The opened target.
-    pub(super) target: &'a Target,
-    /// Its open file description; `None` for a simulated drive.
-    pub(super) file: Option<&'a File>,
-    /// All parameters.
-    pub(super) parameters: &'a ParameterSet,
-    /// The engine that executes the requests.
-    pub(super) engine: &'a dyn Engine,
-    /// Whether it writes, and that can need space of something below the target.
-    pub(super) needs_space_below: bool,
-}
-
 /// A run that starts now.
-pub(super) fn new_run(subject: &RunSubject<'_>) -> BenchmarkRun {
+pub(super) fn new_run(
+    request: &RunRequest,
+    opened: &OpenedTarget,
+    parameters: &ParameterSet,
+) -> BenchmarkRun {
     let started = machine::rfc3339(&time::local_now());
-    let parameters = subject.parameters;
     BenchmarkRun {
-        test: subject.spec.benchmark.description().name.into(),
+        test: request.benchmark.description().name.into(),
         state: RunState::Running,
         error: None,
         started: started.into(),
         elapsed_ns: 0,
-        target: target_record(subject.target),
+        target: target_record(&opened.target),
         parameters: parameters_by_name(parameters, |value| Some(value.to_json())),
         parameter_units: parameters_by_name(parameters, ParameterValue::unit),
-        engine: engine_record(subject.engine),
+        engine: engine_record(opened.engine()),
         findings: Findings::default(),
         kernel: None,
         stages: None,
         cpu: None,
         evidence: RunEvidence::default(),
-        reproduce: invocation(subject),
+        reproduce: invocation(request, opened, parameters),
     }
 }
 
@@ -94,17 +79,24 @@ fn target_record(target: &Target) -> TargetRecord {
     }
 }
 
-fn invocation(subject: &RunSubject<'_>) -> Invocation {
-    let RunSubject { spec, target, .. } = subject;
-    let fio = FioFile::from_target(target, &spec.target_path).and_then(|file| {
-        let fio = spec.benchmark.fio(target, subject.parameters)?;
-        match subject.needs_space_below {
-            true => Err(FioGap::SpaceBelow),
-            false => fio.command_lines(&file),
+/// The command lines that repeat the run.
+fn invocation(
+    request: &RunRequest,
+    opened: &OpenedTarget,
+    parameters: &ParameterSet,
+) -> Invocation {
+    let target = &opened.target;
+    let benchmark = request.benchmark;
+    let fio = FioFile::from_target(target, &request.target().path).and_then(|file| {
+        let fio = benchmark.fio(target, parameters)?;
+        let writes = target.kind == TargetKind::ScratchFile || benchmark.writes(parameters);
+        if writes && opened.needs_space_below() {
+            return Err(FioGap::SpaceBelow);
         }
+        fio.command_lines(&file)
     });
     Invocation {
-        diskscope: spec.command_line().unwrap_or_default().into(),
+        diskscope: request.command_line().unwrap_or_default().into(),
         fio_gap: fio.as_ref().err().copied(),
         fio: fio.ok().map(SafeLines::from),
     }

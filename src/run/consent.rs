@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::start_error::StartError;
-use crate::bench::BenchmarkSpec;
+use crate::bench::RunRequest;
 use crate::drive::OverwriteImpact;
 use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
@@ -42,20 +42,21 @@ pub fn inspect_impact(
 /// for byte, otherwise the path.
 pub(crate) fn open_target(
     roots: &SysPaths,
-    spec: &BenchmarkSpec,
+    request: &RunRequest,
 ) -> Result<OpenedTarget, OpenError> {
-    let shown = spec.consent.as_ref().and_then(Consent::medium);
-    let path = strip_trailing_slash(&spec.target_path);
+    let target = request.target();
+    let shown = target.consent.as_ref().and_then(Consent::medium);
+    let path = strip_trailing_slash(&target.path);
     match shown.filter(|medium| medium.path().as_os_str() == path.as_os_str()) {
         Some(medium) => {
             medium.resume();
-            engine::open_medium(roots, Arc::clone(medium), spec.engine)
+            engine::open_medium(roots, Arc::clone(medium), request.engine)
         }
         None => engine::open_target(
             roots,
-            &spec.target_path,
-            spec.engine,
-            spec.scratch_file_bytes,
+            &target.path,
+            request.engine,
+            request.scratch_file_bytes,
         ),
     }
 }
@@ -64,7 +65,7 @@ pub(crate) fn open_target(
 /// be overwritten, unless it is a scratch file or a simulated drive.
 pub(crate) fn permit_writing(
     opened: &mut OpenedTarget,
-    spec: &BenchmarkSpec,
+    request: &RunRequest,
 ) -> Result<Option<Inspection>, StartError> {
     if matches!(
         opened.target.kind,
@@ -74,7 +75,7 @@ pub(crate) fn permit_writing(
         return Ok(None);
     }
     let inspection = opened.inspect_for_consent();
-    if let Err(refusal) = opened.permit_writing(spec.consent.as_ref()) {
+    if let Err(refusal) = opened.permit_writing(request.target().consent.as_ref()) {
         return Err(StartError::WriteRefused {
             refusal,
             inspection: inspection.map(Box::new),
@@ -87,10 +88,9 @@ pub(crate) fn permit_writing(
 mod tests {
     use super::*;
     use crate::bench;
-    use crate::benchmark_run::run_spec::{RunReport, RunSpec};
-    use crate::benchmark_run::runner::run_benchmark;
     use crate::drive::ErrorKind;
     use crate::engine::CancellationToken;
+    use crate::run::{RunReport, run_benchmark};
 
     const CONTENT: u8 = 0x5a;
 
@@ -103,19 +103,15 @@ mod tests {
 
     /// Overwrites a file with this consent.
     fn run_overwrite(path: &str, consent: Consent) -> Result<RunReport, StartError> {
-        let mut spec = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
+        let benchmark = bench::find_benchmark("random-write").unwrap();
+        let mut request = RunRequest::new(benchmark, path);
         for (name, value) in [("requests", "50"), ("cache", "keep"), ("ramp", "0s")] {
-            spec.set(name, value).unwrap();
+            request.set(name, value).unwrap();
         }
-        spec.consent = Some(consent);
-        let spec = RunSpec {
-            spec,
-            repeat_count: 2,
-            session_directory: None,
-            output_files: Vec::new(),
-        };
+        request.set_consent(consent);
+        request.repeat_count = 2;
         let cancellation = CancellationToken::default();
-        run_benchmark(&spec, &SysPaths::default(), &cancellation, &mut |_| {})
+        run_benchmark(&request, &SysPaths::default(), &cancellation, &mut |_| {})
     }
 
     /// The consent of a user who was shown the current content.
@@ -200,30 +196,6 @@ mod tests {
         assert!(is_unchanged(&invisible) && is_unchanged(&literal));
         run_overwrite(&invisible, consent_to_shown(&invisible)).unwrap();
         assert!(is_unchanged(&literal) && !is_unchanged(&invisible));
-    }
-
-    #[test]
-    fn file_with_a_signature_needs_consent_that_includes_it() {
-        let file = file_with_content();
-        let path = file.to_str().unwrap();
-        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
-        let before = std::fs::read(path).unwrap();
-        assert_refused(path, Consent::for_path(path), "holds qcow2");
-        assert!(std::fs::read(path).unwrap() == before);
-        run_overwrite(path, Consent::for_path(path).including_signatures()).unwrap();
-        assert!(std::fs::read(path).unwrap() != before);
-    }
-
-    #[test]
-    fn consent_typed_below_listed_signatures_includes_them() {
-        let file = file_with_content();
-        let path = file.to_str().unwrap();
-        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
-        let impact = inspect_impact(&SysPaths::default(), path).unwrap();
-        assert_eq!(impact.signatures, ["qcow2"]);
-        let report = run_overwrite(path, consent_to_shown(path)).unwrap();
-        let line = &report.session.runs[0].reproduce.diskscope;
-        assert!(line.contains("--overwrite-signatures"), "{line}");
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! A run of one benchmark, from the opened target to the saved session, without a terminal.
 
+pub mod consent;
 mod detached;
 pub(crate) mod evidence;
+mod execute;
 pub(crate) mod machine;
-mod open_session;
-pub mod overwrite_consent;
-mod run_record;
-mod run_recorder;
-mod run_spec;
-mod runner;
-mod shared_session;
+mod record;
+mod recorded_run;
+mod session;
 mod start_error;
 
 pub use self::detached::run_detached;
-pub use self::run_spec::{RunReport, RunSpec, SaveError};
-pub use self::runner::run_benchmark;
+pub use self::execute::run_benchmark;
+pub use self::session::{RunReport, SaveError};
 pub use self::start_error::{StartError, StartStep};

@@ -3,29 +3,28 @@
 use std::fs;
 
 use super::*;
-use crate::engine;
-use crate::engine::EngineChoice;
+use crate::bench::{self, RunRequest};
+use crate::engine::{self, EngineChoice};
 
-fn run_scope(target: &Target) -> RunScope<'_> {
-    static NO_HOST: std::sync::LazyLock<HostRecord> = std::sync::LazyLock::new(HostRecord::default);
-    RunScope {
-        arrival_rate: None,
-        target,
-        file: None,
-        window: 0..target.size_bytes,
-        writes: false,
-        direct: true,
-        host: &NO_HOST,
-    }
+/// Collects evidence of random reads from the target.
+fn collector(roots: &SysPaths, opened: &OpenedTarget) -> EvidenceCollector {
+    let benchmark = bench::find_benchmark("random-read").unwrap();
+    let parameters = RunRequest::new(benchmark, "").parameters(&opened.target);
+    EvidenceCollector::new(
+        roots,
+        benchmark,
+        opened,
+        &parameters,
+        &HostRecord::default(),
+    )
 }
 
-fn block_target(roots: &SysPaths) -> Target {
-    let opened = engine::open_target(roots, "sim:constant", EngineChoice::Auto, None).unwrap();
-    Target {
-        kind: TargetKind::BlockDevice,
-        drive: crate::drive::identity::read_block_device(roots, "sda"),
-        ..opened.target
-    }
+/// A target that is the disk of the tree.
+fn disk(roots: &SysPaths) -> OpenedTarget {
+    let mut opened = engine::open_target(roots, "sim:constant", EngineChoice::Auto, None).unwrap();
+    opened.target.kind = TargetKind::BlockDevice;
+    opened.target.drive = crate::drive::identity::read_block_device(roots, "sda");
+    opened
 }
 
 /// A disk with a sensor as the drivetemp module provides it.
@@ -53,8 +52,7 @@ fn sysfs_with_sensor(root: &std::path::Path) -> SysPaths {
 fn evidence_keeps_highest_temperature() {
     let root = tempfile::tempdir().unwrap();
     let roots = sysfs_with_sensor(root.path());
-    let target = block_target(&roots);
-    let mut collector = EvidenceCollector::new(&roots, &run_scope(&target));
+    let mut collector = collector(&roots, &disk(&roots));
     let sensor = roots
         .sys
         .join("devices/pci/block/sda/device/hwmon/hwmon2/temp1_input");
@@ -76,8 +74,7 @@ fn evidence_missing_from_kernel_is_none() {
     let root = tempfile::tempdir().unwrap();
     let roots = sysfs_with_sensor(root.path());
     fs::remove_dir_all(roots.sys.join("devices/pci/block/sda/device")).unwrap();
-    let target = block_target(&roots);
-    let mut collector = EvidenceCollector::new(&roots, &run_scope(&target));
+    let mut collector = collector(&roots, &disk(&roots));
     assert_eq!(collector.kernel_counts(), None);
     let evidence = collector.evidence_so_far(IoCounts::default());
     assert_eq!(
@@ -92,7 +89,7 @@ fn evidence_missing_from_kernel_is_none() {
 fn evidence_of_simulated_drive_has_no_machine_facts() {
     let opened =
         engine::open_target(&SysPaths::default(), "sim:hdd", EngineChoice::Auto, None).unwrap();
-    let mut collector = EvidenceCollector::new(&SysPaths::default(), &run_scope(&opened.target));
+    let mut collector = collector(&SysPaths::default(), &opened);
     assert_eq!(collector.kernel_counts(), None);
     let evidence = collector.final_evidence(&CpuUsage::default());
     assert_eq!(

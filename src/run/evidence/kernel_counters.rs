@@ -92,39 +92,43 @@ impl KernelCounters {
     }
 }
 
-/// Difference of two readings of one device with that time between them; `None` when any counter went
-/// backwards.
+/// What was counted between two readings of a device; `None` where a counter went backwards.
 fn counts_between(
     before: &DiskCounters,
     now: &DiskCounters,
     elapsed: Duration,
 ) -> Option<KernelCounts> {
-    let count = |field: fn(&RequestCounters) -> u64,
-                 before: &RequestCounters,
-                 now: &RequestCounters| { field(now).checked_sub(field(before)) };
-    let milliseconds =
+    let nanoseconds =
         |before: u64, now: u64| Some(now.checked_sub(before)?.saturating_mul(1_000_000));
+    let reads = requests_between(&before.reads, &now.reads)?;
+    let writes = requests_between(&before.writes, &now.writes)?;
+    let discards = before.discards.as_ref().zip(now.discards.as_ref());
+    let flushes = before.flushes.as_ref().zip(now.flushes.as_ref());
+    let completed = |before: u64, now: u64| now.checked_sub(before);
     Some(KernelCounts {
         device: now.name.clone().into(),
-        reads: count(|it| it.completed, &before.reads, &now.reads)?,
-        reads_merged: count(|it| it.merged, &before.reads, &now.reads)?,
-        read_bytes: count(|it| it.sectors, &before.reads, &now.reads)? * SECTOR_BYTES,
-        read_ns: milliseconds(before.reads.time_ms, now.reads.time_ms)?,
-        writes: count(|it| it.completed, &before.writes, &now.writes)?,
-        writes_merged: count(|it| it.merged, &before.writes, &now.writes)?,
-        written_bytes: count(|it| it.sectors, &before.writes, &now.writes)? * SECTOR_BYTES,
-        write_ns: milliseconds(before.writes.time_ms, now.writes.time_ms)?,
-        discards: match (&before.discards, &now.discards) {
-            (Some(before), Some(now)) => Some(count(|it| it.completed, before, now)?),
-            _ => None,
-        },
-        flushes: match (&before.flushes, &now.flushes) {
-            (Some(before), Some(now)) => Some(now.completed.checked_sub(before.completed)?),
-            _ => None,
-        },
-        busy_ns: milliseconds(before.busy_ms, now.busy_ms)?,
-        weighted_ns: milliseconds(before.weighted_ms, now.weighted_ms)?,
+        reads: reads.completed,
+        reads_merged: reads.merged,
+        read_bytes: reads.sectors * SECTOR_BYTES,
+        read_ns: reads.time_ms.saturating_mul(1_000_000),
+        writes: writes.completed,
+        writes_merged: writes.merged,
+        written_bytes: writes.sectors * SECTOR_BYTES,
+        write_ns: writes.time_ms.saturating_mul(1_000_000),
+        discards: discards.and_then(|(before, now)| completed(before.completed, now.completed)),
+        flushes: flushes.and_then(|(before, now)| completed(before.completed, now.completed)),
+        busy_ns: nanoseconds(before.busy_ms, now.busy_ms)?,
+        weighted_ns: nanoseconds(before.weighted_ms, now.weighted_ms)?,
         counted_ns: u64::try_from(elapsed.as_nanos()).ok(),
+    })
+}
+
+fn requests_between(before: &RequestCounters, now: &RequestCounters) -> Option<RequestCounters> {
+    Some(RequestCounters {
+        completed: now.completed.checked_sub(before.completed)?,
+        merged: now.merged.checked_sub(before.merged)?,
+        sectors: now.sectors.checked_sub(before.sectors)?,
+        time_ms: now.time_ms.checked_sub(before.time_ms)?,
     })
 }
 
