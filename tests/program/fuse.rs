@@ -28,6 +28,8 @@ const ATTRIBUTE_TTL: Duration = Duration::from_secs(3600);
 struct SpinningFileSystem {
     drive: Mutex<HardDisk>,
     started_at: Instant,
+    /// Reads from this address on fail.
+    fails_from: u64,
 }
 
 impl SpinningFileSystem {
@@ -76,6 +78,9 @@ impl Filesystem for SpinningFileSystem {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if offset + u64::from(size) > self.fails_from {
+            return reply.error(Errno::EIO);
+        }
         let now = self.started_at.elapsed().as_nanos() as f64;
         let request = SimRequest {
             address: offset,
@@ -117,6 +122,11 @@ impl Drop for MountedDrive {
 impl MountedDrive {
     /// `None`, and why, where FUSE is not to be had.
     fn new(settings: HardDiskSettings) -> Option<Self> {
+        Self::failing_from(settings, u64::MAX)
+    }
+
+    /// A drive whose reads from this address on fail.
+    fn failing_from(settings: HardDiskSettings, fails_from: u64) -> Option<Self> {
         if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
             skip(Requirement::Fuse, "/dev/fuse cannot be opened here");
             return None;
@@ -125,6 +135,7 @@ impl MountedDrive {
         let spindle = SpinningFileSystem {
             drive: Mutex::new(HardDisk::new(settings)),
             started_at: Instant::now(),
+            fails_from,
         };
         let mut options = Config::default();
         options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
@@ -146,32 +157,29 @@ impl MountedDrive {
     }
 }
 
-#[test]
-fn read_error_fails_the_run_and_keeps_partial_result() {
+/// A sequential read of a drive whose second half fails: what it prints, and its exit status.
+fn read_half_broken_drive(options: &[&str]) -> Option<(serde_json::Value, Option<i32>)> {
     let size = HardDisk::new(HardDiskSettings::default()).size();
-    let failing = size / 2 / 4096 * 4096..size;
-    let Some(mounted) = MountedDrive::new(HardDiskSettings {
-        failing_range: failing,
-        ..HardDiskSettings::default()
-    }) else {
-        return;
-    };
+    let mounted = MountedDrive::failing_from(HardDiskSettings::default(), size / 2)?;
     let state = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-        .args([
-            "run",
-            "sequential-read",
-            &mounted.disk_path(),
-            "--json",
-            "-",
-        ])
+        .args(["run", "sequential-read", &mounted.disk_path()])
         .args(["--block-size", "64KiB", "--zone-bytes", "64KiB"])
+        .args(["--requests", "100", "--json", "-"])
+        .args(options)
         .env("XDG_STATE_HOME", state.path())
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let run = &document["runs"][0];
+    Some((document["runs"][0].clone(), output.status.code()))
+}
+
+#[test]
+fn read_error_fails_the_run_and_keeps_partial_result() {
+    let Some((run, status)) = read_half_broken_drive(&[]) else {
+        return;
+    };
+    assert_eq!(status, Some(1));
     assert_eq!(run["state"], "failed");
     let message = run["error"]["message"].as_str().unwrap();
     assert!(
@@ -189,6 +197,25 @@ fn read_error_fails_the_run_and_keeps_partial_result() {
         "the zones before it are kept: {}",
         zones.len()
     );
+}
+
+#[test]
+fn read_errors_are_counted_with_continue_on_error() {
+    let Some((run, status)) = read_half_broken_drive(&["--continue-on-error"]) else {
+        return;
+    };
+    assert_eq!((status, run["state"].as_str()), (Some(0), Some("finished")));
+    let checks = run["verdicts"].as_array().unwrap();
+    let errors = checks.iter().find(|check| check["code"] == "io-errors");
+    let errors = &errors.unwrap_or_else(|| panic!("{checks:?}"))["facts"];
+    let count = errors["count"].as_u64().unwrap();
+    assert!((48..=51).contains(&count), "{errors}");
+    let first = errors["first"].as_array().unwrap();
+    assert_eq!(first.len(), 16, "{errors}");
+    assert_eq!(first[0]["errno"], libc::EIO, "{errors}");
+    let half = HardDisk::new(HardDiskSettings::default()).size() / 2;
+    let offset = first[0]["offset"].as_u64().unwrap();
+    assert!(offset + 65_536 > half, "{errors}");
 }
 
 impl MountedDrive {

@@ -165,7 +165,7 @@ mod tests {
         let two_seconds = Duration::from_secs(2);
         // A drive of 40 us that becomes slower by a half, and has a slow answer now and then.
         let drifting = |index: u64| {
-            let slow = if index % 97 == 0 { 400_000 } else { 0 };
+            let slow = if index.is_multiple_of(97) { 400_000 } else { 0 };
             40_000 + index + slow
         };
         for wakeup_ns in [0, 5_000, 15_000, 60_000] {
