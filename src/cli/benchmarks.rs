@@ -211,7 +211,7 @@ mod unit_tests {
             let description = benchmark.description();
             let text = benchmark_help(crate::cli::run::definition(), description);
             for parameter in description.parameters {
-                assert!(text.contains(&format!("--{} ", parameter.name())), "{text}");
+                assert!(text.contains(&format!("--{}", parameter.name())), "{text}");
             }
             assert!(text.contains(&format!("Example:\n  diskscope run {} /", description.name)));
             let longest = text.lines().map(|line| line.chars().count()).max();

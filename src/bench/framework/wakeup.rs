@@ -38,13 +38,21 @@ impl Phases {
             && matches!(plan.block_size, BlockSize::Fixed(_));
         let bytes = parameters.find_set(BYTES);
         let is_default = bytes.is_none() || bytes == Some(DEFAULT_WRITTEN_BYTES);
-        let plan = wakeup_plan(plan).filter(|_| is_eligible && is_default);
-        self.groups.extend(plan.map(|plan| PhaseGroup {
+        let Some(plan) = wakeup_plan(plan).filter(|_| is_eligible && is_default) else {
+            return self;
+        };
+        // All phases together write no more than the limit.
+        let own_bytes = plan.limits.bytes.unwrap_or(0);
+        for phase in self.groups.iter_mut().flat_map(|group| &mut group.phases) {
+            let limit = &mut phase.plan.limits.bytes;
+            *limit = limit.map(|bytes| bytes.saturating_sub(own_bytes));
+        }
+        self.groups.push(PhaseGroup {
             limits: PlanLimits::default(),
             sharing: Sharing::FirstCome,
             repetition: Repetition::Rounds(1),
             phases: vec![Phase::optional("waking up", plan)],
-        }));
+        });
         self
     }
 }
@@ -127,10 +135,10 @@ fn wakeup_cost(log: &[LoggedRequest]) -> Option<Metric> {
     }
     let [low, high] = [rank as usize - 1, count - rank as usize].map(|index| differences[index]);
     let value = median(differences.iter().copied())?;
-    (value >= 0.0).then(|| {
-        Metric::new(MetricId::WAKEUP_COST, value)
+    (high >= 0.0).then(|| {
+        Metric::new(MetricId::WAKEUP_COST, value.max(0.0))
             .with_observations(count as u64)
-            .with_interval(low, high)
+            .with_interval(low.max(0.0), high)
     })
 }
 

@@ -52,13 +52,16 @@ impl Benchmark for ConcurrencyBenchmark {
             parameters.get(MAX_DEPTH),
             sweep.points.len(),
         );
+        let phases = sweep.phases(sentence);
         let shallow = Plan {
             limits: framework::plan_limits(parameters),
             ..first.clone()
         };
-        Ok(sweep
-            .phases(sentence)
-            .with_wakeup_phase(&shallow, parameters))
+        // The limit of bytes of a sweep that writes is its points'.
+        Ok(match self.operation {
+            Operation::Read => phases.with_wakeup_phase(&shallow, parameters),
+            Operation::Write => phases,
+        })
     }
 
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
