@@ -23,7 +23,7 @@ use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
 use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
-use crate::report::{inspection, repeated, text};
+use crate::report::{inspection, text};
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
@@ -73,6 +73,9 @@ pub(super) struct RunArguments {
     /// number of runs, one after the other; a check tells whether they agree
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=1000))]
     repeat: u32,
+    /// with --repeat: a page for each run, not only one for all
+    #[arg(long)]
+    verbose: bool,
     /// write the session document to this file; - is stdout
     #[arg(
         id = "document",
@@ -169,7 +172,7 @@ impl Arguments for RunArguments {
         let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
             .map_err(|error| start_failure(&error, &cancellation))?;
         let format = self.format.unwrap_or(OutputFormat::Text);
-        write_result(&report, format, output, json_file)?;
+        write_result(&report, (format, self.verbose), output, json_file)?;
         Ok(exit_status(&report))
     }
 }
@@ -295,7 +298,7 @@ fn set_fio_block_size(spec: &mut BenchmarkSpec, text: &str) -> Result<(), Comman
 /// Writes the result to the requested outputs: if one of them fails, still to the other.
 fn write_result(
     report: &RunReport,
-    format: OutputFormat,
+    (format, verbose): (OutputFormat, bool),
     output: Destination,
     json_file: Option<Destination>,
 ) -> Result<(), CommandFailure> {
@@ -309,7 +312,7 @@ fn write_result(
     outputs.extend(json_file.map(|file| (file, OutputFormat::Json)));
     let mut written: Result<(), CommandFailure> = Ok(());
     for (mut output, format) in outputs {
-        let text = result_text(report, format);
+        let text = result_text(report, format, verbose);
         if let Err(failure) = text.and_then(|text| Ok(output.write(&text)?)) {
             written = Err(match written {
                 Err(first) => first.with_advice(&failure.message),
@@ -323,14 +326,17 @@ fn write_result(
     written
 }
 
-fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
-    if format != OutputFormat::Text {
-        return session_data(&report.session, format);
-    }
+fn result_text(
+    report: &RunReport,
+    format: OutputFormat,
+    verbose: bool,
+) -> Result<String, CommandFailure> {
     let runs = &report.session.runs;
-    let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
-    texts.extend(Some(repeated::repeated_runs_text(runs)).filter(|text| !text.is_empty()));
-    Ok(texts.join("\n"))
+    match format {
+        OutputFormat::Text if verbose => Ok(text::runs_text(runs)),
+        OutputFormat::Text => Ok(text::repeats_text(runs)),
+        _ => session_data(&report.session, format),
+    }
 }
 
 fn exit_status(report: &RunReport) -> ExitStatus {

@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 
+use super::chart::scale_over;
 use super::frame::{
     LABEL_CHAR_WIDTH, LABEL_ROW_HEIGHT, PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP,
     horizontal_axis, html_figure, px, vertical_mark,
 };
-use super::scale::HtmlScale;
+use super::scale::PixelScale;
 use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
 use crate::units;
 
@@ -26,7 +27,7 @@ pub(in crate::report::html) fn distribution_chart(
         .iter()
         .flat_map(|bin| [bin[0] as f64, bin[1] as f64]);
     let times = edges.chain([latency.min_ns.max(1) as f64, latency.max_ns.max(1) as f64]);
-    let x = HtmlScale::spanning(times, true, false, [PLOT_LEFT, PLOT_RIGHT]);
+    let x = PixelScale::new(scale_over(times, true).ensure_nonempty(), [PLOT_LEFT, PLOT_RIGHT]);
     let axis = ChartAxis::new(AxisQuantity::Latency);
     let svg = html! {
         (horizontal_axis(&x, &axis))
@@ -37,7 +38,7 @@ pub(in crate::report::html) fn distribution_chart(
 }
 
 /// Bars whose area is proportional to the number of requests; every non-empty bin is visible.
-fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> Markup {
+fn histogram_bars(latency: &LatencySummary, x: &PixelScale) -> Markup {
     let width = |bin: &[u64; 3]| (x.position(bin[1] as f64) - x.position(bin[0] as f64)).max(0.1);
     let density = |bin: &[u64; 3]| bin[2] as f64 / width(bin);
     let densest = latency
@@ -82,7 +83,7 @@ struct PercentileLabel {
 }
 
 /// Vertical lines at the percentiles, with each label in the first row that has space for it.
-fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> Markup {
+fn percentile_lines(latency: &LatencySummary, x: &PixelScale) -> Markup {
     html! {
         @for label in percentile_labels(latency, x) {
             (vertical_mark(label.position, label.baseline + 4.0))
@@ -94,7 +95,7 @@ fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> Markup {
 }
 
 /// The labels that have space in a row.
-fn percentile_labels(latency: &LatencySummary, x: &HtmlScale) -> Vec<PercentileLabel> {
+fn percentile_labels(latency: &LatencySummary, x: &PixelScale) -> Vec<PercentileLabel> {
     let known = MARKED_PERCENTILES
         .iter()
         .filter_map(|name| Some((format!("p{name}"), *latency.percentiles.get(*name)?)));

@@ -1,4 +1,4 @@
-//! Text of a comparison, shared by the terminal output and the report.
+//! Words that the text, the page and the screens have in common.
 
 use crate::files::safe_text::SafeText;
 use crate::session::compare::{
@@ -16,6 +16,19 @@ pub fn session_letter(side: usize) -> String {
             || format!("#{}", side + 1),
             |side| char::from(b'A' + side).to_string(),
         )
+}
+
+/// Formats a time as `2 January 2026, 03:04 +00:00`; RFC 3339 has a `T` and many decimals.
+pub(super) fn time_text(rfc3339: &str) -> String {
+    let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
+        return rfc3339.to_owned();
+    };
+    let offset = jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", rfc3339)
+        .ok()
+        .and_then(|parsed| parsed.offset())
+        .unwrap_or(jiff::tz::Offset::UTC);
+    let zoned = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
+    zoned.strftime("%-d %B %Y, %H:%M %:z").to_string()
 }
 
 impl BaselineRatio {
