@@ -116,12 +116,7 @@ impl PlotScale {
     /// largest of these; fewer than three ticks (two on a very low axis) count as waste, for the values
     /// between them are hard to estimate.
     #[must_use]
-    pub fn aligned_to_cells(
-        self,
-        unit: MetricUnit,
-        most: usize,
-        cells: u16,
-    ) -> (Self, usize) {
+    pub fn aligned_to_cells(self, unit: MetricUnit, most: usize, cells: u16) -> (Self, usize) {
         /// Waste that is accepted for more ticks, as a fraction of the length.
         const ACCEPTED_WASTE: f64 = 0.06;
         /// Waste that too few ticks are worth, as a factor of the length.
@@ -208,11 +203,7 @@ impl PlotScale {
 
     /// Ticks as fractions and labels, at most `most`, and the unit that the labels omit.
     #[must_use]
-    pub fn axis_ticks(
-        &self,
-        unit: MetricUnit,
-        most: usize,
-    ) -> (Vec<(f64, String)>, &'static str) {
+    pub fn axis_ticks(&self, unit: MetricUnit, most: usize) -> (Vec<(f64, String)>, &'static str) {
         if self.log {
             let values = self.bounds.map(f64::exp);
             let marks = log_axis_ticks(unit, values, most);

@@ -26,34 +26,12 @@ use crate::snapshot::advice::{self, TuningAdvice};
 use crate::units;
 
 /// The devices; the keys are those of `--json`.
-const DEVICE_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "name",
-        "path",
-        "kind",
-        "size_bytes",
-        "vendor",
-        "model",
-        "serial",
-        "firmware",
-        "transport",
-        "rotational",
-        "rotation_rate",
-        "removable",
-        "read_only",
-        "logical_block_bytes",
-        "physical_block_bytes",
-        "scheduler",
-        "queue_depth",
-        "read_ahead_kib",
-        "write_cache",
-        "signature",
-        "parent",
-        "slaves",
-        "label",
-        "by_id",
-    ],
-};
+const DEVICE_TABLE: CsvTable = CsvTable(
+    "name,path,kind,size_bytes,vendor,model,serial,firmware,transport,rotational,\
+    rotation_rate,removable,read_only,logical_block_bytes,physical_block_bytes,\
+    scheduler,queue_depth,read_ahead_kib,write_cache,signature,parent,slaves,label,\
+    by_id",
+);
 
 /// List the drives: identity, stacking, users, tuning advice
 #[derive(Debug, Args)]

@@ -31,25 +31,10 @@ const REQUEST_QUEUE_BATCHES: usize = 1024;
 const MAX_LISTED_REQUESTS: usize = 100_000;
 
 /// The requests; the keys are those of `--json`.
-const REQUEST_TABLE: CsvTable = CsvTable {
-    columns: &[
-        "time_ns",
-        "pid",
-        "command",
-        "device",
-        "operation",
-        "flags",
-        "sector",
-        "bytes",
-        "q2g_ns",
-        "g2i_ns",
-        "i2d_ns",
-        "q2d_ns",
-        "d2c_ns",
-        "q2c_ns",
-        "error",
-    ],
-};
+const REQUEST_TABLE: CsvTable = CsvTable(
+    "time_ns,pid,command,device,operation,flags,sector,bytes,q2g_ns,g2i_ns,i2d_ns,\
+    q2d_ns,d2c_ns,q2c_ns,error",
+);
 
 /// Trace the requests of a device, with latency by stage (root)
 #[derive(Debug, Args)]

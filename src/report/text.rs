@@ -193,7 +193,9 @@ fn table_text(table: &Table) -> String {
     }
     shrink_to_width(&mut drawn);
     let lines = drawn.lines();
-    lines.map(|line| format!(" {}\n", line.trim_end())).collect()
+    lines
+        .map(|line| format!(" {}\n", line.trim_end()))
+        .collect()
 }
 
 /// Text of more than 60 characters is truncated with `...`.

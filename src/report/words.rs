@@ -141,20 +141,10 @@ impl UnmatchedMeasurement {
             session_letters(&self.missing_in),
         );
         if self.differences.is_empty() {
-            let has = if self.present_in.len() == 1 {
-                "has"
-            } else {
-                "have"
-            };
-            let lacks = if self.missing_in.len() == 1 {
-                "has"
-            } else {
-                "have"
-            };
-            return format!(
-                "{}: {have} {has} it, {lack} {lacks} no run of it",
-                self.benchmark
-            );
+            let verb = |sides: &[usize]| if sides.len() == 1 { "has" } else { "have" };
+            let (has, lacks) = (verb(&self.present_in), verb(&self.missing_in));
+            let benchmark = &self.benchmark;
+            return format!("{benchmark}: {have} {has} it, {lack} {lacks} no run of it");
         }
         let differences: Vec<String> = self
             .differences

@@ -37,7 +37,9 @@ pub(super) fn run_charts(findings: &Findings, specs: &[ChartSpec]) -> Vec<Block>
 fn chart_heading(y: &ChartAxis, x: &ChartAxis) -> String {
     let words = format!("{} against {}", y.name, x.name);
     let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
@@ -46,7 +48,9 @@ fn latency_charts(findings: &Findings) -> impl Iterator<Item = Block> {
     let directions = [("reads", &latency.read), ("writes", &latency.write)];
     let known = directions.into_iter().enumerate();
     known.filter_map(|(colour, (word, summary))| {
-        let summary = summary.clone().filter(|summary| !summary.histogram.is_empty())?;
+        let summary = summary
+            .clone()
+            .filter(|summary| !summary.histogram.is_empty())?;
         Some(Block::Latency {
             title: format!("Latency of {} {word}", summary.count),
             colour,
@@ -91,7 +95,10 @@ fn chart_of(
         points: series.points.clone(),
         intervals: series.intervals.clone(),
     };
-    let marked = spec.marked_metrics.iter().filter_map(|id| findings.metric(id));
+    let marked = spec
+        .marked_metrics
+        .iter()
+        .filter_map(|id| findings.metric(id));
     let mark = |metric: &Metric| {
         let text = format!("{} {}", metric.label(), metric.value_text());
         (text, metric.value)
@@ -105,7 +112,10 @@ fn chart_of(
         log_y: spec.log_y,
         from_zero: spec.from_zero,
         curves: series.iter().map(curve).collect(),
-        marks: marked.filter(|metric| metric.unit == first.x.unit).map(mark).collect(),
+        marks: marked
+            .filter(|metric| metric.unit == first.x.unit)
+            .map(mark)
+            .collect(),
     };
     with_points(chart)
 }
@@ -123,16 +133,22 @@ pub(super) fn overlay_chart(
     specs: &[ChartSpec],
 ) -> Option<Block> {
     let specified = specs.iter().find(|spec| spec.series.contains(&overlay.id));
-    let style = specified.copied().unwrap_or(ChartSpec::new("", ChartShape::Line, &[]));
+    let style = specified
+        .copied()
+        .unwrap_or(ChartSpec::new("", ChartShape::Line, &[]));
     let points_of = |session: usize| {
         let curve = overlay.curves.iter().find(|curve| curve.session == session);
         curve.map(|curve| curve.points.clone()).unwrap_or_default()
     };
-    let curves = comparison.sessions.iter().enumerate().map(|(index, session)| Curve {
-        name: session.name.to_string(),
-        points: points_of(index),
-        intervals: Vec::new(),
-    });
+    let curves = comparison
+        .sessions
+        .iter()
+        .enumerate()
+        .map(|(index, session)| Curve {
+            name: session.name.to_string(),
+            points: points_of(index),
+            intervals: Vec::new(),
+        });
     with_points(Chart {
         title: match specified {
             Some(spec) => spec.title.to_owned(),

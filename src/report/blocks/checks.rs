@@ -2,8 +2,8 @@
 
 use super::{Align, Block, Cell, Table, Tone, push_section};
 use crate::report::goals;
-use crate::stats::sorting::SortList as _;
 use crate::session::document::{BenchmarkRun, Severity, SloResult, Verdict};
+use crate::stats::sorting::SortList as _;
 
 /// The word for a severity; more severe ones are in capitals.
 pub(super) fn severity_word(severity: Severity) -> &'static str {
@@ -18,7 +18,11 @@ pub(super) fn severity_word(severity: Severity) -> &'static str {
 fn verdict_block(verdict: &Verdict, whose: &str) -> Block {
     Block::Verdict {
         severity: verdict.severity,
-        lead: format!("{} {}{whose}", severity_word(verdict.severity), verdict.code),
+        lead: format!(
+            "{} {}{whose}",
+            severity_word(verdict.severity),
+            verdict.code
+        ),
         sentence: verdict.evidence.to_string(),
         advice: verdict.advice.to_string(),
     }
@@ -58,8 +62,13 @@ fn checks_section(mut found: Vec<Block>) -> Vec<Block> {
 
 /// Each error, and each check once with the numbers of the runs that it found something in.
 pub(super) fn problems_of_repeats(runs: &[&BenchmarkRun]) -> Vec<Block> {
-    let numbered = || runs.iter().enumerate().map(|(index, run)| (index + 1, *run));
-    let errors = numbered().filter_map(|(number, run)| error_block(run, &format!(", run {number}")));
+    let numbered = || {
+        runs.iter()
+            .enumerate()
+            .map(|(index, run)| (index + 1, *run))
+    };
+    let errors =
+        numbered().filter_map(|(number, run)| error_block(run, &format!(", run {number}")));
     let mut found: Vec<(&Verdict, Vec<String>)> = Vec::new();
     for (number, run) in numbered() {
         for verdict in run.findings.verdicts_by_severity() {

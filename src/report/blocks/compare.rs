@@ -63,7 +63,11 @@ fn benchmark_blocks(benchmark: &ComparedBenchmark, comparison: &Comparison) -> V
             0 | 1 => String::new(),
             runs => format!(", {runs} runs"),
         };
-        Some(format!("{} {}{model}{runs}", session_letter(index), measured.target))
+        Some(format!(
+            "{} {}{model}{runs}",
+            session_letter(index),
+            measured.target
+        ))
     });
     let sentences = parameters.chain(ignored).chain(targets).map(Cell::soft);
     blocks.push(Block::Sentences(sentences.collect()));
@@ -87,7 +91,11 @@ fn cautions(benchmark: &ComparedBenchmark) -> Vec<Block> {
     });
     let block = |(letter, caution): (String, &Verdict)| Block::Verdict {
         severity: caution.severity,
-        lead: format!("{letter} {} {}", severity_word(caution.severity), caution.code),
+        lead: format!(
+            "{letter} {} {}",
+            severity_word(caution.severity),
+            caution.code
+        ),
         sentence: caution.evidence.to_string(),
         advice: String::new(),
     };

@@ -189,7 +189,10 @@ fn table_of_metrics(table: &MetricTable, findings: &Findings) -> Block {
         let name = std::iter::once(row.name.to_string().into());
         name.chain(row.cells.iter().map(value)).collect()
     });
-    let names = table.columns.iter().map(|name| (name.to_string(), Align::Right));
+    let names = table
+        .columns
+        .iter()
+        .map(|name| (name.to_string(), Align::Right));
     let columns = std::iter::once((String::new(), Align::Left)).chain(names);
     Block::Table(Table::new(columns, rows.collect()))
 }
@@ -211,7 +214,10 @@ fn drive_blocks(target: &TargetRecord) -> Vec<Block> {
     let known = facts([
         ("target", Some(target.path.to_string())),
         ("kind", Some(target.kind.to_string())),
-        ("size", Some(format!("{size} ({} bytes)", target.size_bytes))),
+        (
+            "size",
+            Some(format!("{size} ({} bytes)", target.size_bytes)),
+        ),
         ("device", word(&target.device)),
         ("model", word(&target.model)),
         ("serial", word(&target.serial)),
@@ -243,7 +249,9 @@ fn system_blocks(run: &BenchmarkRun) -> Vec<Block> {
         ("CPU time", processor),
     ];
     let evidence = evidence::evidence_lines(&run.evidence).into_iter();
-    let all = own.into_iter().chain(evidence.map(|(name, value)| (name, Some(value))));
+    let all = own
+        .into_iter()
+        .chain(evidence.map(|(name, value)| (name, Some(value))));
     let mut blocks = Vec::new();
     push_section(&mut blocks, "System during the run", facts(all));
     if let Some(kernel) = &run.kernel {
@@ -263,7 +271,9 @@ fn kernel_counts(kernel: &KernelCounts) -> Vec<Block> {
     };
     let count = |count: Option<u64>| count.filter(|count| *count > 0).map(|it| it.to_string());
     let time = |nanoseconds| units::format_wait(Duration::from_nanos(nanoseconds));
-    let counted = kernel.counted_ns.map(|counted| format!(" of {}", time(counted)));
+    let counted = kernel
+        .counted_ns
+        .map(|counted| format!(" of {}", time(counted)));
     let busy = time(kernel.busy_ns) + &counted.unwrap_or_default();
     facts([
         ("device", Some(kernel.device.to_string())),
@@ -279,7 +289,9 @@ fn kernel_counts(kernel: &KernelCounts) -> Vec<Block> {
         ("flushes", count(kernel.flushes)),
         (
             "busy",
-            Some(format!("{busy} (no measure of saturation for parallel drives)")),
+            Some(format!(
+                "{busy} (no measure of saturation for parallel drives)"
+            )),
         ),
     ])
 }
@@ -399,7 +411,11 @@ pub(in crate::report) fn summary_of_repeats(group: &[&BenchmarkRun]) -> Vec<Bloc
     };
     let mut blocks = titled(first, status);
     let spread = repeated_table(group);
-    push_section(&mut blocks, &format!("all {} runs", group.len()), spread);
+    push_section(
+        &mut blocks,
+        &format!("all {} runs of {}", group.len(), first.test),
+        spread,
+    );
     blocks.extend(checks::problems_of_repeats(group));
     blocks.extend(checks::goals_of_repeats(group));
     let lines = again::lines(first);

@@ -6,9 +6,7 @@ use super::render::{blocks_markup, class_of_severity};
 use super::title;
 use crate::files::printable::printable_lines;
 use crate::report::blocks::compare::comparison_blocks;
-use crate::report::blocks::run::{
-    RunBlocks, headline_metrics, presentation_of, repeated_blocks,
-};
+use crate::report::blocks::run::{RunBlocks, headline_metrics, presentation_of, repeated_blocks};
 use crate::report::words::time_text;
 use crate::session::compare::{Comparison, ComparisonInput};
 use crate::session::document::{BenchmarkRun, Severity};
@@ -86,7 +84,9 @@ fn session_heading(input: &ComparisonInput<'_>, heading: &str) -> Markup {
     let session = input.session;
     let host = &session.host;
     let name = host.name.as_deref().unwrap_or("unknown host");
-    let memory = host.memory_bytes.map(|bytes| units::format_block_size(bytes as f64));
+    let memory = host
+        .memory_bytes
+        .map(|bytes| units::format_block_size(bytes as f64));
     let facts = [
         (!heading.ends_with(name)).then(|| name.to_owned()),
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),

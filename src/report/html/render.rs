@@ -92,7 +92,9 @@ pub(super) fn class_of_severity(severity: Severity) -> &'static str {
 
 fn capitalized(words: &str) -> String {
     let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
 }
 

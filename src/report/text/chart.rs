@@ -58,7 +58,8 @@ pub(super) fn chart_text(chart: &Chart) -> String {
             } else {
                 String::new()
             };
-            let limits = interval.map_or_else(String::new, |limits| interval_text(chart, mean, limits));
+            let limits =
+                interval.map_or_else(String::new, |limits| interval_text(chart, mean, limits));
             let limits = if bounded && row[0] == row[1] {
                 format!("{limits:<INTERVAL_WIDTH$} ")
             } else {
@@ -111,7 +112,9 @@ fn chart_rows(chart: &Chart) -> Vec<Row> {
             low + (high - low) * share
         }
     };
-    (0..MAX_CHART_ROWS).map(|row| [start(row), start(row + 1)]).collect()
+    (0..MAX_CHART_ROWS)
+        .map(|row| [start(row), start(row + 1)])
+        .collect()
 }
 
 /// The mean of a curve's points in a row, and the confidence interval where the row is one x.

@@ -59,9 +59,10 @@ fn draw(chart: &Chart) -> Markup {
     let y = vertical_scale(chart, &stacks);
     let lines = chart.marks.iter().filter(|(_, value)| x.can_draw(*value));
     let lines = lines.map(|(name, value)| (name.as_str(), x.position(*value)));
+    let (lines, _) = labelled_lines(lines);
     html! {
         (axes((&x, &chart.x), (&y, &chart.y)))
-        (labelled_lines(lines))
+        (lines)
         @for (index, segments) in stacks.iter().enumerate() {
             g class=(colour_class(index)) { (curve_marks(chart, index, segments, &x, &y)) }
         }
@@ -147,7 +148,12 @@ fn curve_marks(
 
 /// Positions of the confidence intervals of a curve's points: beside each other for bars. The parts of a
 /// stack have none: they do not start at 0.
-fn interval_positions(chart: &Chart, index: usize, x: &PixelScale, y: &PixelScale) -> Vec<[f64; 3]> {
+fn interval_positions(
+    chart: &Chart,
+    index: usize,
+    x: &PixelScale,
+    y: &PixelScale,
+) -> Vec<[f64; 3]> {
     let curve = &chart.curves[index];
     let shift = match chart.shape {
         ChartShape::StackedBars => return Vec::new(),

@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 
 use maud::{Markup, html};
 
-use super::frame::{CHART_HEIGHT, CHART_WIDTH, axis_title, colour_class, px};
 use super::chart::scale_over;
+use super::frame::{CHART_HEIGHT, CHART_WIDTH, axis_title, colour_class, px};
 use super::marks;
 use super::scale::PixelScale;
 use crate::report::blocks::{Chart, Curve};

@@ -32,9 +32,15 @@ impl PixelScale {
     }
 
     /// Coordinates and labels of the ticks, and the unit that the labels omit.
-    pub(super) fn ticks(&self, unit: MetricUnit, most: usize) -> (Vec<(f64, String)>, &'static str) {
+    pub(super) fn ticks(
+        &self,
+        unit: MetricUnit,
+        most: usize,
+    ) -> (Vec<(f64, String)>, &'static str) {
         let (marks, name) = self.scale.axis_ticks(unit, most);
-        let placed = marks.into_iter().map(|(share, label)| (self.at(share), label));
+        let placed = marks
+            .into_iter()
+            .map(|(share, label)| (self.at(share), label));
         (placed.collect(), name)
     }
 
