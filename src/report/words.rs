@@ -5,6 +5,17 @@ use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
     MissingInterval, UnmatchedMeasurement,
 };
+use crate::session::document::Severity;
+
+/// The word for a severity; more severe ones are in capitals.
+#[must_use]
+pub fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "WARNING",
+        Severity::Invalid => "INVALID",
+    }
+}
 
 /// Label of a side: A, B, C ... and beyond the alphabet its number.
 #[must_use]

@@ -2,17 +2,9 @@
 
 use super::{Align, Block, Cell, Table, Tone, push_section};
 use crate::report::goals;
+use crate::report::words::severity_word;
 use crate::session::document::{BenchmarkRun, Severity, SloResult, Verdict};
 use crate::stats::sorting::SortList as _;
-
-/// The word for a severity; more severe ones are in capitals.
-pub(super) fn severity_word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Note => "note",
-        Severity::Warning => "WARNING",
-        Severity::Invalid => "INVALID",
-    }
-}
 
 /// A verdict; `whose` follows its code, such as `, runs 1 and 3`.
 fn verdict_block(verdict: &Verdict, whose: &str) -> Block {

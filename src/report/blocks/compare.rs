@@ -1,11 +1,10 @@
 //! Comparisons as blocks: of two or more sessions, and of many drives by one metric.
 
-use super::checks::severity_word;
 use super::run::presentation_of;
 use super::values::TableUnit;
 use super::{Align, Block, Cell, Table, Tone, charts, push_section};
 use crate::files::shell;
-use crate::report::words::session_letter;
+use crate::report::words::{session_letter, severity_word};
 use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::compare::{
     BaselineRatio, ComparedBenchmark, ComparedMetric, Comparison, FleetComparison, RatioJudgement,
