@@ -9,16 +9,13 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::blocks::run::{RunBlocks, repeated_blocks, summary_of_repeats};
 use super::blocks::{Align, Block, Table, compare};
-use super::words::session_letter;
+use super::words::{append_wrapped, session_letter};
 use crate::files::printable::printable_lines;
 use crate::files::safe_text::SafeText;
 use crate::session::compare::align::group_repeated_runs;
 use crate::session::compare::{Comparison, FleetComparison};
 use crate::session::document::{BenchmarkRun, Session};
-use crate::text::wrap_words;
 
-/// Width of text output in columns.
-const TEXT_WIDTH: usize = 80;
 /// Width of a table: 80 columns minus the blank before it.
 const TABLE_WIDTH: u16 = 79;
 /// Maximum width of a table cell in characters: every row of a column is as wide as its widest cell.
@@ -164,16 +161,6 @@ fn block_text(block: &Block) -> String {
         }
     }
     text
-}
-
-/// Appends words in lines of at most 80 columns, each after the indent.
-fn append_wrapped(text: &mut String, indent: &str, words: &str) {
-    let lines = wrap_words(words, TEXT_WIDTH - indent.len()).into_iter();
-    for line in lines.filter(|line| !line.is_empty()) {
-        text.push_str(indent);
-        text.push_str(&line);
-        text.push('\n');
-    }
 }
 
 /// A table without borders, indented by two blanks and without trailing blanks.

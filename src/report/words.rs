@@ -6,6 +6,10 @@ use crate::session::compare::{
     MissingInterval, UnmatchedMeasurement,
 };
 use crate::session::document::Severity;
+use crate::text::wrap_words;
+
+/// Width of text output in columns.
+const TEXT_WIDTH: usize = 80;
 
 /// The word for a severity; more severe ones are in capitals.
 #[must_use]
@@ -27,6 +31,16 @@ pub fn session_letter(side: usize) -> String {
             || format!("#{}", side + 1),
             |side| char::from(b'A' + side).to_string(),
         )
+}
+
+/// Appends words in lines of at most 80 columns, each after the indent.
+pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
+    let lines = wrap_words(words, TEXT_WIDTH - indent.len()).into_iter();
+    for line in lines.filter(|line| !line.is_empty()) {
+        text.push_str(indent);
+        text.push_str(&line);
+        text.push('\n');
+    }
 }
 
 /// Formats a time as `2 January 2026, 03:04 +00:00`; RFC 3339 has a `T` and many decimals.

@@ -126,6 +126,11 @@ fn with_points(chart: Chart) -> Option<Block> {
     has_points.then_some(Block::Chart(chart))
 }
 
+/// The last part of a session's path.
+fn file_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
 /// The curves of all sessions in one chart; `None` if they have no points.
 pub(super) fn overlay_chart(
     overlay: &ChartOverlay,
@@ -145,7 +150,7 @@ pub(super) fn overlay_chart(
         .iter()
         .enumerate()
         .map(|(index, session)| Curve {
-            name: session.name.to_string(),
+            name: file_name(&session.name).to_owned(),
             points: points_of(index),
             intervals: Vec::new(),
         });

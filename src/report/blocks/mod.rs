@@ -6,7 +6,7 @@ mod checks;
 pub(super) mod compare;
 mod evidence;
 pub(super) mod run;
-mod values;
+pub(super) mod values;
 
 use crate::session::chart::ChartShape;
 use crate::session::document::{ChartAxis, LatencySummary, Severity};

@@ -1,6 +1,8 @@
 //! Metrics as cells of a table: throughputs of one table have one unit, so that they can be compared
 //! at a glance.
 
+use std::borrow::Borrow;
+
 use super::{Align, Block, Cell, Table};
 use crate::axis::{AxisUnit, axis_unit};
 use crate::session::document::{Metric, MetricUnit};
@@ -8,14 +10,16 @@ use crate::units::format_three_digits;
 
 /// The unit of all throughputs of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TableUnit(AxisUnit);
+pub(in crate::report) struct TableUnit(AxisUnit);
 
 impl TableUnit {
     /// The unit in which the lowest throughput has one to three digits, or that of the highest where
     /// that would have more than five.
-    pub(super) fn of<'m>(metrics: impl Iterator<Item = &'m Metric>) -> Self {
-        let rates = metrics.filter(|metric| metric.unit == MetricUnit::BytesPerSecond);
-        let rates = rates.map(|metric| metric.value.abs());
+    pub(in crate::report) fn of(metrics: impl Iterator<Item = impl Borrow<Metric>>) -> Self {
+        let rates = metrics.filter_map(|metric| {
+            let metric = metric.borrow();
+            (metric.unit == MetricUnit::BytesPerSecond).then_some(metric.value.abs())
+        });
         let [low, high] = rates
             .filter(|rate| *rate > 0.0 && rate.is_finite())
             .fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], rate| {
@@ -30,7 +34,7 @@ impl TableUnit {
     }
 
     /// The value for display; one that would be shown as zero in this unit has its own.
-    pub(super) fn value(self, metric: &Metric) -> String {
+    pub(in crate::report) fn value(self, metric: &Metric) -> String {
         let is_shown = metric.value == 0.0 || metric.value.abs() >= self.0.factor / 100.0;
         match metric.unit {
             MetricUnit::BytesPerSecond if is_shown => {
@@ -41,7 +45,7 @@ impl TableUnit {
     }
 
     /// The 95 % confidence interval for display; empty where there is none.
-    pub(super) fn interval(self, metric: &Metric) -> String {
+    pub(in crate::report) fn interval(self, metric: &Metric) -> String {
         match (metric.unit, metric.low, metric.high) {
             (MetricUnit::BytesPerSecond, Some(low), Some(high)) => format!(
                 "{} to {} {}",
@@ -54,11 +58,15 @@ impl TableUnit {
     }
 
     fn number(self, rate: f64) -> String {
-        format_three_digits(rate / self.0.factor)
+        let number = rate / self.0.factor;
+        if number != 0.0 && number.abs() < 0.9995 {
+            return format!("{number:.3}");
+        }
+        format_three_digits(number)
     }
 
     /// The value with its relative uncertainty.
-    pub(super) fn value_with_margin(self, metric: &Metric) -> String {
+    pub(in crate::report) fn value_with_margin(self, metric: &Metric) -> String {
         let value = self.value(metric);
         match metric.margin_text() {
             Some(margin) => format!("{value} {margin}"),
@@ -100,6 +108,7 @@ mod tests {
         for (values, expected) in [
             (&[2.07e9, 120e6][..], &["2070 MB/s", "120 MB/s"][..]),
             (&[2.07e9, 0.0], &["2.07 GB/s", "0 GB/s"]),
+            (&[2.38e8, 2.95e5], &["238 MB/s", "0.295 MB/s"]),
             (&[2.07e9, 4e3], &["2.07 GB/s", "4.00 kB/s"]),
         ] {
             let metric = |value: &f64| {

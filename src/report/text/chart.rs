@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::append_wrapped;
+use crate::report::blocks::values::TableUnit;
 use crate::report::blocks::{Chart, Curve};
-use crate::report::words::session_letter;
+use crate::report::words::{append_wrapped, session_letter};
 use crate::session::document::{LatencySummary, Metric, MetricId};
 use crate::stats::sorting::SortList as _;
 use crate::units;
@@ -30,7 +30,10 @@ pub(super) fn chart_text(chart: &Chart) -> String {
         let means = rows.iter().filter_map(|row| row_of_curve(curve, row));
         means.map(|(mean, _)| mean)
     });
-    let highest = means.fold(0.0, f64::max);
+    let means: Vec<f64> = means.collect();
+    let metric = |mean: f64| Metric::with_unit(MetricId::parse(""), mean, chart.y.unit);
+    let unit = TableUnit::of(means.iter().map(|mean| metric(*mean)));
+    let highest = means.into_iter().fold(0.0, f64::max);
     if highest <= 0.0 || chart.curves.iter().all(|curve| curve.points.len() < 3) {
         return String::new();
     }
@@ -42,6 +45,7 @@ pub(super) fn chart_text(chart: &Chart) -> String {
         append_wrapped(&mut text, "  ", &names.collect::<Vec<_>>().join(", "));
     }
     let bounded = chart.curves.iter().any(|curve| !curve.intervals.is_empty());
+    let shows_limits = bounded && rows.iter().all(|[from, to]| from == to);
     let widest = if several || bounded {
         MAX_SHORT_BAR_WIDTH
     } else {
@@ -53,32 +57,25 @@ pub(super) fn chart_text(chart: &Chart) -> String {
             let Some((mean, interval)) = row_of_curve(curve, row) else {
                 continue;
             };
-            let letter = if several {
-                format!(" {}", session_letter(index))
-            } else {
-                String::new()
-            };
-            let limits =
-                interval.map_or_else(String::new, |limits| interval_text(chart, mean, limits));
-            let limits = if bounded && row[0] == row[1] {
-                format!("{limits:<INTERVAL_WIDTH$} ")
-            } else {
-                String::new()
-            };
+            let mut line = format!("  {x:>10}");
+            if several {
+                let _ = write!(line, " {}", session_letter(index));
+            }
+            let mut metric = metric(mean);
+            let _ = write!(line, " {:>12}  ", unit.value(&metric));
+            if let Some([low, high]) = interval {
+                metric = metric.with_interval(low, high);
+            }
+            if shows_limits {
+                let _ = write!(line, "{:<INTERVAL_WIDTH$} ", unit.interval(&metric));
+            }
             let length = (mean / highest * widest as f64).max(0.0).round() as usize;
-            let (value, bar) = (chart.y.unit.format(mean), "#".repeat(length));
-            let line = format!("  {x:>10}{letter} {value:>12}  {limits}{bar}");
+            line.push_str(&"#".repeat(length));
             let _ = writeln!(text, "{}", line.trim_end());
             x.clear();
         }
     }
     text
-}
-
-fn interval_text(chart: &Chart, mean: f64, [low, high]: [f64; 2]) -> String {
-    let metric = Metric::with_unit(MetricId::parse(""), mean, chart.y.unit);
-    let metric = metric.with_interval(low, high);
-    metric.interval_text().unwrap_or_default()
 }
 
 /// A row for each x, or rows of equal width where there are more of them than rows; of equal ratios on a

@@ -4,9 +4,8 @@ use maud::{Markup, html};
 
 use super::frame::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, axes, colour_class, html_figure};
 use super::line_labels::labelled_lines;
-use super::scale::PixelScale;
+use super::scale::{PixelScale, scale_over};
 use super::{marks, polar};
-use crate::axis::scale::PlotScale;
 use crate::report::blocks::{Chart, Curve};
 use crate::report::words::session_letter;
 use crate::session::chart::ChartShape;
@@ -67,14 +66,6 @@ fn draw(chart: &Chart) -> Markup {
             g class=(colour_class(index)) { (curve_marks(chart, index, segments, &x, &y)) }
         }
     }
-}
-
-/// A scale over values; over 0 to 1 where none can be drawn, and linear where none is above 0.
-pub(super) fn scale_over(values: impl Iterator<Item = f64>, log: bool) -> PlotScale {
-    let values: Vec<f64> = values.collect();
-    let over = |log| PlotScale::from_values(values.iter().copied(), log);
-    let known = over(log).or_else(|| over(false));
-    known.unwrap_or_else(PlotScale::zero_to_one)
 }
 
 fn horizontal_scale(chart: &Chart) -> PixelScale {

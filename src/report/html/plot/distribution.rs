@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::chart::scale_over;
 use super::frame::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure};
 use super::line_labels::labelled_lines;
-use super::scale::PixelScale;
+use super::scale::{PixelScale, scale_over};
 use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
 use crate::units;
 

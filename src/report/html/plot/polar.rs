@@ -4,10 +4,9 @@ use std::f64::consts::TAU;
 
 use maud::{Markup, html};
 
-use super::chart::scale_over;
 use super::frame::{CHART_HEIGHT, CHART_WIDTH, axis_title, colour_class, px};
 use super::marks;
-use super::scale::PixelScale;
+use super::scale::{PixelScale, scale_over};
 use crate::report::blocks::{Chart, Curve};
 
 /// Centre of the chart.

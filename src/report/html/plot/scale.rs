@@ -49,3 +49,11 @@ impl PixelScale {
         from + share * (to - from)
     }
 }
+
+/// A scale over values; over 0 to 1 where none can be drawn, and linear where none is above 0.
+pub(super) fn scale_over(values: impl Iterator<Item = f64>, log: bool) -> PlotScale {
+    let values: Vec<f64> = values.collect();
+    let over = |log| PlotScale::from_values(values.iter().copied(), log);
+    let known = over(log).or_else(|| over(false));
+    known.unwrap_or_else(PlotScale::zero_to_one)
+}
