@@ -26,9 +26,7 @@ use crate::trace::hot_files::FileTrace;
 use crate::units;
 
 /// The deleted files; the keys are those of `--json`.
-const DELETED_FILE_TABLE: CsvTable = CsvTable(
-    "path,device,mounted_at,held_bytes,size_bytes",
-);
+const DELETED_FILE_TABLE: CsvTable = CsvTable("path,device,mounted_at,held_bytes,size_bytes");
 
 /// List deleted files that still use space, the open files of a process, or the files with the most disk I/O
 #[derive(Debug, Args)]

@@ -114,7 +114,10 @@ fn repeated_runs_are_saved_in_one_session_with_summary() {
     };
     let text = run(&[]);
     assert!(text.contains("ALL 3 RUNS OF RANDOM-READ"), "{text}");
-    assert!(text.contains("CHECKS"), "what is found in one run is told: {text}");
+    assert!(
+        text.contains("CHECKS"),
+        "what is found in one run is told: {text}"
+    );
     assert_eq!(text.matches("\nMETRICS").count(), 0, "{text}");
     let pages = run(&["--verbose"]);
     assert!(pages.contains("ALL 3 RUNS OF RANDOM-READ"), "{pages}");
