@@ -29,7 +29,7 @@ fn block_markup(block: &Block) -> Markup {
             subject,
             status,
         } => html! {
-            h2 { (name) " " span.state class=[class_of(status.tone)] { (status.text) } }
+            h2 { (name) " " span.state.(class_of(status.tone).unwrap_or_default()) { (status.text) } }
             @if !subject.is_empty() { p.subject { (subject) } }
         },
         Block::Heading(words) => html! { h3 { (capitalized(words)) } },

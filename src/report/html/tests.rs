@@ -52,6 +52,7 @@ fn assert_well_formed_and_inert(html: &str) {
         }
         assert!(name != "a" || tag.contains("href=\"#run-"), "{tag}");
         assert_ne!(name, "script");
+        assert!(outside.matches(" class=").count() < 2, "{tag}");
     }
     assert!(open.is_empty(), "{open:?}");
     assert!(
