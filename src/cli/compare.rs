@@ -74,7 +74,7 @@ impl CompareArguments {
         let text = match self.format.get() {
             Json => pretty_json(&comparison)?,
             Csv => csv::comparison_csv(&comparison)?,
-            _ => report::compare::comparison_text(&comparison),
+            _ => report::text::comparison_text(&comparison),
         };
         let exit = if comparison.benchmarks.is_empty() {
             ExitStatus::Failed
@@ -113,7 +113,7 @@ impl CompareArguments {
         let text = match self.format.get() {
             Json => pretty_json(&fleet)?,
             Csv => csv::fleet_csv(&fleet)?,
-            _ => report::fleet::fleet_text(&fleet),
+            _ => report::text::fleet_text(&fleet),
         };
         let exit = if is_complete {
             ExitStatus::Success

@@ -9,7 +9,6 @@ use super::failure::{CommandResult, ExitStatus};
 use super::options::OutputOption;
 use super::output::print_status_line;
 use super::subcommand::Arguments;
-use crate::bench;
 use crate::files::output::NewFileAccess;
 use crate::report::html;
 use crate::session::compare::compare_sessions;
@@ -35,13 +34,10 @@ impl Arguments for ReportArguments {
         let inputs = comparison_inputs(&sessions);
         let ignored = &self.ignore.parameters;
         let comparison = (inputs.len() > 1).then(|| compare_sessions(&inputs, ignored));
-        let presentation =
-            |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
-        let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
+        let page = html::html_page(&inputs, comparison.as_ref());
         if output.is_stdout() {
             output.write(&page)?;
         } else {
-            // As it is: its numbers have thin spaces, which text for a terminal has not.
             output.write_bytes(page.as_bytes())?;
             print_status_line(&format!("report written to {}", self.output.display()));
         }

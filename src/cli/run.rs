@@ -23,7 +23,7 @@ use crate::cli::destination::Destination;
 use crate::drive::{Consent, DriveError, ErrorKind};
 use crate::engine::{CancellationToken, OpenError};
 use crate::files::output::NewFileAccess;
-use crate::report::{inspection, repeated, text};
+use crate::report::{inspection, text};
 use crate::roots::SysPaths;
 use crate::run::{RunReport, StartError, run_detached};
 use crate::session::document::RunState;
@@ -77,6 +77,9 @@ pub(super) struct RunArguments {
     /// exit with status 7 if a check says that a result is invalid
     #[arg(long)]
     strict: bool,
+    /// with --repeat: a page for each run, not only one for all
+    #[arg(long)]
+    verbose: bool,
     /// write the session document to this file; - is stdout
     #[arg(
         id = "document",
@@ -177,7 +180,7 @@ impl Arguments for RunArguments {
         let sink = Box::new(move |event| line.show_event(&event));
         let report = run_detached(spec, SysPaths::default(), &cancellation, sink)
             .map_err(|error| start_failure(&error, &cancellation))?;
-        write_result(&report, outputs)?;
+        write_result(&report, outputs, self.verbose)?;
         Ok(exit_status(&report, self.strict))
     }
 }
@@ -301,13 +304,14 @@ fn set_fio_block_size(spec: &mut RunRequest, text: &str) -> Result<(), CommandFa
 fn write_result(
     report: &RunReport,
     outputs: Vec<(Destination, OutputFormat)>,
+    verbose: bool,
 ) -> Result<(), CommandFailure> {
     for error in &report.save_errors {
         print_status_line(&format!("diskscope: {error}"));
     }
     let mut written: Result<(), CommandFailure> = Ok(());
     for (mut output, format) in outputs {
-        let text = result_text(report, format);
+        let text = result_text(report, format, verbose);
         if let Err(failure) = text.and_then(|text| Ok(output.write(&text)?)) {
             written = Err(match written {
                 Err(first) => first.with_advice(&failure.message),
@@ -321,14 +325,17 @@ fn write_result(
     written
 }
 
-fn result_text(report: &RunReport, format: OutputFormat) -> Result<String, CommandFailure> {
-    if format != Text {
-        return session_data(&report.session, format);
-    }
+fn result_text(
+    report: &RunReport,
+    format: OutputFormat,
+    verbose: bool,
+) -> Result<String, CommandFailure> {
     let runs = &report.session.runs;
-    let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
-    texts.extend(Some(repeated::repeated_runs_text(runs)).filter(|text| !text.is_empty()));
-    Ok(texts.join("\n"))
+    match format {
+        Text if verbose => Ok(text::runs_text(runs)),
+        Text => Ok(text::repeats_text(runs)),
+        _ => session_data(&report.session, format),
+    }
 }
 
 /// The exit status of a run; with `is_strict`, an invalid result is told by it.

@@ -15,6 +15,7 @@ use self::named_target::{is_relative, is_target};
 use super::fio;
 use crate::bench::find_benchmark;
 use crate::bench::framework::benchmark::Description;
+use crate::drive::medium::is_simulated_name;
 use crate::files::shell;
 use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
@@ -23,6 +24,8 @@ use crate::session::document::BenchmarkRun;
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
+/// Beside a line of a run that overwrote its target.
+const CONSENT_NEEDED: &str = "# it overwrites the target, and asks for the consent that is left out here: --overwrite TARGET";
 /// Instead of a line for a target whose name is known only as it is displayed.
 const UNKNOWN_NAME: &str = "# no command: the name of the target cannot be written on one line, or only its displayed form is known";
 /// Instead of a line for a target whose directory is not known.
@@ -32,6 +35,10 @@ const UNKNOWN_DIRECTORY: &str = "# no command: the target was named relative to 
 #[must_use]
 pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     let mut lines: Vec<String> = diskscope(run).into_iter().collect();
+    let has_command = lines.iter().any(|line| !line.starts_with('#'));
+    if has_command && needs_consent(run) {
+        lines.push(CONSENT_NEEDED.to_owned());
+    }
     match &run.reproduce.fio {
         None => lines.extend(fio::fio_gap_line(run)),
         Some(text) => {
@@ -52,6 +59,12 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
 fn benchmark_of(run: &BenchmarkRun) -> Option<&'static Description> {
     let description = find_benchmark(&run.test)?.description();
     (*run.test == *description.name).then_some(description)
+}
+
+/// Whether the run overwrites its target, for which the line lacks the consent.
+fn needs_consent(run: &BenchmarkRun) -> bool {
+    let may_write = benchmark_of(run).is_some_and(|benchmark| benchmark.may_write);
+    may_write && run.target.kind.as_str() != "scratch" && !is_simulated_name(&run.target.path)
 }
 
 /// The diskscope line; `None` if the run has none or its benchmark is not known.
@@ -171,6 +184,12 @@ mod tests {
                     --overwrite-signatures";
         let kept = "diskscope run random-read '/srv/a disk' --depth 4";
         assert_eq!(lines(&run(line)), [kept]);
+        let mut writing = run(&line.replace("random-read", "random-write"));
+        writing.test = "random-write".into();
+        let kept = kept.replace("random-read", "random-write");
+        assert_eq!(lines(&writing), [kept.as_str(), CONSENT_NEEDED]);
+        writing.target.kind = "scratch".into();
+        assert_eq!(lines(&writing), [kept]);
     }
 
     #[test]

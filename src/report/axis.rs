@@ -1,5 +1,7 @@
 //! Chart axes: unit, bounds and ticks.
 
+pub mod scale;
+
 use crate::session::document::MetricUnit;
 
 /// The unit of an axis's tick labels.

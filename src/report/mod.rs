@@ -1,23 +1,21 @@
-//! Renders documents and views as text, JSON and HTML.
+//! Renders documents and views as text, CSV, OpenMetrics and HTML. Results of benchmarks become blocks first, which
+//! the text and the HTML have in common.
 
 pub mod again;
 pub(crate) mod axis;
-pub mod compare;
+mod blocks;
 pub mod csv;
 pub mod devices;
-pub mod evidence;
 pub mod files;
 pub mod fio;
-pub mod fleet;
 pub mod goals;
 pub mod hot_files;
 pub mod html;
 pub mod inspection;
-mod layout;
 pub mod openmetrics;
-pub mod repeated;
 pub mod requests;
 pub mod text;
 pub mod transfer_text;
 pub mod unplug;
 pub mod watch;
+pub mod words;

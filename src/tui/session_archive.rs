@@ -151,14 +151,7 @@ pub fn write_report(
     let sessions = load_sessions(paths)?;
     let inputs = comparison_inputs(&sessions);
     let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
-    let presentation = |name: &str| {
-        Some(
-            crate::bench::find_benchmark(name)?
-                .description()
-                .presentation(),
-        )
-    };
-    let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
+    let page = html::html_page(&inputs, comparison.as_ref());
     let name = match inputs.as_slice() {
         [] => return Err(ArchiveError::NoSession),
         [one] => format!("diskscope-{}", one.name),

@@ -12,7 +12,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::SessionEntry;
 use crate::app::sessions::{SessionInput, SessionStatus, SessionsState};
-use crate::report::compare::words::session_letter;
+use crate::report::words::session_letter;
 use crate::session::document::RunState;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::areas::with_side_margins;

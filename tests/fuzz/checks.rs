@@ -329,10 +329,9 @@ pub fn presented(session: &Session) {
         session,
     };
     let comparison = compare_sessions(&[input, input], &[]);
-    let text = report::compare::comparison_text(&comparison);
+    let text = report::text::comparison_text(&comparison);
     assert!(!text.contains(stray), "{text:?}");
-    let known = |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
-    let page = report::html::html_page(&[input, input], Some(&comparison), &known);
+    let page = report::html::html_page(&[input, input], Some(&comparison));
     assert!(page.ends_with("</html>\n") && !page.contains("<script"));
     assert!(!page.contains(stray), "a control character in the page");
     let mut state = AppState::new(Duration::from_secs(1));

@@ -190,7 +190,7 @@ fn show_prints_same_text_as_run() {
         "random-read",
         "IOPS",
         "latency p50",
-        "n = 2000",
+        "2000",
         "diskscope run random-read",
     ] {
         assert!(text.contains(word), "{word}: {text}");

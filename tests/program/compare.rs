@@ -120,13 +120,21 @@ fn repeated_runs_are_saved_in_one_session_with_summary() {
     };
     let text = run(&[]);
     assert!(text.contains("ALL 3 RUNS OF RANDOM-READ"), "{text}");
+    assert!(
+        text.contains("CHECKS"),
+        "what is found in one run is told: {text}"
+    );
+    assert_eq!(text.matches("\nMETRICS").count(), 0, "{text}");
+    let pages = run(&["--verbose"]);
+    assert!(pages.contains("ALL 3 RUNS OF RANDOM-READ"), "{pages}");
+    assert_eq!(pages.matches("\nMETRICS").count(), 3, "{pages}");
     let session: serde_json::Value = serde_json::from_str(&run(&["--json", "-"])).unwrap();
     let runs = session["runs"].as_array().unwrap();
     let seeds: Vec<_> = runs.iter().map(|run| &run["parameters"]["seed"]).collect();
     assert_eq!(seeds, [1, 2, 3]);
     // What was saved is the same.
     let saved = std::fs::read_dir(state.path().join("diskscope/sessions")).unwrap();
-    assert_eq!(saved.count(), 2);
+    assert_eq!(saved.count(), 3);
 }
 
 /// The sample session with another depth, in a file of its own.

@@ -3,17 +3,11 @@
 //!
 //! `maud` builds the markup and escapes all text in it.
 
-mod charts;
-mod compare;
 mod page;
-mod parts;
 mod plot;
-mod presentation;
-mod run;
+mod render;
 #[cfg(test)]
 mod tests;
-mod timestamp;
 mod title;
 
 pub use self::page::html_page;
-pub use self::presentation::PresentationLookup;

@@ -18,7 +18,7 @@ use ratatui::widgets::Widget;
 
 use crate::app::comparison::ComparisonState;
 use crate::bench;
-use crate::report::compare::words::session_letter;
+use crate::report::words::session_letter;
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{ChartOverlay, ComparedBenchmark, ComparedSession};
 use crate::tui::theme::{StyleRole, Theme};

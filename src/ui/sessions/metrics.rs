@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use crate::report::compare::words::session_letter;
+use crate::report::words::session_letter;
 use crate::session::compare::{ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement};
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::text::cut_end;

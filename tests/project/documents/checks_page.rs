@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use diskscope::bench::BENCHMARKS;
-use diskscope::report::text::severity_word;
+use diskscope::report::words::severity_word;
 use diskscope::session::checks::{SUBJECTS, all_rules};
 use diskscope::session::compare::{FAILED, INTERRUPTED};
 use diskscope::session::document::check::Check;

@@ -2,18 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::frame::{
-    LABEL_CHAR_WIDTH, LABEL_ROW_HEIGHT, PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP,
-    horizontal_axis, html_figure, px, vertical_mark,
-};
-use super::scale::HtmlScale;
+use super::frame::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_figure};
+use super::line_labels::labelled_lines;
+use super::scale::{PixelScale, scale_over};
 use crate::session::document::{AxisQuantity, ChartAxis, LatencySummary};
 use crate::units;
 
 /// Percentiles with a mark.
-const MARKED_PERCENTILES: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
-/// Number of rows of labels above the bars.
-const LABEL_ROWS: usize = 3;
+const MARKED_PERCENTILES: [&str; 4] = ["50", "90", "99", "99.9"];
 
 /// The chart of a distribution; `class` determines its colour.
 pub(in crate::report::html) fn distribution_chart(
@@ -26,18 +22,34 @@ pub(in crate::report::html) fn distribution_chart(
         .iter()
         .flat_map(|bin| [bin[0] as f64, bin[1] as f64]);
     let times = edges.chain([latency.min_ns.max(1) as f64, latency.max_ns.max(1) as f64]);
-    let x = HtmlScale::spanning(times, true, false, [PLOT_LEFT, PLOT_RIGHT]);
+    let x = PixelScale::new(
+        scale_over(times, true).ensure_nonempty(),
+        [PLOT_LEFT, PLOT_RIGHT],
+    );
     let axis = ChartAxis::new(AxisQuantity::Latency);
+    let known = MARKED_PERCENTILES.iter().filter_map(|name| {
+        let value = *latency.percentiles.get(*name)?;
+        Some((
+            format!("p{name} {}", units::format_latency(value as f64)),
+            value,
+        ))
+    });
+    let most = format!("max {}", units::format_latency(latency.max_ns as f64));
+    let marked: Vec<(String, u64)> = known.chain([(most, latency.max_ns)]).collect();
+    let lines = marked
+        .iter()
+        .map(|(name, value)| (name.as_str(), x.position(*value as f64)));
+    let (lines, label_height) = labelled_lines(lines);
     let svg = html! {
         (horizontal_axis(&x, &axis))
-        (percentile_lines(latency, &x))
-        g class=(class) { (histogram_bars(latency, &x)) }
+        (lines)
+        g class=(class) { (histogram_bars(latency, &x, label_height)) }
     };
     html_figure(title, &Markup::default(), &svg)
 }
 
 /// Bars whose area is proportional to the number of requests; every non-empty bin is visible.
-fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> Markup {
+fn histogram_bars(latency: &LatencySummary, x: &PixelScale, label_height: f64) -> Markup {
     let width = |bin: &[u64; 3]| (x.position(bin[1] as f64) - x.position(bin[0] as f64)).max(0.1);
     let density = |bin: &[u64; 3]| bin[2] as f64 / width(bin);
     let densest = latency
@@ -45,7 +57,7 @@ fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> Markup {
         .iter()
         .map(density)
         .fold(f64::MIN_POSITIVE, f64::max);
-    let room = PLOT_BOTTOM - PLOT_TOP - LABEL_ROW_HEIGHT * LABEL_ROWS as f64;
+    let room = PLOT_BOTTOM - PLOT_TOP - label_height;
     html! {
         @for bin in &latency.histogram {
             @let height = (density(bin) / densest * room).max(1.0);
@@ -71,50 +83,4 @@ fn bin_text([low, high, requests]: &[u64; 3], all_requests: u64) -> String {
         units::format_latency(*high as f64),
     );
     format!("{from} to {to}: {requests} requests, {fraction}")
-}
-
-/// A label of a percentile: its text, the position of its line, and where it is drawn.
-struct PercentileLabel {
-    text: String,
-    position: f64,
-    center: f64,
-    baseline: f64,
-}
-
-/// Vertical lines at the percentiles, with each label in the first row that has space for it.
-fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> Markup {
-    html! {
-        @for label in percentile_labels(latency, x) {
-            (vertical_mark(label.position, label.baseline + 4.0))
-            text.name x=(px(label.center)) y=(px(label.baseline)) text-anchor="middle" {
-                (label.text)
-            }
-        }
-    }
-}
-
-/// The labels that have space in a row.
-fn percentile_labels(latency: &LatencySummary, x: &HtmlScale) -> Vec<PercentileLabel> {
-    let known = MARKED_PERCENTILES
-        .iter()
-        .filter_map(|name| Some((format!("p{name}"), *latency.percentiles.get(*name)?)));
-    let mut row_ends = [0.0_f64; LABEL_ROWS];
-    let mut labels = Vec::new();
-    for (name, value) in known.chain([("max".to_owned(), latency.max_ns)]) {
-        let position = x.position(value as f64);
-        let text = format!("{name} {}", units::format_latency(value as f64));
-        let length = text.len() as f64 * LABEL_CHAR_WIDTH;
-        let left = (position - length / 2.0).clamp(0.0, PLOT_RIGHT - length);
-        let Some(row) = row_ends.iter().position(|end| *end <= left) else {
-            continue;
-        };
-        row_ends[row] = left + length + 8.0;
-        labels.push(PercentileLabel {
-            text,
-            position,
-            center: left + length / 2.0,
-            baseline: PLOT_TOP - 12.0 + row as f64 * LABEL_ROW_HEIGHT,
-        });
-    }
-    labels
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::scale::HtmlScale;
+use super::scale::PixelScale;
 use crate::session::document::ChartAxis;
 
 /// Width of a chart in SVG units; the page scales it.
@@ -20,7 +20,7 @@ pub(super) const PLOT_BOTTOM: f64 = CHART_HEIGHT - 44.0;
 /// Maximum number of columns that a line is reduced to.
 pub(super) const MAX_LINE_COLUMNS: usize = 600;
 /// Number of colours in the style sheet.
-pub(super) const COLOUR_COUNT: usize = 6;
+const COLOUR_COUNT: usize = 6;
 
 /// Height of a row of labels.
 pub(super) const LABEL_ROW_HEIGHT: f64 = 17.0;
@@ -38,7 +38,7 @@ pub(super) fn vertical_mark(position: f64, top: f64) -> Markup {
 }
 
 /// The CSS class that determines a curve's colour.
-pub(super) fn colour_class(index: usize) -> String {
+pub(in crate::report::html) fn colour_class(index: usize) -> String {
     format!("c{}", index % COLOUR_COUNT)
 }
 
@@ -58,10 +58,10 @@ pub(super) fn html_figure(title: &str, legend: &Markup, svg: &Markup) -> Markup 
 
 /// Lines and labels of both axes. The name of the vertical axis is horizontal, above the axis.
 pub(super) fn axes(
-    (x, x_axis): (&HtmlScale, &ChartAxis),
-    (y, y_axis): (&HtmlScale, &ChartAxis),
+    (x, x_axis): (&PixelScale, &ChartAxis),
+    (y, y_axis): (&PixelScale, &ChartAxis),
 ) -> Markup {
-    let (ticks, unit) = y.ticks(y_axis, 5);
+    let (ticks, unit) = y.ticks(y_axis.unit, 5);
     html! {
         @for (position, label) in ticks {
             path.grid d=(format_args!("M{PLOT_LEFT} {position:.1}H{PLOT_RIGHT}")) {}
@@ -73,16 +73,12 @@ pub(super) fn axes(
 }
 
 /// The horizontal axis.
-pub(super) fn horizontal_axis(x: &HtmlScale, axis: &ChartAxis) -> Markup {
-    let (ticks, unit) = x.ticks(axis, 8);
-    let tick_line = |position: f64, length: u32| {
-        html! { path.base d=(format_args!("M{position:.1} {PLOT_BOTTOM}v{length}")) {} }
-    };
+pub(super) fn horizontal_axis(x: &PixelScale, axis: &ChartAxis) -> Markup {
+    let (ticks, unit) = x.ticks(axis.unit, 8);
     html! {
         path.base d=(format_args!("M{PLOT_LEFT} {PLOT_BOTTOM}H{PLOT_RIGHT}")) {}
-        @for position in x.minor_ticks(axis) { (tick_line(position, 2)) }
         @for (position, label) in ticks {
-            (tick_line(position, 4))
+            path.base d=(format_args!("M{position:.1} {PLOT_BOTTOM}v4")) {}
             text.tick x=(px(position)) y=(px(PLOT_BOTTOM + 18.0)) text-anchor="middle" { (label) }
         }
         text.axis x=(PLOT_RIGHT) y=(px(CHART_HEIGHT - 6.0)) text-anchor="end" {

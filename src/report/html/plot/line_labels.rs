@@ -65,9 +65,12 @@ fn place_labels<'n>(lines: impl Iterator<Item = (&'n str, f64)>) -> Vec<LineLabe
     placed
 }
 
-/// Vertical lines at these positions, with their names.
-pub(super) fn labelled_lines<'n>(lines: impl Iterator<Item = (&'n str, f64)>) -> Markup {
-    html! { @for label in place_labels(lines) { (label.markup()) } }
+/// Vertical lines at these positions with their names, and the height of the rows of names.
+pub(super) fn labelled_lines<'n>(lines: impl Iterator<Item = (&'n str, f64)>) -> (Markup, f64) {
+    let labels = place_labels(lines);
+    let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);
+    let markup = html! { @for label in &labels { (label.markup()) } };
+    (markup, rows as f64 * LABEL_ROW_HEIGHT)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::curve::HtmlCurve;
 use super::frame::{MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT, px};
-use super::scale::HtmlScale;
+use super::scale::PixelScale;
+use crate::report::blocks::Curve;
 use crate::stats::general::reduce::reduce_by_column;
 
 /// Maximum number of dots; of more points, every n-th is drawn.
@@ -43,13 +43,13 @@ pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> Markup
     }
 }
 
-/// The number of a curve above its last point.
-pub(super) fn svg_curve_number(points: &[[f64; 2]], number: usize) -> Markup {
+/// The letter of a curve above its last point.
+pub(super) fn svg_curve_letter(points: &[[f64; 2]], letter: &str) -> Markup {
     let by_position = |left: &&[f64; 2], right: &&[f64; 2]| left[0].total_cmp(&right[0]);
     let Some([x, y]) = points.iter().max_by(by_position) else {
         return Markup::default();
     };
-    html! { text.name x=(px(*x)) y=(px(y - 7.0)) text-anchor="end" { (number) } }
+    html! { text.name x=(px(*x)) y=(px(y - 7.0)) text-anchor="end" { (letter) } }
 }
 
 /// Steps: each height holds until the next point, that of the last one at most until `end`.
@@ -103,7 +103,7 @@ pub(super) fn svg_bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, us
 }
 
 /// Offset of the centre of a curve's bars from their x.
-pub(super) fn bar_offset(points: &[[f64; 2]], x: &HtmlScale, (index, of): (usize, usize)) -> f64 {
+pub(super) fn bar_offset(points: &[[f64; 2]], x: &PixelScale, (index, of): (usize, usize)) -> f64 {
     let held = points.iter().filter(|point| x.can_draw(point[0]));
     let all = min_bar_width(held.map(|point| x.position(point[0])));
     all / of.max(1) as f64 * (index as f64 + 0.5) - all / 2.0
@@ -124,7 +124,7 @@ fn svg_rectangle(left: f64, width: f64, [from, to]: [f64; 2]) -> Markup {
 }
 
 /// The segments of the stacks of each curve, in values: `[x, from, to]`.
-pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
+pub(super) fn stack_segments(curves: &[Curve]) -> Vec<Vec<[f64; 3]>> {
     let mut tops: BTreeMap<u64, f64> = BTreeMap::new();
     let segment = |[x, y]: &[f64; 2], tops: &mut BTreeMap<u64, f64>| {
         let top = tops.entry(x.to_bits()).or_default();
@@ -145,7 +145,7 @@ pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
 }
 
 /// The stack segments of one curve.
-pub(super) fn svg_stack(segments: &[[f64; 3]], x: &HtmlScale, y: &HtmlScale) -> Markup {
+pub(super) fn svg_stack(segments: &[[f64; 3]], x: &PixelScale, y: &PixelScale) -> Markup {
     let width = min_bar_width(segments.iter().map(|segment| x.position(segment[0])));
     let drawn = segments.iter().filter(|segment| x.can_draw(segment[0]));
     html! {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn stacked_segments_are_cumulative() {
-        let curve = |heights: [f64; 2]| HtmlCurve {
+        let curve = |heights: [f64; 2]| Curve {
             name: String::new(),
             points: vec![[1.0, heights[0]], [2.0, heights[1]]],
             intervals: Vec::new(),

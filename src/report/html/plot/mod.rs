@@ -1,7 +1,6 @@
 //! Charts as inline SVG; the page's style sheet defines colours, fonts and line widths.
 
 mod chart;
-mod curve;
 mod distribution;
 mod frame;
 mod line_labels;
@@ -9,6 +8,6 @@ mod marks;
 mod polar;
 mod scale;
 
-pub(super) use self::chart::HtmlPlot;
-pub(super) use self::curve::HtmlCurve;
+pub(super) use self::chart::chart_figure;
 pub(super) use self::distribution::distribution_chart;
+pub(super) use self::frame::colour_class;

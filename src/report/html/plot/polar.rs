@@ -4,11 +4,10 @@ use std::f64::consts::TAU;
 
 use maud::{Markup, html};
 
-use super::curve::HtmlCurve;
 use super::frame::{CHART_HEIGHT, CHART_WIDTH, axis_title, colour_class, px};
 use super::marks;
-use super::scale::HtmlScale;
-use crate::session::document::ChartAxis;
+use super::scale::{PixelScale, scale_over};
+use crate::report::blocks::{Chart, Curve};
 
 /// Centre of the chart.
 const CHART_CENTRE: [f64; 2] = [CHART_WIDTH / 2.0, CHART_HEIGHT / 2.0];
@@ -18,17 +17,14 @@ const OUTER_RADIUS: f64 = CHART_HEIGHT / 2.0 - 22.0;
 const INNER_RADIUS: f64 = 18.0;
 
 /// Circles, angles and dots.
-pub(super) fn draw_polar(
-    curves: &[HtmlCurve],
-    radius_axis: &ChartAxis,
-    log: bool,
-    from_zero: bool,
-) -> Markup {
-    let radii = curves
-        .iter()
-        .flat_map(|curve| curve.points.iter().map(|point| point[1]));
-    let radius = HtmlScale::spanning(radii, log, from_zero, [INNER_RADIUS, OUTER_RADIUS]);
-    let (ticks, unit) = radius.ticks(radius_axis, 4);
+pub(super) fn draw_polar(chart: &Chart) -> Markup {
+    let points = chart.curves.iter().flat_map(|curve| &curve.points);
+    let mut scale = scale_over(points.map(|point| point[1]), chart.log_y);
+    if chart.from_zero {
+        scale = scale.extended_to([0.0, 0.0]);
+    }
+    let radius = PixelScale::new(scale.ensure_nonempty(), [INNER_RADIUS, OUTER_RADIUS]);
+    let (ticks, unit) = radius.ticks(chart.y.unit, 4);
     let [x, y] = CHART_CENTRE;
     let quarters = ["0", "1/4", "1/2", "3/4"].into_iter().enumerate();
     html! {
@@ -40,14 +36,14 @@ pub(super) fn draw_polar(
             @let [left, top] = polar_to_cartesian(quarter as f64 / 4.0, OUTER_RADIUS + 12.0);
             text.tick x=(px(left)) y=(px(top + 4.0)) text-anchor="middle" { (label) }
         }
-        text.axis x="0" y="14" { (axis_title(radius_axis, unit)) }
-        @for (index, curve) in curves.iter().enumerate() {
+        text.axis x="0" y="14" { (axis_title(&chart.y, unit)) }
+        @for (index, curve) in chart.curves.iter().enumerate() {
             g class=(colour_class(index)) { (marks::svg_dots(&polar_points(curve, &radius))) }
         }
     }
 }
 
-fn polar_points(curve: &HtmlCurve, radius: &HtmlScale) -> Vec<[f64; 2]> {
+fn polar_points(curve: &Curve, radius: &PixelScale) -> Vec<[f64; 2]> {
     curve
         .points
         .iter()

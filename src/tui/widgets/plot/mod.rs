@@ -10,7 +10,6 @@
 
 mod axes;
 mod paint;
-mod scale;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -23,11 +22,11 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::Canvas;
 use unicode_width::UnicodeWidthStr;
 
+use crate::report::axis::scale::PlotScale;
 use crate::bench::ChartShape;
 use crate::session::document::ChartAxis;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::plot::paint::CurvePainter;
-use crate::tui::widgets::plot::scale::PlotScale;
 
 /// One curve of a chart.
 #[derive(Debug, Clone, Copy)]

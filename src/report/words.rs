@@ -1,10 +1,25 @@
-//! Text of a comparison, shared by the terminal output and the report.
+//! Words that the text, the page and the screens have in common.
 
 use crate::files::safe_text::SafeText;
 use crate::session::compare::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
     MissingInterval, UnmatchedMeasurement,
 };
+use crate::session::document::Severity;
+use crate::text::wrap_words;
+
+/// Width of text output in columns.
+const TEXT_WIDTH: usize = 80;
+
+/// The word for a severity; more severe ones are in capitals.
+#[must_use]
+pub fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "WARNING",
+        Severity::Invalid => "INVALID",
+    }
+}
 
 /// Label of a side: A, B, C ... and beyond the alphabet its number.
 #[must_use]
@@ -16,6 +31,29 @@ pub fn session_letter(side: usize) -> String {
             || format!("#{}", side + 1),
             |side| char::from(b'A' + side).to_string(),
         )
+}
+
+/// Appends words in lines of at most 80 columns, each after the indent.
+pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
+    let lines = wrap_words(words, TEXT_WIDTH - indent.len()).into_iter();
+    for line in lines.filter(|line| !line.is_empty()) {
+        text.push_str(indent);
+        text.push_str(&line);
+        text.push('\n');
+    }
+}
+
+/// Formats a time as `2 January 2026, 03:04 +00:00`; RFC 3339 has a `T` and many decimals.
+pub(super) fn time_text(rfc3339: &str) -> String {
+    let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
+        return rfc3339.to_owned();
+    };
+    let offset = jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", rfc3339)
+        .ok()
+        .and_then(|parsed| parsed.offset())
+        .unwrap_or(jiff::tz::Offset::UTC);
+    let zoned = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
+    zoned.strftime("%-d %B %Y, %H:%M %:z").to_string()
 }
 
 impl BaselineRatio {
@@ -128,20 +166,10 @@ impl UnmatchedMeasurement {
             session_letters(&self.missing_in),
         );
         if self.differences.is_empty() {
-            let has = if self.present_in.len() == 1 {
-                "has"
-            } else {
-                "have"
-            };
-            let lacks = if self.missing_in.len() == 1 {
-                "has"
-            } else {
-                "have"
-            };
-            return format!(
-                "{}: {have} {has} it, {lack} {lacks} no run of it",
-                self.benchmark
-            );
+            let verb = |sides: &[usize]| if sides.len() == 1 { "has" } else { "have" };
+            let (has, lacks) = (verb(&self.present_in), verb(&self.missing_in));
+            let benchmark = &self.benchmark;
+            return format!("{benchmark}: {have} {has} it, {lack} {lacks} no run of it");
         }
         let differences: Vec<String> = self
             .differences

@@ -49,7 +49,8 @@ fn comparison_of_two_sessions_is_formatted_as_text() {
         ),
         ("after.json", sample_session("web-08", vec![other])),
     ];
-    let text = comparison_text(&compare_sessions(&comparison_inputs(&named), &[]));
+    let text =
+        crate::report::text::comparison_text(&compare_sessions(&comparison_inputs(&named), &[]));
     assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }
@@ -72,21 +73,13 @@ fn fleet_comparison_is_formatted_as_text() {
         .collect();
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
     named.push(("empty.json", sample_session("empty", Vec::new())));
-    let text = crate::report::fleet::fleet_text(&compare_fleet(
+    let text = crate::report::text::fleet_text(&compare_fleet(
         &comparison_inputs(&named),
         &MetricId::IOPS,
         &[],
     ));
     assert_fits_width(&text);
     insta::assert_snapshot!(text);
-}
-
-#[test]
-fn comparison_text_numbers_sessions_beyond_26() {
-    assert_eq!(
-        [session_letter(0), session_letter(25), session_letter(26)],
-        ["A", "Z", "#27"]
-    );
 }
 
 #[test]

@@ -10,8 +10,7 @@ use crate::units;
 const MAX_NAMED_USERS: usize = 5;
 
 /// The evidence for display; unknown values are omitted.
-#[must_use]
-pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
+pub(super) fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
     let issued = evidence
         .issued
         .filter(|issued| issued.reads > 0 || issued.writes > 0);

@@ -1,6 +1,6 @@
 //! Conversion of values to fractions of an axis.
 
-use crate::report::axis::{align_to_cells, linear_axis_step, linear_axis_ticks, log_axis_ticks};
+use super::{align_to_cells, linear_axis_step, linear_axis_ticks, log_axis_ticks};
 use crate::session::document::MetricUnit;
 
 /// No measured value comes near this; larger ones are not drawn.
@@ -8,7 +8,7 @@ const MAX_DRAWABLE: f64 = 1e100;
 
 /// Scale of one axis: its range of values, and the fraction of its length for each.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PlotScale {
+pub struct PlotScale {
     /// The bounds; logarithms of them for a logarithmic axis.
     bounds: [f64; 2],
     log: bool,
@@ -17,7 +17,8 @@ pub(super) struct PlotScale {
 impl PlotScale {
     /// A scale over these values; `None` where it can hold none of them. A logarithmic one holds
     /// only values above 0.
-    pub(super) fn from_values(values: impl Iterator<Item = f64>, log: bool) -> Option<Self> {
+    #[must_use]
+    pub fn from_values(values: impl Iterator<Item = f64>, log: bool) -> Option<Self> {
         let held = values.filter(|value| is_drawable(*value, log));
         let [low, high] = held
             .map(|value| to_axis_value(value, log))
@@ -30,8 +31,18 @@ impl PlotScale {
         })
     }
 
+    /// The scale of an axis without values.
+    #[must_use]
+    pub fn zero_to_one() -> Self {
+        Self {
+            bounds: [0.0, 1.0],
+            log: false,
+        }
+    }
+
     /// Extends the scale to include `low` and `high`.
-    pub(super) fn extended_to(mut self, [low, high]: [f64; 2]) -> Self {
+    #[must_use]
+    pub fn extended_to(mut self, [low, high]: [f64; 2]) -> Self {
         if is_drawable(low, self.log) && is_drawable(high, self.log) {
             self.bounds[0] = self.bounds[0].min(to_axis_value(low, self.log));
             self.bounds[1] = self.bounds[1].max(to_axis_value(high, self.log));
@@ -40,7 +51,8 @@ impl PlotScale {
     }
 
     /// Extends the scale to 0 where that is close, and to the next tick where that is close.
-    pub(super) fn rounded(mut self, unit: MetricUnit) -> Self {
+    #[must_use]
+    pub fn rounded(mut self, unit: MetricUnit) -> Self {
         let [low, high] = self.bounds;
         if self.log {
             return self;
@@ -63,11 +75,12 @@ impl PlotScale {
     }
 
     /// Pads the upper end, and extends the lower end to 0 or pads it too.
-    pub(super) fn pad(mut self, from_zero: bool) -> Self {
+    #[must_use]
+    pub fn pad(mut self, from_zero: bool) -> Self {
         let [low, high] = self.bounds;
         let air = (high - low) * 0.05;
         self.bounds = if from_zero && !self.log {
-            [low.min(0.0), high * 1.08]
+            [low.min(0.0), high.max(0.0) * 1.08]
         } else {
             [low - air, high + air]
         };
@@ -75,7 +88,8 @@ impl PlotScale {
     }
 
     /// Pads both ends by a fraction of the length.
-    pub(super) fn pad_by(mut self, share: f64) -> Self {
+    #[must_use]
+    pub fn pad_by(mut self, share: f64) -> Self {
         let [low, high] = self.bounds;
         let room = (high - low) * share;
         self.bounds = [low - room, high + room];
@@ -83,7 +97,8 @@ impl PlotScale {
     }
 
     /// Separates equal bounds, so that something can be drawn between them.
-    pub(super) fn ensure_nonempty(mut self) -> Self {
+    #[must_use]
+    pub fn ensure_nonempty(mut self) -> Self {
         let [low, high] = self.bounds;
         if high <= low {
             // Values of 0 have no negative neighbours: no latency is below 0.
@@ -100,12 +115,8 @@ impl PlotScale {
     /// also with a tick above the largest value, the one that wastes least of the axis, and the
     /// largest of these; fewer than three ticks (two on a very low axis) count as waste, for the values
     /// between them are hard to estimate.
-    pub(super) fn aligned_to_cells(
-        self,
-        unit: MetricUnit,
-        most: usize,
-        cells: u16,
-    ) -> (Self, usize) {
+    #[must_use]
+    pub fn aligned_to_cells(self, unit: MetricUnit, most: usize, cells: u16) -> (Self, usize) {
         /// Waste that is accepted for more ticks, as a fraction of the length.
         const ACCEPTED_WASTE: f64 = 0.06;
         /// Waste that too few ticks are worth, as a factor of the length.
@@ -157,7 +168,8 @@ impl PlotScale {
     }
 
     /// A scale symmetric around 0 that includes both.
-    pub(super) fn symmetric_around_zero(self, other: Self) -> Self {
+    #[must_use]
+    pub fn symmetric_around_zero(self, other: Self) -> Self {
         let ends = self.bounds.iter().chain(&other.bounds);
         let reach = ends.fold(0.0, |far: f64, value| far.max(value.abs()));
         Self {
@@ -167,18 +179,21 @@ impl PlotScale {
     }
 
     /// Whether the value is within the range.
-    pub(super) fn contains(&self, value: f64) -> bool {
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
         is_drawable(value, self.log)
     }
 
     /// Fraction of the axis at a value: 0 is its start, 1 its end.
-    pub(super) fn fraction(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn fraction(&self, value: f64) -> f64 {
         let [low, high] = self.bounds;
         (to_axis_value(value, self.log) - low) / (high - low)
     }
 
     /// Baseline of bars: 0, or the end next to it.
-    pub(super) fn baseline(&self) -> f64 {
+    #[must_use]
+    pub fn baseline(&self) -> f64 {
         if self.log {
             0.0
         } else {
@@ -187,11 +202,8 @@ impl PlotScale {
     }
 
     /// Ticks as fractions and labels, at most `most`, and the unit that the labels omit.
-    pub(super) fn axis_ticks(
-        &self,
-        unit: MetricUnit,
-        most: usize,
-    ) -> (Vec<(f64, String)>, &'static str) {
+    #[must_use]
+    pub fn axis_ticks(&self, unit: MetricUnit, most: usize) -> (Vec<(f64, String)>, &'static str) {
         if self.log {
             let values = self.bounds.map(f64::exp);
             let marks = log_axis_ticks(unit, values, most);
