@@ -11,6 +11,7 @@ use crate::files::safe_text::SafeText;
 use crate::probe::facts::{BlockedDetails, FactsSample};
 use crate::probe::file_systems::{FileSystemUsage, MountedFileSystem};
 use crate::probe::mounts::counters::FuseConnection;
+use crate::probe::operations::OperationKind;
 use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
@@ -337,7 +338,7 @@ fn maintenance_slow_device_and_flushes() {
     let resync = quiet().with(|it| {
         it.transfers = vec![TransferView {
             command: "md0".into(),
-            kind: TransferKind::Check,
+            kind: TransferKind::Operation(OperationKind::Check),
             ..TransferView::default()
         }];
         it.devices.push(DeviceView {

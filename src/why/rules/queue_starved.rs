@@ -15,11 +15,8 @@ const SMALL_REQUEST: f64 = 64e3;
 const FAST: f64 = 5e6;
 
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
-    let starved = analysis.whole_devices().filter(|it| is_starved(it));
-    Ok(lowest(
-        analysis,
-        starved.filter_map(|it| cause(analysis, it)).collect(),
-    ))
+    let notes = analysis.whole_devices().filter_map(|it| note(analysis, it));
+    Ok(lowest(analysis, notes.collect()))
 }
 
 fn is_starved(device: &DeviceSummary) -> bool {
@@ -28,12 +25,12 @@ fn is_starved(device: &DeviceSummary) -> bool {
     serves_many && is_small && ONE_REQUEST.contains(&device.queue) && !is_flush_bound(device)
 }
 
-fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
+fn note(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waiting = analysis.blocked_on(device, MOST_OF_THE_TIME);
     let [only] = waiting[..] else { return None };
-    let at_device = only.waits_for(&AT_DEVICE) + only.waits_for(&[WaitKind::Unknown]);
-    if at_device < MOST_OF_THE_TIME || analysis.is_syncing(only) {
+    if !is_starved(device) || only.waits_at_device() < MOST_OF_THE_TIME || analysis.is_syncing(only)
+    {
         return None;
     }
     let mut cause = analysis.cause(Severity::Note).on(name);
