@@ -15,8 +15,8 @@ use crate::probe::process::numbers::ProcessNumbers;
 use crate::stats::sorting::SortList as _;
 use crate::units;
 
-/// Code of the notes about what limits work.
-const AT_LIMIT: &str = "at-limit";
+/// Codes of the notes about what limits work: who is named by a cause before needs none.
+const LIMITS: [&str; 2] = ["queue-starved", "at-limit"];
 
 /// A cause that was ruled out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -174,7 +174,7 @@ impl Diagnosis {
             Ok(causes) => causes,
             Err(reason) => return self.not_examined.push(Unexamined { code, reason }),
         };
-        if code == AT_LIMIT {
+        if LIMITS.contains(&code) {
             causes.retain(|note| !self.causes.iter().any(|cause| tells(cause, note)));
         }
         if causes.is_empty() {

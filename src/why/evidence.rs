@@ -127,6 +127,9 @@ metrics! {
     FILE_LOCKS "file_lock_waiters" "waiting for file locks" Count "/proc/locks";
     URING_WAITERS "io_uring_waiters" "waiting in io_uring" Count "/proc/PID/wchan";
     LOGGED_ERRORS "logged_errors" "errors in the kernel log" Count "/dev/kmsg";
+    /// Throughput of the link of a drive as negotiated, and what both ends support.
+    LINK "link" "link" BytesPerSecond "/sys/block/*/device";
+    LINK_SUPPORTED "link_supported" "supported" BytesPerSecond "/sys/block/*/device";
     /// Bytes available to users without root's rights.
     AVAILABLE "available" "available" Bytes "statvfs";
     /// Fraction of the space or of the inodes in use.

@@ -16,6 +16,7 @@ use crate::probe::process::blocked_task::UsedMount;
 use crate::probe::process::numbers::ProcessNumbers;
 use crate::probe::process::task_scan::{BlockedTask, TaskScan};
 use crate::probe::sample::ProbeNotice;
+use crate::probe::system::device_health::{DeviceHealth, LinkSpeed};
 use crate::probe::system::kernel_log::{KernelIoError, NewErrors};
 use crate::probe::waits::groups::LimitedGroup;
 use crate::probe::waits::locks::LockWait;
@@ -564,6 +565,61 @@ fn memory_and_processors() {
     let raised = commands(&with_group(swapping, &[30]).window(), "memory.max");
     let expected = "echo 100663296 > /sys/fs/cgroup/build/memory.max";
     assert_eq!(raised[0], expected);
+}
+
+#[test]
+fn drives_that_are_used_below_what_they_serve() {
+    let flash = |queue, latency| {
+        let reader = quiet().process(7, "tar", 1e6, Some("folio_wait_bit_common"));
+        reader.device(queue, 900.0, latency).with(|it| {
+            it.drives = vec![drive("nvme")];
+            it.drives[0].rotational = Some(false);
+        })
+    };
+    let one = flash(0.9, 0.1e6);
+    let large = one
+        .clone()
+        .with(|it| it.devices[0].write_bytes_per_s = Some(90e6));
+    let rotational = one.clone().with(|it| it.drives[0].rotational = Some(true));
+    let flushing = one.clone().with(|it| {
+        it.devices[0].flush_ios_per_s = Some(400.0);
+    });
+    let two = one
+        .clone()
+        .process(8, "cp", 1e6, Some("folio_wait_bit_common"));
+    let linked = |current: f64, of_device: f64| {
+        let scene = quiet().with(|it| {
+            it.devices[0].write_bytes_per_s = Some(of_device);
+            let link = LinkSpeed {
+                current,
+                supported: 4e9,
+            };
+            it.facts.devices = vec![DeviceHealth {
+                name: "sda".to_owned(),
+                link: Some(link),
+                ..DeviceHealth::default()
+            }];
+        });
+        scene.window()
+    };
+    let slow_link = "sda is connected at 1.00 GB/s, although 4.00 GB/s are supported.";
+    cases! {
+        "one request at a time", one.window() => "queue-starved",
+            "wrong with I/O: tar waits 100 % of the time for sda, which serves many requests at once and has one in flight, 100 us per write.",
+            ">7";
+        "more of them", flash(1.6, 0.1e6).window() => "";
+        "slow requests", flash(0.9, 8e6).window() => "";
+        "large requests", large.window() => "", "latency-bound";
+        "a disk", rotational.window() => "", "one request at a time";
+        "flushes", flushing.window() => "", "flush-bound";
+        "two in turn", two.window() => "", "one request at a time";
+        "slow link, idle", linked(1e9, 0.0) => "link-degraded", "Nothing is wrong with I/O: sda";
+        "slow link as the limit", linked(1e9, 800e6) => "link-degraded", slow_link;
+        "full link", linked(4e9, 800e6) => "";
+    }
+    let told = diagnose(&one.window()).unwrap();
+    assert!(told.ruled_out.iter().any(|it| it.code == "at-limit"));
+    assert!(diagnose(&linked(1e9, 800e6)).unwrap().is_problem());
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct DeviceHealth {
 pub struct LinkSpeed {
     /// As negotiated.
     pub current: f64,
-    /// As the drive supports.
+    /// As both ends support.
     pub supported: f64,
 }
 
@@ -77,19 +77,30 @@ fn read_link(place: &Path) -> Option<LinkSpeed> {
     }
 }
 
-/// `current_link_*` and `max_link_*` of a PCI device (kernel
-/// Documentation/ABI/testing/sysfs-bus-pci): gigatransfers per second and lanes.
+/// The link of a PCI device, and the highest speed and width that it and the port above it support: a fast
+/// drive in an older slot is no fault.
 fn pcie_speed(place: &Path) -> Option<LinkSpeed> {
-    let word = |name: String| read_word(&place.join(name));
-    let bytes_per_s = |prefix: &str| {
-        let speed = word(format!("{prefix}_link_speed"))?;
-        let width: f64 = word(format!("{prefix}_link_width"))?.parse().ok()?;
-        let rate: f64 = speed.split(' ').next()?.parse().ok()?;
+    let own = pcie_link(place, "max")?;
+    let port = place.parent().and_then(|port| pcie_link(port, "max"));
+    let port = port.unwrap_or(own);
+    let bytes_per_s = |(rate, width): (f64, f64)| {
         // 8b/10b up to 5 GT/s, 128b/130b above (PCI Express Base Specification).
         let code = if rate <= 5.0 { 0.8 } else { 128.0 / 130.0 };
-        Some(rate * code * width * 1e9 / 8.0)
+        rate * code * width * 1e9 / 8.0
     };
-    link_speed(bytes_per_s("current")?, bytes_per_s("max")?)
+    let supported = (own.0.min(port.0), own.1.min(port.1));
+    let current = pcie_link(place, "current")?;
+    link_speed(bytes_per_s(current), bytes_per_s(supported))
+}
+
+/// `current_link_*` or `max_link_*` of a PCI device (kernel
+/// Documentation/ABI/testing/sysfs-bus-pci): gigatransfers per second and lanes.
+fn pcie_link(place: &Path, prefix: &str) -> Option<(f64, f64)> {
+    let number = |what: &str| {
+        let text = read_word(&place.join(format!("{prefix}_link_{what}")))?;
+        text.split(' ').next()?.parse().ok()
+    };
+    Some((number("speed")?, number("width")?))
 }
 
 /// `sata_spd` of the link and its limits (kernel
@@ -131,18 +142,20 @@ mod tests {
         let at = root.path();
         write(at, "sys/block/md0/size", "8\n");
         write(at, "sys/block/sda/device/ioerr_cnt", "0x1f\n");
-        write(at, "sys/devices/pci0/nvme/nvme0/nvme0n1/x", "");
+        write(at, "sys/devices/pci0/drive/nvme/nvme0/nvme0n1/x", "");
         for (file, content) in [
-            ("current_link_speed", "2.5 GT/s PCIe"),
-            ("current_link_width", "4"),
+            ("drive/current_link_speed", "2.5 GT/s PCIe"),
+            ("drive/current_link_width", "4"),
+            ("drive/max_link_speed", "16.0 GT/s PCIe"),
+            ("drive/max_link_width", "4"),
             ("max_link_speed", "8.0 GT/s PCIe"),
-            ("max_link_width", "4"),
+            ("max_link_width", "16"),
         ] {
             write(at, &format!("sys/devices/pci0/{file}"), content);
         }
         fs::create_dir_all(at.join("sys/block/nvme0n1")).unwrap();
         std::os::unix::fs::symlink(
-            at.join("sys/devices/pci0/nvme/nvme0"),
+            at.join("sys/devices/pci0/drive/nvme/nvme0"),
             at.join("sys/block/nvme0n1/device"),
         )
         .unwrap();
@@ -151,7 +164,7 @@ mod tests {
         assert_eq!(names, ["md0", "nvme0n1", "sda"]);
         let link = found[1].link.unwrap();
         assert!((link.current - 1e9).abs() < 1.0, "{link:?}");
-        assert!(link.supported > 3.9e9, "{link:?}");
+        assert!((3.9e9..4e9).contains(&link.supported), "{link:?}");
         assert_eq!(found[2].command_errors, Some(31));
         let counted = read_command_errors(&SysPaths::under_root(at));
         assert_eq!(counted, [("sda".to_owned(), 31)]);

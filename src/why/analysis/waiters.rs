@@ -10,7 +10,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::view::BlockedTaskView;
 use crate::stats::sorting::SortList as _;
 use crate::why::cause::Party;
-use crate::why::wait_kind::{SYNC_FUNCTIONS, WaitKind, wait_kind};
+use crate::why::wait_kind::{AT_DEVICE, SYNC_FUNCTIONS, WaitKind, wait_kind};
 use crate::why::window::EvidenceWindow;
 
 /// A process that was blocked.
@@ -57,6 +57,11 @@ impl Waiter {
     /// Fraction of the time in which it waited for one of these.
     pub fn waits_for(&self, kinds: &[WaitKind]) -> f64 {
         kinds.iter().filter_map(|kind| self.kinds.get(kind)).sum()
+    }
+
+    /// Fraction of the time in which it waited for a request at a device, or for what is not known.
+    pub fn waits_at_device(&self) -> f64 {
+        self.waits_for(&AT_DEVICE) + self.waits_for(&[WaitKind::Unknown])
     }
 
     fn add(&mut self, look: &BlockedTaskView, share: f64, is_last: bool) {

@@ -29,6 +29,9 @@ const FLUSHED: f64 = 0.2;
 /// Latency in nanoseconds from which a read of a device of unknown kind is a seek.
 const SEEK_LATENCY: f64 = 3e6;
 
+/// What helps work that has one request in flight at a time.
+pub(super) const MORE_IN_FLIGHT: &str = "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it";
+
 pub(super) fn examine(analysis: &Analysis<'_>) -> Found {
     let pressure = analysis.io_pressure.filter(|it| *it >= HIGH_PRESSURE);
     let locks = lock_waits(analysis);
@@ -120,6 +123,13 @@ fn until_written(analysis: &Analysis<'_>, device: Option<&DeviceSummary>) -> Str
     }
 }
 
+/// Whether the flushes of a device are its limit: of what is written, many are flushed.
+pub(super) fn is_flush_bound(device: &DeviceSummary) -> bool {
+    let flushes = device.flushes.unwrap_or(0.0);
+    let is_flushing = flushes >= device.write_iops * FLUSHED && flushes > 0.0;
+    is_flushing && device.write_iops >= device.read_iops
+}
+
 /// What a task waits for on a device, and what would change it.
 fn for_requests(
     analysis: &Analysis<'_>,
@@ -128,9 +138,7 @@ fn for_requests(
     cause: &mut Cause,
 ) -> String {
     let name = &device.name;
-    let flushes = device.flushes.unwrap_or(0.0);
-    let is_flushing = flushes >= device.write_iops * FLUSHED && flushes > 0.0;
-    if is_flushing && device.write_iops >= device.read_iops {
+    if is_flush_bound(device) {
         let advice = "fewer fsync calls, or a drive with a protected write cache";
         cause.remedies.push(Remedy::advice(advice));
         let each = device.flush_await.map(units::format_latency);
@@ -145,8 +153,7 @@ fn for_requests(
         return format!("for {name}, which is not busy: {load}");
     }
     if device.queue <= ONE_REQUEST {
-        let advice = "more requests in flight: several threads, asynchronous I/O, or read-ahead; `diskscope run concurrency-read` shows what the device gains from it";
-        cause.remedies.push(Remedy::advice(advice));
+        cause.remedies.push(Remedy::advice(MORE_IN_FLIGHT));
         let seeks = device.serial || !device.is_flash && device.latency() >= SEEK_LATENCY;
         let bound = if seeks { "seek-bound" } else { "latency-bound" };
         return format!("for {name}, one request at a time,{latency}: {bound}");

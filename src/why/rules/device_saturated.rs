@@ -83,7 +83,7 @@ fn cause(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
 fn unattributed(analysis: &Analysis<'_>, device: &DeviceSummary) -> Option<Cause> {
     let name = &device.name;
     let waits = |it: &&Waiter| {
-        let at_device = it.waits_for(&AT_DEVICE) + it.waits_for(&[WaitKind::Unknown]);
+        let at_device = it.waits_at_device();
         it.devices.is_empty() && at_device >= SUFFERING && at_device >= it.blocked / 2.0
     };
     let waiters: Vec<&Waiter> = analysis.blocked(SUFFERING).filter(waits).collect();

@@ -103,7 +103,7 @@ static SITUATIONS: [Situation; 35] = [
         "fio has one request in flight; the drive would serve many.",
         disks::one_request_at_a_time_on_flash,
     )
-    .noted_as(&["at-limit"]),
+    .noted_as(&["queue-starved"]),
     row(
         "reads that take long on an idle disk",
         "The device is slow although little is asked of it: a failing drive, or the network behind it.",
