@@ -1,8 +1,6 @@
 //! The terminal interface: event loop, input, terminal, and the threads that serve it.
 
-mod answer_filter;
 mod backend;
-mod background;
 pub mod benchmark_thread;
 pub mod demo;
 pub mod demo_content;
