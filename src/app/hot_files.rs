@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::keymap::{KeyCommand, KeyContext};
 use super::live::{LivePane, LiveState};
-use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
 use crate::trace::hot_files::view::{HotFileView, HotFilesView};
+use crate::tui::keys::KeyCommand;
+use crate::tui::screens::requests::TraceUnavailable;
 
 /// The files that are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,15 +101,6 @@ impl HotFilesState {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.scope.is_some()
-    }
-
-    /// The keys that apply while the pane is shown.
-    #[must_use]
-    pub fn key_context(&self) -> KeyContext {
-        match (&self.view, &self.unavailable) {
-            (None, Some(_)) => KeyContext::HotFilesUnavailable,
-            _ => KeyContext::HotFiles,
-        }
     }
 
     /// Shows the pane and starts the trace.
@@ -245,7 +236,7 @@ mod tests {
 
     #[test]
     fn refused_trace_offers_only_to_try_again_or_go_back() {
-        use crate::app::keymap::bindings_of;
+        use crate::tui::keys::bindings_of;
         let mut state = state();
         let press = |state: &mut AppState, letter| {
             update(state, AppEvent::Key(KeyPress::char(letter)));

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::app::comparison::ComparisonState;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
-use diskscope::app::requests::view::RequestAggregator;
-use diskscope::app::sessions::SessionStatus;
 use diskscope::app::{
     AppEvent, AppState, Effect, KeyContext, Message, SavedRun, SessionEntry, TargetChoice,
     TargetGroup, update,
@@ -35,6 +32,9 @@ use diskscope::trace::events::event::{RwbsFlags, ThreadName};
 use diskscope::trace::requests::{
     RequestActor, RequestOperation, RequestTimestamps, TracedRequest,
 };
+use diskscope::tui::screens::requests::view::RequestAggregator;
+use diskscope::tui::screens::sessions::ComparisonState;
+use diskscope::tui::screens::sessions::SessionStatus;
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

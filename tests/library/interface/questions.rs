@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
-use diskscope::app::sessions::OpenedSession;
 use diskscope::app::{AppEvent, AppState, Effect, KeyContext, Message, update};
 use diskscope::session::document::{HostRecord, Session};
+use diskscope::tui::screens::sessions::OpenedSession;
 
 use crate::interface::canned;
 use crate::interface::screens::buffer_text;

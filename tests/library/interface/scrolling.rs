@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
-use diskscope::app::keymap::{self, KeyCommand};
 use diskscope::app::live::LivePane;
 use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
 use diskscope::probe::sample::UnitKind;
@@ -12,6 +11,7 @@ use diskscope::session::document::{Severity, Verdict};
 use diskscope::snapshot::files::FileView;
 use diskscope::snapshot::view::{MountView, UnitView};
 use diskscope::trace::hot_files::view::{FileNameView, HotFileView, HotFilesView};
+use diskscope::tui::keys::{self, KeyCommand};
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
 

@@ -1,6 +1,6 @@
 //! Generates `docs/keys.md` from the key table.
 
-use diskscope::app::keymap::{KeyContext, bindings_of, key_names};
+use diskscope::tui::keys::{KeyContext, bindings_of, key_names};
 
 /// The whole table as a Markdown document: `docs/keys.md`.
 fn to_markdown() -> String {
