@@ -4,7 +4,7 @@ use crate::app::Screen;
 use crate::app::key::{KeyPress, KeySymbol};
 use crate::app::text::TextEdit;
 use crate::tui::keys::command::KeyCommand;
-use crate::tui::keys::list::{KeyList, KeyListKind, binding};
+use crate::tui::keys::list::{KeyList, binding};
 
 /// Its keys.
 pub const UP: &[KeyPress] = &[KeyPress::new(KeySymbol::Up), KeyPress::char('k')];
@@ -31,142 +31,82 @@ pub const ENTER: &[KeyPress] = &[KeyPress::new(KeySymbol::Enter)];
 /// Its keys.
 pub const ESC: &[KeyPress] = &[KeyPress::new(KeySymbol::Esc)];
 /// To the next of several.
-pub const NEXT: &[KeyPress] = &[
-    KeyPress::new(KeySymbol::Right),
-    KeyPress::new(KeySymbol::Tab),
-];
+pub const NEXT: &[KeyPress] = &[KeyPress::new(KeySymbol::Right), KeyPress::new(KeySymbol::Tab)];
 /// To the previous of several.
-pub const PREVIOUS: &[KeyPress] = &[
-    KeyPress::new(KeySymbol::Left),
-    KeyPress::new(KeySymbol::BackTab),
-];
+pub const PREVIOUS: &[KeyPress] = &[KeyPress::new(KeySymbol::Left), KeyPress::new(KeySymbol::BackTab)];
 
 /// Everywhere, unless a list binds the key itself or takes text.
-#[rustfmt::skip]
-pub static GLOBAL: KeyList = KeyList {
-    title: "Global",
-    kind: KeyListKind::Commands,
-    has_movement: false,
-    bindings: &[
-        binding(&[KeyPress::char('1')], KeyCommand::ShowScreen(Screen::Live), "Live: devices and processes", ""),
-        binding(&[KeyPress::char('2')], KeyCommand::ShowScreen(Screen::Bench), "Bench: run benchmarks", ""),
-        binding(&[KeyPress::char('3')], KeyCommand::ShowScreen(Screen::Requests), "Requests: trace the requests of a device", ""),
-        binding(&[KeyPress::char('4')], KeyCommand::ShowScreen(Screen::Sessions), "Sessions: saved results", ""),
-        binding(&[KeyPress::char('5')], KeyCommand::ShowScreen(Screen::Why), "Why: who waits, and because of whom", ""),
-        binding(&[KeyPress::char('b')], KeyCommand::ShowLauncher, "go to the benchmark launcher", "benchmark"),
-        binding(&[KeyPress::char('?'), KeyPress::new(KeySymbol::Function(1))], KeyCommand::ToggleHelp, "show this help", "all keys"),
-        binding(&[KeyPress::char('q'), KeyPress::control('c')], KeyCommand::Quit, "quit", ""),
-        binding(&[KeyPress::control('z')], KeyCommand::Suspend, "suspend; fg resumes", ""),
-        binding(&[KeyPress::control('l')], KeyCommand::Redraw, "redraw the screen", ""),
-    ],
-};
+pub static GLOBAL: KeyList = KeyList::commands("Global", &[
+    binding(&[KeyPress::char('1')], KeyCommand::ShowScreen(Screen::Live), "Live: devices and processes", ""),
+    binding(&[KeyPress::char('2')], KeyCommand::ShowScreen(Screen::Bench), "Bench: run benchmarks", ""),
+    binding(&[KeyPress::char('3')], KeyCommand::ShowScreen(Screen::Requests), "Requests: trace the requests of a device", ""),
+    binding(&[KeyPress::char('4')], KeyCommand::ShowScreen(Screen::Sessions), "Sessions: saved results", ""),
+    binding(&[KeyPress::char('5')], KeyCommand::ShowScreen(Screen::Why), "Why: who waits, and because of whom", ""),
+    binding(&[KeyPress::char('b')], KeyCommand::ShowLauncher, "go to the benchmark launcher", "benchmark"),
+    binding(&[KeyPress::char('?'), KeyPress::new(KeySymbol::Function(1))], KeyCommand::ToggleHelp, "show this help", "all keys"),
+    binding(&[KeyPress::char('q'), KeyPress::control('c')], KeyCommand::Quit, "quit", ""),
+    binding(&[KeyPress::control('z')], KeyCommand::Suspend, "suspend; fg resumes", ""),
+    binding(&[KeyPress::control('l')], KeyCommand::Redraw, "redraw the screen", ""),
+]);
 
 /// In every list and page.
-#[rustfmt::skip]
-pub static MOVEMENT: KeyList = KeyList {
-    title: "Moving in lists and pages",
-    kind: KeyListKind::Commands,
-    has_movement: false,
-    bindings: &[
-        binding(UP, KeyCommand::Up, "one line up", ""),
-        binding(DOWN, KeyCommand::Down, "one line down", ""),
-        binding(PAGE_UP, KeyCommand::PageUp, "one page up", ""),
-        binding(PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
-        binding(HOME, KeyCommand::GoToFirst, "to the beginning", ""),
-        binding(END, KeyCommand::GoToLast, "to the end", ""),
-    ],
-};
+pub static MOVEMENT: KeyList = KeyList::commands("Moving in lists and pages", &[
+    binding(UP, KeyCommand::Up, "one line up", ""),
+    binding(DOWN, KeyCommand::Down, "one line down", ""),
+    binding(PAGE_UP, KeyCommand::PageUp, "one page up", ""),
+    binding(PAGE_DOWN, KeyCommand::PageDown, "one page down", ""),
+    binding(HOME, KeyCommand::GoToFirst, "to the beginning", ""),
+    binding(END, KeyCommand::GoToLast, "to the end", ""),
+]);
 
 /// Typing the filter of a list.
-#[rustfmt::skip]
-pub static FILTER: KeyList = KeyList {
-    title: "Filter",
-    kind: KeyListKind::Text,
-    has_movement: false,
-    bindings: &[
-        binding(ENTER, KeyCommand::Accept, "apply the filter", "apply"),
-        binding(ESC, KeyCommand::Cancel, "clear the filter", "clear"),
-    ],
-};
+pub static FILTER: KeyList = KeyList::text("Filter", &[
+    binding(ENTER, KeyCommand::Accept, "apply the filter", "apply"),
+    binding(ESC, KeyCommand::Cancel, "clear the filter", "clear"),
+]);
 
 /// In every text field.
-#[rustfmt::skip]
-pub static TEXT_EDITING: KeyList = KeyList {
-    title: "Text fields",
-    kind: KeyListKind::Commands,
-    has_movement: false,
-    bindings: &[
-        binding(LEFT, KeyCommand::EditText(TextEdit::Left), "one character to the left", "edit"),
-        binding(RIGHT, KeyCommand::EditText(TextEdit::Right), "one character to the right", ""),
-        binding(&[KeyPress::new(KeySymbol::Home), KeyPress::control('a')], KeyCommand::EditText(TextEdit::Start), "to the start of the text", ""),
-        binding(&[KeyPress::new(KeySymbol::End), KeyPress::control('e')], KeyCommand::EditText(TextEdit::End), "to the end of the text", ""),
-        binding(&[KeyPress::new(KeySymbol::Backspace)], KeyCommand::EditText(TextEdit::DeleteBefore), "delete before the cursor", "delete"),
-        binding(&[KeyPress::new(KeySymbol::Delete)], KeyCommand::EditText(TextEdit::DeleteUnder), "delete under the cursor", ""),
-        binding(&[KeyPress::control('u')], KeyCommand::EditText(TextEdit::DeleteToStart), "delete to the start of the text", "clear"),
-    ],
-};
+pub static TEXT_EDITING: KeyList = KeyList::commands("Text fields", &[
+    binding(LEFT, KeyCommand::EditText(TextEdit::Left), "one character to the left", "edit"),
+    binding(RIGHT, KeyCommand::EditText(TextEdit::Right), "one character to the right", ""),
+    binding(&[KeyPress::new(KeySymbol::Home), KeyPress::control('a')], KeyCommand::EditText(TextEdit::Start), "to the start of the text", ""),
+    binding(&[KeyPress::new(KeySymbol::End), KeyPress::control('e')], KeyCommand::EditText(TextEdit::End), "to the end of the text", ""),
+    binding(&[KeyPress::new(KeySymbol::Backspace)], KeyCommand::EditText(TextEdit::DeleteBefore), "delete before the cursor", "delete"),
+    binding(&[KeyPress::new(KeySymbol::Delete)], KeyCommand::EditText(TextEdit::DeleteUnder), "delete under the cursor", ""),
+    binding(&[KeyPress::control('u')], KeyCommand::EditText(TextEdit::DeleteToStart), "delete to the start of the text", "clear"),
+]);
 
 /// The help.
-#[rustfmt::skip]
-pub static HELP: KeyList = KeyList {
-    title: "Help",
-    kind: KeyListKind::Page,
-    has_movement: true,
-    bindings: &[
-        binding(&[KeyPress::new(KeySymbol::Esc), KeyPress::char('?'), KeyPress::char('q'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Cancel, "close the help", "close"),
-        binding(&[KeyPress::char('/')], KeyCommand::EditFilter, "search the keys", "search"),
-        binding(DOWN, KeyCommand::Down, "scroll", "scroll"),
-    ],
-};
+pub static HELP: KeyList = KeyList::page("Help", &[
+    binding(&[KeyPress::new(KeySymbol::Esc), KeyPress::char('?'), KeyPress::char('q'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Cancel, "close the help", "close"),
+    binding(&[KeyPress::char('/')], KeyCommand::EditFilter, "search the keys", "search"),
+    binding(DOWN, KeyCommand::Down, "scroll", "scroll"),
+]).with_movement();
 
 /// Typing the search of the help.
-#[rustfmt::skip]
-pub static HELP_SEARCH: KeyList = KeyList {
-    title: "Help: search",
-    kind: KeyListKind::Text,
-    has_movement: false,
-    bindings: &[
-        binding(ENTER, KeyCommand::Accept, "apply the search", "apply"),
-        binding(ESC, KeyCommand::Cancel, "clear the search", "clear"),
-    ],
-};
+pub static HELP_SEARCH: KeyList = KeyList::text("Help: search", &[
+    binding(ENTER, KeyCommand::Accept, "apply the search", "apply"),
+    binding(ESC, KeyCommand::Cancel, "clear the search", "clear"),
+]);
 
 /// A yes/no question.
-#[rustfmt::skip]
-pub static QUESTION: KeyList = KeyList {
-    title: "Questions",
-    kind: KeyListKind::Question,
-    has_movement: false,
-    bindings: &[
-        binding(&[KeyPress::char('y'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Confirm, "confirm", "confirm"),
-        binding(&[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
-    ],
-};
+pub static QUESTION: KeyList = KeyList::question("Questions", &[
+    binding(&[KeyPress::char('y'), KeyPress::new(KeySymbol::Enter)], KeyCommand::Confirm, "confirm", "confirm"),
+    binding(&[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
+]);
 
 /// A question about something that cannot be undone: Enter does not confirm it.
-#[rustfmt::skip]
-pub static DESTRUCTIVE_QUESTION: KeyList = KeyList {
-    title: "Questions about what cannot be undone",
-    kind: KeyListKind::Question,
-    has_movement: false,
-    bindings: &[
-        binding(&[KeyPress::char('y')], KeyCommand::Confirm, "confirm; Enter does not", "confirm"),
-        binding(&[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
-    ],
-};
+pub static DESTRUCTIVE_QUESTION: KeyList = KeyList::question("Questions about what cannot be undone", &[
+    binding(&[KeyPress::char('y')], KeyCommand::Confirm, "confirm; Enter does not", "confirm"),
+    binding(&[KeyPress::char('n'), KeyPress::new(KeySymbol::Esc)], KeyCommand::Decline, "cancel; so does any other key", "cancel"),
+]);
 
 /// A list to choose from.
-#[rustfmt::skip]
-pub static CHOICE_LIST: KeyList = KeyList {
-    title: "Choice of an action on a process",
-    kind: KeyListKind::Question,
-    has_movement: false,
-    bindings: &[
-        binding(&[KeyPress::char('1')], KeyCommand::PickChoice(1), "first choice", ""),
-        binding(&[KeyPress::char('2')], KeyCommand::PickChoice(2), "second choice", ""),
-        binding(&[KeyPress::char('3')], KeyCommand::PickChoice(3), "third choice", ""),
-        binding(&[KeyPress::char('4')], KeyCommand::PickChoice(4), "fourth choice", ""),
-        binding(&[KeyPress::char('5')], KeyCommand::PickChoice(5), "fifth choice", ""),
-        binding(ESC, KeyCommand::Cancel, "cancel; so does any other key", "cancel"),
-    ],
-};
+pub static CHOICE_LIST: KeyList = KeyList::question("Choice of an action on a process", &[
+    binding(&[KeyPress::char('1')], KeyCommand::PickChoice(1), "first choice", ""),
+    binding(&[KeyPress::char('2')], KeyCommand::PickChoice(2), "second choice", ""),
+    binding(&[KeyPress::char('3')], KeyCommand::PickChoice(3), "third choice", ""),
+    binding(&[KeyPress::char('4')], KeyCommand::PickChoice(4), "fourth choice", ""),
+    binding(&[KeyPress::char('5')], KeyCommand::PickChoice(5), "fifth choice", ""),
+    binding(ESC, KeyCommand::Cancel, "cancel; so does any other key", "cancel"),
+]);

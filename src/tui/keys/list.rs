@@ -66,6 +66,51 @@ impl PartialEq for KeyList {
 }
 
 impl KeyList {
+    const fn new(
+        title: &'static str,
+        kind: KeyListKind,
+        bindings: &'static [KeyBinding],
+    ) -> Self {
+        Self {
+            title,
+            kind,
+            has_movement: false,
+            bindings,
+        }
+    }
+
+    /// Keys with commands.
+    pub(in crate::tui) const fn commands(
+        title: &'static str,
+        bindings: &'static [KeyBinding],
+    ) -> Self {
+        Self::new(title, KeyListKind::Commands, bindings)
+    }
+
+    /// The keys of a field.
+    pub(in crate::tui) const fn text(title: &'static str, bindings: &'static [KeyBinding]) -> Self {
+        Self::new(title, KeyListKind::Text, bindings)
+    }
+
+    /// The answers to a question.
+    pub(in crate::tui) const fn question(
+        title: &'static str,
+        bindings: &'static [KeyBinding],
+    ) -> Self {
+        Self::new(title, KeyListKind::Question, bindings)
+    }
+
+    /// The keys of a page over the screen.
+    pub(in crate::tui) const fn page(title: &'static str, bindings: &'static [KeyBinding]) -> Self {
+        Self::new(title, KeyListKind::Page, bindings)
+    }
+
+    /// With the keys of movement.
+    pub(in crate::tui) const fn with_movement(mut self) -> Self {
+        self.has_movement = true;
+        self
+    }
+
     /// Whether characters are text input here.
     #[must_use]
     pub fn takes_text(&self) -> bool {

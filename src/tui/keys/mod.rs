@@ -1,6 +1,7 @@
 //! The keys: which command each one has in the lists that apply at present.
 
 mod command;
+#[rustfmt::skip]
 pub mod common;
 mod list;
 

@@ -1,5 +1,6 @@
 //! The Bench screen: the launcher, a benchmark that runs, and its result.
 
+#[rustfmt::skip]
 pub mod keys;
 mod state;
 

@@ -1,5 +1,6 @@
 //! The Live screen: devices, transfers and processes.
 
+#[rustfmt::skip]
 pub mod keys;
 
 use ratatui::buffer::Buffer;
@@ -13,7 +14,7 @@ use crate::tui::keys::common::FILTER;
 use crate::tui::keys::{KeyCommand, KeyList};
 use crate::tui::screens::{ScreenState, Shared};
 use crate::tui::theme::Theme;
-use crate::ui;
+use crate::ui::live as lists;
 
 /// The Live screen, whose state the other screens use as well.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +88,7 @@ impl ScreenState for LiveScreen {
     }
 
     fn draw(&self, live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
-        ui::live::draw(live, theme, area, buf);
+        lists::draw(live, theme, area, buf);
     }
 }
 

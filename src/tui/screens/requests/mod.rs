@@ -6,6 +6,7 @@ mod detail;
 mod draw;
 mod flags;
 mod heatmap;
+#[rustfmt::skip]
 pub mod keys;
 mod list;
 mod operations;
@@ -42,8 +43,7 @@ impl ScreenState for RequestsState {
     fn offers(&self, command: KeyCommand, _live: &LiveState) -> bool {
         let concerns_all = |it: &TraceUnavailable| it.concerns_all_devices;
         match command {
-            KeyCommand::ReloadList | KeyCommand::ShowLauncher => true,
-            KeyCommand::Cancel if self.is_editing_filter => true,
+            _ if self.is_editing_filter => true,
             KeyCommand::Cancel => self.shows_detail || !self.filter.is_empty(),
             KeyCommand::Next | KeyCommand::Previous | KeyCommand::ShowHotFiles => {
                 self.view.is_some() || !self.unavailable.as_ref().is_some_and(concerns_all)

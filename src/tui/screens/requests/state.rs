@@ -263,6 +263,7 @@ mod tests {
     use super::*;
     use crate::snapshot::ViewBuilder;
     use crate::snapshot::view::DeviceView;
+    use crate::tui::screens::ScreenState as _;
 
     fn live_with_rates(rates: &[(&str, Option<&str>, f64)]) -> LiveState {
         let mut sample = ViewBuilder::default().update(Arc::default());
@@ -425,33 +426,30 @@ mod tests {
 
     #[test]
     fn screen_without_requests_offers_only_keys_that_start_a_trace() {
-        use crate::app::{AppEvent, AppState, Message, update};
-        use crate::tui::keys::bindings_of;
-        let mut state = AppState::new(Duration::from_secs(1));
-        state.live = live_with_rates(&[("sda", None, 1.0)]);
-        state.screen = crate::app::Screen::Requests;
-        let commands = |state: &AppState| -> Vec<KeyCommand> {
-            bindings_of(state.key_context())
-                .map(|binding| binding.command)
-                .collect()
-        };
-        assert!(commands(&state).contains(&KeyCommand::Next));
-        assert!(!commands(&state).contains(&KeyCommand::Accept));
+        let live = live_with_rates(&[("sda", None, 1.0)]);
+        let mut requests = RequestsState::default();
+        let commands = [
+            KeyCommand::ReloadList,
+            KeyCommand::Next,
+            KeyCommand::Accept,
+            KeyCommand::Cancel,
+        ];
+        let offers = |requests: &RequestsState| commands.map(|it| requests.offers(it, &live));
+        assert_eq!(offers(&requests), [true, true, false, false]);
         for (all, expected) in [
-            (true, KeyContext::RequestsUnavailable),
-            (false, KeyContext::RequestsAwaited),
+            (true, [true, false, false, false]),
+            (false, [true, true, false, false]),
         ] {
-            let failed = TraceUnavailable {
+            requests.unavailable = Some(TraceUnavailable {
                 reason: "no tracefs".into(),
                 advice: "mount it".into(),
                 concerns_all_devices: all,
-            };
-            update(&mut state, AppEvent::Message(Message::FollowFailed(failed)));
-            assert_eq!(state.key_context(), expected);
+            });
+            assert_eq!(offers(&requests), expected);
         }
         let mut board = crate::tui::screens::requests::view::RequestAggregator::new("sda", 0);
-        state.requests.view = Some(Arc::new(board.view(1)));
-        assert_eq!(state.key_context(), KeyContext::Requests);
+        requests.view = Some(Arc::new(board.view(1)));
+        assert_eq!(offers(&requests), [true, true, true, false]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod comparison;
 mod draw;
 mod draw_comparison;
+#[rustfmt::skip]
 pub mod keys;
 mod metrics;
 mod state;

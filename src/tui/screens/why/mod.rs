@@ -1,6 +1,7 @@
 //! The Why screen: why somebody waits for I/O, and the line about it on the Live screen.
 
 pub mod draw;
+#[rustfmt::skip]
 pub mod keys;
 mod problem_line;
 mod state;
