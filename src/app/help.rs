@@ -1,14 +1,16 @@
-//! The help: the key table, that of the present screen first.
+//! The help: the lists of keys, those of the present screen first.
 
-use super::keymap::{KeyBinding, KeyCommand, KeyContext, bindings_of, key_names};
 use super::text::{EditableText, TextInput};
 use super::viewport::Viewport;
+use crate::tui::keys::common::GLOBAL;
+use crate::tui::keys::{KeyBinding, KeyCommand, KeyList, key_names, lookup_order};
+use crate::tui::screens::key_lists::KEY_LISTS;
 
 /// The help while it is open.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct HelpState {
-    /// The context in which it was opened, whose keys come first.
-    context: KeyContext,
+    /// The lists that applied when it was opened: they come first.
+    lists: Vec<&'static KeyList>,
     /// Only bindings with this text are listed; empty lists all.
     pub search: EditableText,
     /// Whether the search is being typed.
@@ -17,42 +19,36 @@ pub struct HelpState {
     pub viewport: Viewport,
 }
 
-impl Default for HelpState {
-    fn default() -> Self {
-        Self::new(KeyContext::Global)
-    }
-}
-
 impl HelpState {
-    /// Opens the help in a context.
+    /// Opens the help where these lists apply.
     #[must_use]
-    pub fn new(context: KeyContext) -> Self {
+    pub fn new(lists: Vec<&'static KeyList>) -> Self {
         Self {
-            context,
-            search: EditableText::default(),
-            is_searching: false,
-            viewport: Viewport::default(),
+            lists,
+            ..Self::default()
         }
     }
 
-    /// The contexts with those of their bindings that match the search: the present one first, then
-    /// the keys that apply everywhere, then the others.
+    /// The lists with those of their bindings that match the search: the present ones first, then the
+    /// keys that apply everywhere, then the others.
     #[must_use]
-    pub fn sections(&self) -> Vec<(KeyContext, Vec<&'static KeyBinding>)> {
-        let mut order = self.context.lookup_chain().to_vec();
-        order.push(KeyContext::Global);
-        order.extend(KeyContext::ALL);
+    pub fn sections(&self) -> Vec<(&'static KeyList, Vec<&'static KeyBinding>)> {
+        let mut order = lookup_order(&self.lists);
+        order.push(&GLOBAL);
+        order.extend(KEY_LISTS);
         let search = self.search.as_string().trim().to_lowercase();
-        let mut sections: Vec<(KeyContext, Vec<_>)> = Vec::new();
-        for context in order {
-            if sections.iter().any(|(known, _)| *known == context) {
+        let mut sections: Vec<(&'static KeyList, Vec<_>)> = Vec::new();
+        for list in order {
+            if sections.iter().any(|(known, _)| *known == list) {
                 continue;
             }
-            let in_title = context.title().to_lowercase().contains(&search);
-            let matching = bindings_of(context)
+            let in_title = list.title.to_lowercase().contains(&search);
+            let matching = list
+                .bindings
+                .iter()
                 .filter(|binding| in_title || binding_matches(binding, &search))
                 .collect();
-            sections.push((context, matching));
+            sections.push((list, matching));
         }
         sections.retain(|(_, bindings)| !bindings.is_empty());
         sections
@@ -92,36 +88,35 @@ fn binding_matches(binding: &KeyBinding, search: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::screens::bench::keys::LAUNCHER;
 
     fn searched(text: &str) -> HelpState {
-        let mut help = HelpState::new(KeyContext::Launcher);
+        let mut help = HelpState::new(vec![&LAUNCHER]);
         text.chars()
             .for_each(|letter| help.type_input(TextInput::Insert(letter)));
         help
     }
 
     #[test]
-    fn help_begins_with_the_present_context_and_lists_every_binding_once() {
+    fn help_begins_with_the_present_keys_and_has_every_list_once() {
         let sections = searched("").sections();
-        assert_eq!(sections[0].0, KeyContext::Launcher);
-        assert_eq!(sections[1].0, KeyContext::Global);
-        let listed: usize = sections.iter().map(|(_, bindings)| bindings.len()).sum();
-        assert_eq!(listed, super::super::keymap::KEY_BINDINGS.len());
+        let titles: Vec<&str> = sections.iter().map(|(list, _)| list.title).collect();
+        assert_eq!(titles[0], LAUNCHER.title);
+        assert!(titles[..3].contains(&GLOBAL.title));
+        assert_eq!(titles.len(), KEY_LISTS.len());
     }
 
     #[test]
     fn help_search_finds_keys_texts_and_titles() {
         for (text, expected) in [
-            ("suspend", KeyContext::Global),
-            ("ctrl-z", KeyContext::Global),
-            ("start the benchmark", KeyContext::Launcher),
-            ("comparison", KeyContext::Comparison),
+            ("suspend", "Global"),
+            ("ctrl-z", "Global"),
+            ("start the benchmark", "Bench: launcher"),
+            ("comparison", "Sessions: comparison"),
         ] {
             let sections = searched(text).sections();
-            assert!(
-                sections.iter().any(|(context, _)| *context == expected),
-                "{text}"
-            );
+            let is_found = sections.iter().any(|(list, _)| list.title == expected);
+            assert!(is_found, "{text}");
         }
         assert!(searched("no such key").sections().is_empty());
     }

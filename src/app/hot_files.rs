@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::keymap::{KeyCommand, KeyContext};
 use super::live::{LivePane, LiveState};
-use super::requests::TraceUnavailable;
 use super::viewport::step_cursor;
 use crate::files::safe_text::SafeText;
 use crate::trace::hot_files::view::{HotFileView, HotFilesView};
+use crate::tui::keys::KeyCommand;
+use crate::tui::screens::requests::TraceUnavailable;
 
 /// The files that are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,15 +101,6 @@ impl HotFilesState {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.scope.is_some()
-    }
-
-    /// The keys that apply while the pane is shown.
-    #[must_use]
-    pub fn key_context(&self) -> KeyContext {
-        match (&self.view, &self.unavailable) {
-            (None, Some(_)) => KeyContext::HotFilesUnavailable,
-            _ => KeyContext::HotFiles,
-        }
     }
 
     /// Shows the pane and starts the trace.
@@ -244,14 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn refused_trace_offers_only_to_try_again_or_go_back() {
-        use crate::app::keymap::bindings_of;
+    fn refused_trace_is_tried_again() {
         let mut state = state();
         let press = |state: &mut AppState, letter| {
             update(state, AppEvent::Key(KeyPress::char(letter)));
         };
         press(&mut state, 'F');
-        assert_eq!(state.key_context(), KeyContext::HotFiles);
+        assert!(state.hot_files.is_shown());
         let refused = || TraceUnavailable {
             reason: "no tracefs".into(),
             advice: "mount it".into(),
@@ -259,9 +249,6 @@ mod tests {
         };
         let message = Message::HotFiles(Err(refused()));
         update(&mut state, AppEvent::Message(message));
-        let offered = bindings_of(state.key_context()).map(|binding| binding.command);
-        let offered: Vec<KeyCommand> = offered.collect();
-        assert_eq!(offered, [KeyCommand::Cancel, KeyCommand::ReloadList]);
         press(&mut state, 'r');
         assert!(state.hot_files.unavailable.is_none(), "tried again");
         // A trace that ends leaves its lists, and the keys for them.
@@ -273,7 +260,7 @@ mod tests {
             &mut state,
             AppEvent::Message(Message::HotFiles(Err(refused()))),
         );
-        assert_eq!(state.key_context(), KeyContext::HotFiles);
+        assert!(state.hot_files.is_shown());
     }
 
     #[test]

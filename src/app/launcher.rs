@@ -7,13 +7,13 @@ use super::consent::{OverwriteQuestion, QuestionNumber};
 use super::effect::Effect;
 use super::error::{BenchmarkError, ForecastError, TargetError};
 use super::form::ParameterForm;
-use super::keymap::{KeyCommand, KeyContext};
 use super::search::{LauncherSearch, SearchError, SearchMatch};
 use super::target_choice::{TargetChoice, TargetGroup};
 use super::text::TextInput;
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Benchmark, Forecast};
 use crate::drive::{DriveError, OverwriteImpact, Target, TargetKind};
+use crate::tui::keys::KeyCommand;
 
 /// The benchmark that is selected first: random reads are the most common one, write nothing, and
 /// take only seconds.
@@ -96,25 +96,6 @@ impl LauncherState {
 
     fn selected_target(&self) -> Option<&Target> {
         self.selected_choice()?.target.as_ref().ok()
-    }
-
-    /// The active context of the key table.
-    #[must_use]
-    pub fn key_context(&self) -> KeyContext {
-        if let Some(question) = &self.overwrite_question {
-            match question.is_refused() {
-                true => KeyContext::OverwriteRefused,
-                false => KeyContext::OverwriteConsent,
-            }
-        } else if self.search.is_some() {
-            KeyContext::Search
-        } else if self.form.editor.is_some() {
-            KeyContext::Field
-        } else if self.pane == LauncherPane::Form {
-            KeyContext::Form
-        } else {
-            KeyContext::Launcher
-        }
     }
 
     /// Stores the list of targets; the selection is kept.

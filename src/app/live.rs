@@ -17,7 +17,6 @@ use self::ranking::RowRanking;
 use self::unit_list::UnitList;
 use super::effect::Effect;
 use super::error::OpenFilesError;
-use super::keymap::KeyCommand;
 use super::process::{ProcessColumn, ProcessOrder};
 use super::replay::{FoundItem, Frame, ReplayTimeline};
 use super::text::{EditableText, TextInput};
@@ -29,6 +28,7 @@ use crate::snapshot::view::{
 };
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::stats::sorting::SortList as _;
+use crate::tui::keys::KeyCommand;
 
 pub use self::pane::{LiveList, LivePane};
 
@@ -335,10 +335,6 @@ impl LiveState {
 
     /// Handles a key command of this screen.
     pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
-        let timeline = self.timeline.as_mut();
-        if let Some(effects) = timeline.and_then(|timeline| timeline.handle_command(command)) {
-            return effects;
-        }
         let (units_were_shown, mounts_were_shown) = (self.shows_units(), self.shows_mounts());
         let mut effects = self.dispatch(command);
         if units_were_shown != self.shows_units() {

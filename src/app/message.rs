@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::comparison::ComparisonState;
 use super::consent::QuestionNumber;
 use super::error::{
     ArchiveError, BenchmarkError, OpenFilesError, ProcessActionError, ReplayError, TargetError,
@@ -11,19 +10,20 @@ use super::error::{
 use super::key::KeyPress;
 use super::process_action::ProcessActionOutcome;
 use super::replay::{FoundItem, Frame};
-use super::requests::TraceUnavailable;
 use super::result::SavedRun;
-use super::sessions::{OpenedSession, SessionEdit, SessionEntry};
 use super::shown_frame::DrawnFrame;
 use super::target_choice::TargetChoice;
-use super::why::WatchedDiagnosis;
-use crate::app::requests::view::RequestsView;
 use crate::bench::RunEvent;
 use crate::drive::settings::SettingError;
 use crate::drive::{DriveError, OverwriteImpact};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::{DeletedView, FileView};
 use crate::trace::hot_files::view::HotFilesView;
+use crate::tui::screens::requests::TraceUnavailable;
+use crate::tui::screens::requests::view::RequestsView;
+use crate::tui::screens::sessions::ComparisonState;
+use crate::tui::screens::sessions::{OpenedSession, SessionEdit, SessionEntry};
+use crate::tui::screens::why::WatchedDiagnosis;
 
 /// An input event.
 #[derive(Debug, Clone)]

@@ -1,10 +1,8 @@
-//! State of the interface, its events, and the key table. Pure: no terminal, no thread, no file.
+//! State of the interface and its events. Pure: no terminal, no thread, no file.
 //!
 //! [`update()`] takes an [`AppEvent`] and returns [`Effect`]s; everything else here is data.
 
-mod applicable;
 mod column_step;
-pub mod comparison;
 pub mod consent;
 mod dialog;
 mod effect;
@@ -13,7 +11,6 @@ pub mod form;
 pub mod help;
 pub mod hot_files;
 pub mod key;
-pub mod keymap;
 pub mod launcher;
 pub mod live;
 mod message;
@@ -22,24 +19,20 @@ pub mod preferences;
 pub mod process;
 mod process_action;
 pub mod replay;
-pub mod requests;
 pub mod result;
 pub mod running;
 mod screen;
 pub mod search;
 mod seek;
-pub mod sessions;
 mod shown_frame;
 mod state;
 mod target_choice;
 pub mod text;
 mod update;
 pub mod viewport;
-pub mod why;
 
 pub use self::dialog::Dialog;
 pub use self::effect::Effect;
-pub use self::keymap::{KeyCommand, KeyContext};
 pub use self::message::{AppEvent, Message};
 pub use self::process_action::{
     IoClassChoice, ProcessAction, ProcessActionOutcome, ProcessId, ProcessTarget, REALTIME_LEVEL,
@@ -48,8 +41,11 @@ pub use self::process_action::{
 pub use self::result::SavedRun;
 pub use self::screen::Screen;
 pub use self::seek::Seek;
-pub use self::sessions::SessionEntry;
 pub use self::shown_frame::{DrawnFrame, OpenQuestion, ShownFrame};
-pub use self::state::{AppState, BenchStage, BenchState, StatusMessage};
+pub use self::state::AppState;
 pub use self::target_choice::{TargetChoice, TargetGroup};
 pub use self::update::update;
+pub use crate::tui::keys::KeyCommand;
+pub use crate::tui::screens::StatusMessage;
+pub use crate::tui::screens::bench::{BenchStage, BenchState};
+pub use crate::tui::screens::sessions::SessionEntry;

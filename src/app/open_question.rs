@@ -1,9 +1,9 @@
 //! The question that is open, and whether the user was shown it.
 
 use super::dialog::Dialog;
-use super::sessions::SessionInput;
 use super::shown_frame::{DrawnFrame, OpenQuestion, ShownFrame};
 use super::state::AppState;
+use crate::tui::screens::sessions::SessionInput;
 
 impl AppState {
     /// The question that is open.
@@ -11,7 +11,7 @@ impl AppState {
         match (&self.dialog, &self.sessions.input) {
             (Some(Dialog::Help), _) => None,
             (Some(dialog), _) => Some(OpenQuestion::Dialog(dialog.clone())),
-            (None, Some(SessionInput::Deletion(path))) if self.key_context().is_question() => {
+            (None, Some(SessionInput::Deletion(path))) if self.front_keys().is_question() => {
                 Some(OpenQuestion::Deletion(path.clone()))
             }
             _ => None,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::Effect;
-use super::keymap::KeyCommand;
 use super::screen::Screen;
 use super::seek::Seek;
 use super::text::{EditableText, TextInput};
-use crate::app::requests::view::RequestsView;
 use crate::files::safe_text::SafeText;
 use crate::recording::{RecordingTimes, ViewTimeError};
 use crate::snapshot::{SampleHistory, Snapshot};
+use crate::tui::keys::KeyCommand;
+use crate::tui::screens::requests::view::RequestsView;
 use crate::why::Diagnosis;
 
 /// Number of snapshots that a skip moves.

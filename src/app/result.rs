@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use super::effect::Effect;
-use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::bench::ChartSpec;
 use crate::session::document::{BenchmarkRun, MetricTable};
+use crate::tui::keys::KeyCommand;
+use crate::tui::screens::Shared;
 
 /// A finished run and the path of its session.
 #[derive(Debug, Clone)]
@@ -79,9 +80,12 @@ impl ResultState {
     }
 
     /// Handles a key command of this view.
-    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
+    pub fn handle_command(&mut self, command: KeyCommand, shared: &mut Shared<'_>) -> Vec<Effect> {
         let count = self.page_count().max(1);
         match command {
+            KeyCommand::ExportSession | KeyCommand::WriteReport if self.path.is_none() => {
+                shared.show_error("this session was not saved: there is nothing to export");
+            }
             KeyCommand::Next => self.page_index = (self.page_index + 1) % count,
             KeyCommand::Previous => self.page_index = (self.page_index + count - 1) % count,
             KeyCommand::ExportSession => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::effect::Effect;
-use super::keymap::KeyCommand;
 use crate::bench::{RunEvent, RunRequest};
+use crate::tui::keys::KeyCommand;
 
 /// The view of a running benchmark.
 #[derive(Debug, Clone)]

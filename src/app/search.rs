@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::error::TargetError;
-use super::keymap::KeyCommand;
 use super::target_choice::TargetChoice;
 use super::text::{EditableText, TextInput};
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Description};
+use crate::tui::keys::KeyCommand;
 
 /// A target or a benchmark that the search lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,65 +5,35 @@ use std::time::Duration;
 use super::dialog::Dialog;
 use super::help::HelpState;
 use super::hot_files::HotFilesState;
-use super::keymap::KeyContext;
 use super::launcher::LauncherState;
 use super::live::LiveState;
 use super::preferences::Preferences;
 use super::process::ProcessOrder;
 use super::replay::ReplayTimeline;
-use super::requests::RequestsState;
 use super::result::ResultState;
-use super::running::RunningState;
 use super::screen::Screen;
-use super::sessions::SessionsState;
 use super::shown_frame::ShownFrame;
-use super::why::WhyState;
 use crate::files::safe_text::SafeText;
-
-/// Stage of the Bench screen.
-#[derive(Debug, Clone)]
-pub enum BenchStage {
-    /// Selection of target, benchmark and parameters.
-    Launcher,
-    /// A benchmark is running.
-    Running(Box<RunningState>),
-    /// The result is shown.
-    Result(Box<ResultState>),
-}
-
-/// The Bench screen.
-#[derive(Debug, Clone)]
-pub struct BenchState {
-    /// The launcher: kept while a benchmark runs.
-    pub launcher: LauncherState,
-    /// The current stage.
-    pub stage: BenchStage,
-}
-
-impl BenchState {
-    /// Whether a benchmark runs.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        matches!(self.stage, BenchStage::Running(_))
-    }
-}
-
-/// A sentence for the footer, until the next key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusMessage {
-    /// The sentence.
-    pub text: SafeText,
-    /// Whether it reports an error.
-    pub is_error: bool,
-}
+use crate::tui::keys::common::{
+    CHOICE_LIST, DESTRUCTIVE_QUESTION, GLOBAL, HELP, HELP_SEARCH, QUESTION,
+};
+use crate::tui::keys::{KeyCommand, KeyList};
+use crate::tui::screens::bench::{BenchStage, BenchState};
+use crate::tui::screens::live::LiveScreen;
+use crate::tui::screens::live::keys::{HOT_FILES, REPLAY_FIELD};
+use crate::tui::screens::requests::RequestsState;
+use crate::tui::screens::sessions::SessionsState;
+use crate::tui::screens::why::WhyState;
+use crate::tui::screens::{ScreenState, Shared, StatusMessage};
 
 /// State of the interface.
 #[derive(Debug, Clone)]
 pub struct AppState {
     /// The active screen.
     pub screen: Screen,
-    /// The Live screen.
+    /// The snapshots and their lists: the Live screen.
     pub live: LiveState,
+    live_screen: LiveScreen,
     /// The Bench screen.
     pub bench: BenchState,
     /// The Requests screen.
@@ -91,6 +61,7 @@ impl AppState {
         Self {
             screen: Screen::Live,
             live: LiveState::new(interval),
+            live_screen: LiveScreen,
             bench: BenchState {
                 launcher: LauncherState::default(),
                 stage: BenchStage::Launcher,
@@ -146,73 +117,88 @@ impl AppState {
         }
     }
 
-    /// The active context of the key table.
+    /// The lists of keys that apply, the most specific first.
     #[must_use]
-    pub fn key_context(&self) -> KeyContext {
-        match (&self.dialog, self.screen) {
-            (Some(Dialog::Help), _) if self.help.is_searching => KeyContext::HelpSearch,
-            (Some(Dialog::Help), _) => KeyContext::Help,
-            (Some(Dialog::ConfirmProcessAction(_, action)), _) if action.is_destructive() => {
-                KeyContext::DestructiveQuestion
+    pub fn key_lists(&self) -> Vec<&'static KeyList> {
+        let of_dialog: &'static KeyList = match &self.dialog {
+            Some(Dialog::Help) if self.help.is_searching => &HELP_SEARCH,
+            Some(Dialog::Help) => &HELP,
+            Some(Dialog::ConfirmProcessAction(_, action)) if action.is_destructive() => {
+                &DESTRUCTIVE_QUESTION
             }
-            (
-                Some(
-                    Dialog::ConfirmQuit
-                    | Dialog::ConfirmProcessAction(..)
-                    | Dialog::ConfirmAccounting,
-                ),
-                _,
-            ) => KeyContext::Question,
-            (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
-            (None, Screen::Live | Screen::Requests | Screen::Why)
-                if self.is_replay_field_open() =>
-            {
-                KeyContext::ReplayField
-            }
-            (None, Screen::Live | Screen::Requests) if self.hot_files.is_shown() => {
-                self.hot_files.key_context()
-            }
-            (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
-            (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
-            (None, Screen::Live) if self.live.shows_units() => KeyContext::Units,
-            (None, Screen::Live) if !self.live.pane.is_lists() => KeyContext::LivePane,
-            (None, Screen::Live) => KeyContext::Live,
-            (None, Screen::Bench) => match &self.bench.stage {
-                BenchStage::Launcher => self.bench.launcher.key_context(),
-                BenchStage::Running(_) => KeyContext::Running,
-                BenchStage::Result(_) => KeyContext::Result,
-            },
-            (None, Screen::Requests) if self.requests.is_editing_filter => KeyContext::Filter,
-            (None, Screen::Requests) if self.live.timeline.is_some() => {
-                KeyContext::RecordedRequests
-            }
-            (None, Screen::Requests) => self.requests.key_context(),
-            (None, Screen::Sessions) => self.sessions.key_context(),
-            (None, Screen::Why) if self.live.timeline.is_some() => KeyContext::RecordedWhy,
-            (None, Screen::Why) => KeyContext::Why,
+            Some(
+                Dialog::ConfirmQuit | Dialog::ConfirmProcessAction(..) | Dialog::ConfirmAccounting,
+            ) => &QUESTION,
+            Some(Dialog::ChooseProcessAction(..)) => &CHOICE_LIST,
+            None if self.is_replay_field_open() => &REPLAY_FIELD,
+            None if self.hot_files.is_shown() => &HOT_FILES,
+            None => return self.front().key_lists(&self.live),
+        };
+        vec![of_dialog]
+    }
+
+    /// The most specific list of keys that applies.
+    #[must_use]
+    pub fn front_keys(&self) -> &'static KeyList {
+        self.key_lists().first().copied().unwrap_or(&GLOBAL)
+    }
+
+    /// Whether a command applies to what is shown: the footer names only keys that do.
+    #[must_use]
+    pub fn offers(&self, command: KeyCommand) -> bool {
+        if command == KeyCommand::ShowLauncher {
+            let timeline = self.live.timeline.as_ref();
+            return timeline.is_none_or(|it| it.unavailable_reason(Screen::Bench).is_none());
+        }
+        let is_covered =
+            self.dialog.is_some() || self.is_replay_field_open() || self.hot_files.is_shown();
+        is_covered || self.front().offers(command, &self.live)
+    }
+
+    /// The screen that is shown.
+    #[must_use]
+    pub fn front(&self) -> &dyn ScreenState {
+        match self.screen {
+            Screen::Live => &LiveScreen,
+            Screen::Bench => &self.bench,
+            Screen::Requests => &self.requests,
+            Screen::Sessions => &self.sessions,
+            Screen::Why => &self.why,
         }
     }
 
+    /// A screen, and what it has in common with the others.
+    pub(super) fn split(&mut self, screen: Screen) -> (&mut dyn ScreenState, Shared<'_>) {
+        let front: &mut dyn ScreenState = match screen {
+            Screen::Live => &mut self.live_screen,
+            Screen::Bench => &mut self.bench,
+            Screen::Requests => &mut self.requests,
+            Screen::Sessions => &mut self.sessions,
+            Screen::Why => &mut self.why,
+        };
+        let shared = Shared {
+            live: &mut self.live,
+            hot_files: &mut self.hot_files,
+            dialog: &mut self.dialog,
+            status: &mut self.status_message,
+        };
+        (front, shared)
+    }
+
     /// Whether a time or a search is typed below the time line of a recording.
-    fn is_replay_field_open(&self) -> bool {
+    pub(super) fn is_replay_field_open(&self) -> bool {
         let timeline = self.live.timeline.as_ref();
         timeline.is_some_and(|timeline| timeline.input.is_some())
     }
 
     /// Shows an error in the footer.
     pub(super) fn show_error(&mut self, text: impl Into<SafeText>) {
-        self.status_message = Some(StatusMessage {
-            text: text.into(),
-            is_error: true,
-        });
+        self.split(self.screen).1.show_error(text);
     }
 
     /// Shows a success message in the footer.
     pub(super) fn show_success(&mut self, text: impl Into<SafeText>) {
-        self.status_message = Some(StatusMessage {
-            text: text.into(),
-            is_error: false,
-        });
+        self.split(self.screen).1.show_success(text);
     }
 
     /// The result that is shown, on the Bench or the Sessions screen.

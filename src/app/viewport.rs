@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::keymap::KeyCommand;
+use crate::tui::keys::KeyCommand;
 
 /// Lines that a page key moves where the height of the page is unknown.
 const DEFAULT_PAGE_LINES: usize = 10;

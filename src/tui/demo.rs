@@ -10,12 +10,12 @@ use super::player::RecordingPlayer;
 use super::services::{AppServices, FeedSenders};
 use super::session_archive;
 use crate::app::error::{ArchiveError, BenchmarkError, TargetError};
-use crate::app::sessions::OpenedSession;
 use crate::app::{Effect, Message, SavedRun, Seek, TargetChoice, TargetGroup};
 use crate::bench::RunRequest;
 use crate::drive::{Target, TargetKind};
 use crate::recording::Recording;
 use crate::session::document::TargetRecord;
+use crate::tui::screens::sessions::OpenedSession;
 
 /// The services of the demo.
 #[derive(Debug)]

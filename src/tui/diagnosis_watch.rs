@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::services::FeedSenders;
 use super::threads::CommandThread;
-use crate::app::why::WatchedDiagnosis;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::snapshot::Snapshot;
+use crate::tui::screens::why::WatchedDiagnosis;
 use crate::why::recorder::WindowRecorder;
 use crate::why::suspicion::is_suspicious;
 use crate::why::{Severity, WINDOW, diagnose};

@@ -8,7 +8,7 @@ use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::input;
@@ -66,8 +66,8 @@ pub struct LoopContext<I, S, D> {
     pub services: S,
     /// The terminal, except for drawing.
     pub display: D,
-    /// The theme, which follows the terminal's background.
-    pub theme: watch::Receiver<Theme>,
+    /// Colours and characters.
+    pub theme: Theme,
 }
 
 /// Result of one iteration of the loop.
@@ -113,8 +113,7 @@ where
             },
             // After the input: no key that was typed before a frame is taken for an answer to it.
             () = frame_due(next_frame, &context.display), if dirty => {
-                let theme = *context.theme.borrow_and_update();
-                let frame = draw_frame(terminal, state, &theme)?;
+                let frame = draw_frame(terminal, state, &context.theme)?;
                 let before = state.shown_question().cloned();
                 app::update(state, AppEvent::FrameShown(frame));
                 if state.shown_question() != before.as_ref() {
@@ -127,7 +126,6 @@ where
             Some(message) = context.feeds.messages.recv() => {
                 handle_event(AppEvent::Message(message), context, state)?
             }
-            Ok(()) = context.theme.changed() => LoopStep::Draw,
             Ok(()) = context.feeds.snapshots.changed() => {
                 let sample = context.feeds.snapshots.borrow_and_update().clone();
                 if state.live.snapshot.is_none() {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
-use crate::app::requests::TraceUnavailable;
 use crate::roots::SysPaths;
 use crate::trace::hot_files::FileTrace;
+use crate::tui::screens::requests::TraceUnavailable;
 
 /// Time between two views.
 const VIEW_INTERVAL: Duration = Duration::from_secs(1);

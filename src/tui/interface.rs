@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
-use super::answer_filter::AnswerFilter;
 use super::backend::ScreenBackend;
-use super::background::{BACKGROUND_QUERY, can_be_asked, from_colorfgbg};
 use super::demo::DemoServices;
 use super::demo_content;
 use super::demo_content::DemoContent;
@@ -137,33 +135,22 @@ pub fn run_with<S: AppServices>(
     let output = TerminalOutput::start(stdout())?;
     let _panic_restoration = PanicRestoration::install(output.clone());
     let (senders, feeds) = service_channels();
-    let selection = ThemeSelection::new(options, kind);
     runtime.block_on(async {
         signals::forward_signals(&notifier)?;
         // The terminal comes first: without one, no thread is started.
         let display = TerminalGuard::enter_screen(output.clone(), options.mouse)?;
-        if selection.asks_terminal {
-            output.push(BACKGROUND_QUERY)?;
-        }
-        let (themes, theme) = watch::channel(selection.theme(selection.environment));
-        let tell = move |background| {
-            themes.send_replace(selection.theme(Some(background)));
-        };
         let mut context = LoopContext {
-            input: AnswerFilter::new(EventStream::new(), selection.asks_terminal, tell),
+            input: EventStream::new(),
             signal_notices: notices,
             feeds,
             services: start(senders)?,
             display,
-            theme,
+            theme: theme(options, kind),
         };
         // One write for each frame.
         let writer = BufWriter::with_capacity(FRAME_CAPACITY, output);
         let mut terminal = Terminal::new(ScreenBackend::new(writer))?;
         let end = event_loop::run_loop(&mut terminal, &mut context, &mut state).await;
-        if let Ok(LoopEnd::Quit) = end {
-            context.input.wait_for_answer().await;
-        }
         let LoopContext {
             input,
             display,
@@ -183,49 +170,21 @@ pub fn run_with<S: AppServices>(
     })
 }
 
-/// What decides about the theme.
-#[derive(Debug, Clone, Copy)]
-struct ThemeSelection {
-    name: ThemeName,
-    /// What the terminal can draw, less what the options exclude.
-    kind: TerminalKind,
-    depth: ColourDepth,
-    /// The background that the environment states, which may be that of another terminal.
-    environment: Option<Background>,
-    /// Whether the terminal is asked for its background.
-    asks_terminal: bool,
-}
-
-impl ThemeSelection {
-    fn new(options: &InterfaceOptions, kind: TerminalKind) -> Self {
-        let variable = |name: &str| {
-            let value = std::env::var_os(name).unwrap_or_default();
-            value.to_string_lossy().into_owned()
-        };
-        let kind = TerminalKind {
-            ascii: kind.ascii || options.ascii,
-            colour: kind.colour && options.theme != ThemeName::Plain,
-        };
-        let term = variable("TERM");
-        let has_many = term.contains("256color") || !variable("COLORTERM").is_empty();
-        let depends = kind.colour && options.theme.depends_on_background();
-        Self {
-            name: options.theme,
-            kind,
-            depth: match has_many {
-                true => ColourDepth::Many,
-                false => ColourDepth::Sixteen,
-            },
-            environment: from_colorfgbg(&variable("COLORFGBG")),
-            asks_terminal: depends && can_be_asked(&term),
-        }
-    }
-
-    fn theme(&self, background: Option<Background>) -> Theme {
-        Theme {
-            ascii: self.kind.ascii,
-            colour: self.kind.colour,
-            palette: Palette::select(self.name, self.depth, background),
-        }
+/// The theme that the options and the environment select.
+fn theme(options: &InterfaceOptions, kind: TerminalKind) -> Theme {
+    let variable = |name: &str| {
+        let value = std::env::var_os(name).unwrap_or_default();
+        value.to_string_lossy().into_owned()
+    };
+    let has_many = variable("TERM").contains("256color") || !variable("COLORTERM").is_empty();
+    let depth = match has_many {
+        true => ColourDepth::Many,
+        false => ColourDepth::Sixteen,
+    };
+    let background = Background::from_colorfgbg(&variable("COLORFGBG"));
+    Theme {
+        ascii: kind.ascii || options.ascii,
+        colour: kind.colour && options.theme != ThemeName::Plain,
+        palette: Palette::select(options.theme, depth, background),
     }
 }

@@ -14,7 +14,6 @@ use super::sampler::SampleThread;
 use super::services::{AppServices, FeedSenders};
 use super::{processes, session_archive, targets};
 use crate::app::error::{ArchiveError, BenchmarkError};
-use crate::app::sessions::SessionEdit;
 use crate::app::{Effect, Message, SessionEntry};
 use crate::drive::settings::{SettingLock, SettingsManager};
 use crate::probe::{SampleCollector, Wanted};
@@ -23,6 +22,7 @@ use crate::run::consent;
 use crate::session::store;
 use crate::snapshot::ViewBuilder;
 use crate::transfers::counting::JobCounter;
+use crate::tui::screens::sessions::SessionEdit;
 
 /// Sampling, benchmarks and sessions on this machine.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! The terminal interface: event loop, input, terminal, and the threads that serve it.
 
-mod answer_filter;
 mod backend;
-mod background;
 pub mod benchmark_thread;
 pub mod demo;
 pub mod demo_content;
@@ -11,11 +9,13 @@ pub mod event_loop;
 mod file_follower;
 pub mod input;
 pub mod interface;
+pub mod keys;
 pub mod machine_services;
 pub mod player;
 pub mod processes;
 mod request_follower;
 pub mod sampler;
+pub mod screens;
 pub mod services;
 pub mod session_archive;
 pub mod signals;

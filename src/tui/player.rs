@@ -12,13 +12,13 @@ use super::services::{AppServices, FeedSenders};
 use super::threads::CommandThread;
 use crate::app::error::{ArchiveError, ReplayError};
 use crate::app::replay::{FoundItem, Frame, ReplayTimeline, TimelineTrigger, find_gaps};
-use crate::app::requests::view::{RequestAggregator, RequestsView};
 use crate::app::{Effect, Message, Seek};
 use crate::files::output;
 use crate::files::safe_text::SafeText;
 use crate::recording::{Recording, RecordingReadError, SampleMark, TriggerMark};
 use crate::snapshot::{SampleHistory, Snapshot};
 use crate::trace::requests::RequestLine;
+use crate::tui::screens::requests::view::{RequestAggregator, RequestsView};
 use crate::why::{EvidenceWindow, WINDOW, diagnose};
 
 /// Time between two views while playing.

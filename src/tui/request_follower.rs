@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::services::FeedSenders;
 use super::threads::CommandThread;
 use crate::app::Message;
-use crate::app::requests::TraceUnavailable;
-use crate::app::requests::view::RequestAggregator;
 use crate::probe::boot_time;
 use crate::roots::SysPaths;
 use crate::trace::events::{CaptureControl, TraceCapture};
 use crate::trace::stream::{TraceDetail, TraceScope, follow_requests};
+use crate::tui::screens::requests::TraceUnavailable;
+use crate::tui::screens::requests::view::RequestAggregator;
 
 /// Time between two views in nanoseconds of the trace's clock.
 const VIEW_INTERVAL_NS: u64 = 200_000_000;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::app::requests::view::RequestsView;
-use crate::app::why::WatchedDiagnosis;
 use crate::app::{Effect, Message};
 use crate::bench::RunEvent;
 use crate::snapshot::Snapshot;
+use crate::tui::screens::requests::view::RequestsView;
+use crate::tui::screens::why::WatchedDiagnosis;
 
 /// Messages that can be queued before their sender has to wait.
 const MESSAGE_CAPACITY: usize = 64;

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::SessionEntry;
-use crate::app::comparison::ComparisonState;
 use crate::app::error::ArchiveError;
-use crate::app::sessions::{OpenedSession, SessionStatus};
 use crate::files::error::FileError;
 use crate::files::output;
 use crate::files::safe_text::SafeText;
@@ -14,6 +12,8 @@ use crate::session::compare;
 use crate::session::compare::{ComparisonInput, format_parameters};
 use crate::session::document::{BenchmarkRun, Session};
 use crate::session::store;
+use crate::tui::screens::sessions::ComparisonState;
+use crate::tui::screens::sessions::{OpenedSession, SessionStatus};
 
 /// Maximum number of listed sessions: each is read for its line.
 const MAX_LISTED_SESSIONS: usize = 200;

@@ -5,21 +5,33 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::app::AppState;
 use crate::app::key::{KeyPress, KeySymbol};
-use crate::app::keymap::{KeyBinding, KeyContext};
-use crate::app::{AppState, KeyCommand, keymap};
+use crate::tui::keys::KeyBinding;
+use crate::tui::keys::common::{GLOBAL, TEXT_EDITING};
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::text::cut_end;
 
-/// The bindings of a context; in a text field also those that edit text.
-fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
-    let [own, beneath] = context.lookup_chain();
-    let shown = if context.takes_text() {
-        vec![own, beneath]
-    } else {
-        vec![own]
+/// The bindings that the footer names: of the most specific list, of a text field also those that edit
+/// text, and the way back of the list behind it.
+fn bindings(state: &AppState) -> Vec<&'static KeyBinding> {
+    let lists = state.key_lists();
+    let Some((front, beneath)) = lists.split_first() else {
+        return Vec::new();
     };
-    shown.into_iter().flat_map(keymap::bindings_of)
+    let mut shown: Vec<_> = front.bindings.iter().collect();
+    if front.takes_text() {
+        shown.extend(TEXT_EDITING.bindings);
+    }
+    if let Some(list) = beneath.first() {
+        shown.extend(list.bindings.iter().filter(leads_back));
+    }
+    shown.retain(|binding| !binding.hint.is_empty() && state.offers(binding.command));
+    shown
+}
+
+fn leads_back(binding: &&KeyBinding) -> bool {
+    binding.keys.contains(&KeyPress::new(KeySymbol::Esc))
 }
 
 /// Draws the footer.
@@ -34,28 +46,22 @@ pub(super) fn draw(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer)
         Line::styled(format!(" {text}"), theme.role_style(role)).render(area, buf);
         return;
     }
-    let context = state.key_context();
-    let mut shown: Vec<_> = bindings(context)
-        .filter(|binding| !binding.hint.is_empty() && state.is_applicable(binding.command))
-        .collect();
-    // A pane of a recording has the keys of the recording, and the way back to the lists.
-    if context == KeyContext::Replay && !state.live.pane.is_lists() {
-        let of_panes = bindings(KeyContext::LivePane);
-        shown.extend(of_panes.filter(|binding| binding.command == KeyCommand::Cancel));
-    }
+    let front = state.front_keys();
+    let mut shown = bindings(state);
     // The way back stays on a narrow terminal, too.
-    let leads_back = |binding: &&KeyBinding| binding.keys.contains(&KeyPress::new(KeySymbol::Esc));
     if let Some(index) = shown.iter().position(leads_back).filter(|index| *index > 1) {
         let back = shown.remove(index);
         shown.insert(1, back);
     }
     let own: Vec<_> = shown.into_iter().filter_map(|it| hint(it, theme)).collect();
     // The keys that apply everywhere are at the end, and are never cut off.
-    let global: Vec<_> = if context.takes_text() || context.is_modal() {
+    let global: Vec<_> = if front.is_modal() {
         Vec::new()
     } else {
-        keymap::bindings_of(KeyContext::Global)
-            .filter(|it| state.is_applicable(it.command))
+        GLOBAL
+            .bindings
+            .iter()
+            .filter(|it| state.offers(it.command))
             .filter_map(|it| hint(it, theme))
             .collect()
     };

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::app::help::HelpState;
-use crate::app::keymap;
+use crate::tui::keys;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::text::input_line;
 
@@ -70,17 +70,14 @@ fn footer(help: &HelpState, below: usize, theme: Theme) -> Line<'static> {
 
 fn lines(help: &HelpState, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for (context, bindings) in help.sections() {
+    for (list, bindings) in help.sections() {
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.push(Line::styled(
-            context.title(),
-            theme.role_style(StyleRole::Title),
-        ));
+        lines.push(Line::styled(list.title, theme.role_style(StyleRole::Title)));
         for binding in bindings {
             let keys = Span::styled(
-                format!(" {:KEYS_WIDTH$}", keymap::key_names(binding)),
+                format!(" {:KEYS_WIDTH$}", keys::key_names(binding)),
                 theme.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
@@ -99,23 +96,15 @@ fn lines(help: &HelpState, theme: Theme) -> Vec<Line<'static>> {
 mod tests {
     use super::*;
     use crate::app::KeyCommand;
-    use crate::app::keymap::KeyContext;
-
-    #[test]
-    fn help_texts_leave_a_gap_before_the_next_column() {
-        for binding in keymap::KEY_BINDINGS {
-            assert!(keymap::key_names(binding).len() < KEYS_WIDTH, "{binding:?}");
-            let end = 1 + KEYS_WIDTH + binding.help.len();
-            assert!(end + 2 <= usize::from(COLUMN_WIDTH), "{}", binding.help);
-        }
-    }
+    use crate::tui::screens::key_lists::KEY_LISTS;
 
     #[test]
     fn help_lists_every_binding_when_scrolled() {
         let area = Rect::new(0, 0, 80, 24);
         let mut seen = String::new();
-        let mut help = HelpState::new(KeyContext::Live);
-        for _ in 0..keymap::line_count() {
+        let mut help = HelpState::default();
+        let bindings = || KEY_LISTS.iter().flat_map(|list| list.bindings);
+        for _ in 0..bindings().count() + 2 * KEY_LISTS.len() {
             let mut buf = Buffer::empty(area);
             draw(&help, Theme::FULL, area, &mut buf);
             help.viewport.scroll(KeyCommand::Down);
@@ -123,9 +112,10 @@ mod tests {
                 seen.push_str(cell.symbol());
             }
         }
-        for binding in keymap::KEY_BINDINGS {
+        for binding in bindings() {
+            assert!(keys::key_names(binding).len() < KEYS_WIDTH, "{binding:?}");
             assert!(seen.contains(binding.help), "{}", binding.help);
-            assert!(seen.contains(&keymap::key_names(binding)), "{binding:?}");
+            assert!(seen.contains(&keys::key_names(binding)), "{binding:?}");
         }
     }
 }

@@ -6,18 +6,16 @@ mod footer;
 mod header;
 mod help;
 mod hot_files;
-mod live;
-mod requests;
-mod sessions;
-mod why;
+pub(crate) mod live;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::{AppState, BenchStage, Dialog, DrawnFrame, Screen};
+use crate::app::{AppState, Dialog, DrawnFrame, Screen};
 use crate::files::printable::is_printable;
+use crate::tui::screens::why::draw::draw_problem_line;
 
 pub use crate::tui::theme::{StyleRole, Theme};
 
@@ -79,28 +77,12 @@ fn draw_screen(state: &AppState, theme: Theme, area: Rect, buf: &mut Buffer) {
     header::draw_host(state, theme, top, buf);
     header::draw_tabs(state, theme, tabs, buf);
     if let Some(cause) = problem {
-        why::draw_problem_line(cause, theme, gap, buf);
+        draw_problem_line(cause, theme, gap, buf);
     }
-    match (state.screen, &state.bench.stage) {
-        (Screen::Live | Screen::Requests, _) if state.hot_files.is_shown() => {
-            hot_files::draw(&state.hot_files, theme, body, buf);
-        }
-        (Screen::Live, _) => live::draw(&state.live, theme, body, buf),
-        (Screen::Bench, BenchStage::Launcher) => {
-            bench::launcher::draw(&state.bench.launcher, theme, body, buf);
-        }
-        (Screen::Bench, BenchStage::Running(running)) => {
-            bench::running::draw(running, theme, body, buf);
-        }
-        (Screen::Bench, BenchStage::Result(result)) => {
-            bench::result::draw(result, theme, body, buf)
-        }
-        (Screen::Why, _) => why::draw(state, theme, body, buf),
-        (Screen::Requests, _) => requests::draw(state, theme, body, buf),
-        (Screen::Sessions, _) => match &state.sessions.open_result {
-            Some(result) => bench::result::draw(result, theme, body, buf),
-            None => sessions::draw(&state.sessions, theme, body, buf),
-        },
+    if state.hot_files.is_shown() {
+        hot_files::draw(&state.hot_files, theme, body, buf);
+    } else {
+        state.front().draw(&state.live, theme, body, buf);
     }
     footer::draw(state, theme, bottom, buf);
     match &state.dialog {

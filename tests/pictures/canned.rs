@@ -4,14 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::app::comparison::ComparisonState;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
-use diskscope::app::requests::view::RequestAggregator;
-use diskscope::app::sessions::SessionStatus;
 use diskscope::app::{
-    AppEvent, AppState, Effect, KeyContext, Message, SavedRun, SessionEntry, TargetChoice,
-    TargetGroup, update,
+    AppEvent, AppState, Effect, Message, SavedRun, SessionEntry, TargetChoice, TargetGroup, update,
 };
 use diskscope::bench::{RunEvent, RunProgress, framework};
 use diskscope::drive::guard::{Reason, Refusal, Usage, User};
@@ -35,6 +31,10 @@ use diskscope::trace::events::event::{RwbsFlags, ThreadName};
 use diskscope::trace::requests::{
     RequestActor, RequestOperation, RequestTimestamps, TracedRequest,
 };
+use diskscope::tui::screens::bench::keys::OVERWRITE_CONSENT;
+use diskscope::tui::screens::requests::view::RequestAggregator;
+use diskscope::tui::screens::sessions::ComparisonState;
+use diskscope::tui::screens::sessions::SessionStatus;
 use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -75,8 +75,8 @@ pub fn press_code(state: &mut AppState, code: KeySymbol) {
 
 /// Presses a key; a question was shown before.
 pub fn press_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
-    let context = state.key_context();
-    if context.is_question() || context == KeyContext::OverwriteConsent {
+    let keys = state.front_keys();
+    if keys.is_question() || keys == &OVERWRITE_CONSENT {
         show_frame(state, SHOWN_SIZE);
     }
     update(state, AppEvent::Key(key))

@@ -306,7 +306,7 @@ fn session_of_other_version_is_listed_with_the_reason() {
     assert_eq!(listed.len(), 1);
     assert_eq!(
         listed[0].status,
-        diskscope::app::sessions::SessionStatus::Unreadable
+        diskscope::tui::screens::sessions::SessionStatus::Unreadable
     );
     assert!(
         listed[0].summary.contains("session of format version 7"),

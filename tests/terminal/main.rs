@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod ascii_commands;
-mod background;
 mod demo;
 mod few_keys;
 #[path = "../support/file_attributes.rs"]

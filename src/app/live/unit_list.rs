@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use crate::app::keymap::KeyCommand;
 use crate::app::text::EditableText;
 use crate::app::viewport::step_cursor;
 use crate::columns::{self, Column};
 use crate::files::safe_text::SafeText;
 use crate::snapshot::view::{Snapshot, UnitView};
 use crate::stats::sorting::SortList as _;
+use crate::tui::keys::KeyCommand;
 
 /// A column by which units can be sorted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use crate::app::effect::Effect;
 use crate::app::error::{ArchiveError, BenchmarkError};
 use crate::app::message::Message;
 use crate::app::result::{ResultState, SavedRun};
-use crate::app::sessions::SessionEdit;
-use crate::app::state::{AppState, BenchStage};
+use crate::app::state::AppState;
+use crate::tui::screens::bench::BenchStage;
+use crate::tui::screens::sessions::SessionEdit;
 
 /// Applies a message to the state and returns the requested effects.
 pub(super) fn handle(state: &mut AppState, message: Message) -> Vec<Effect> {

@@ -5,7 +5,7 @@ use ratatui::style::Color;
 /// A theme, as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeName {
-    /// By the terminal's background where that is known, else the terminal's own 16 colours.
+    /// For a dark background, unless the environment states a light one.
     Auto,
     /// For a dark background.
     Dark,
@@ -30,12 +30,6 @@ impl ThemeName {
         Self::Plain,
     ];
 
-    /// Whether its colours depend on the background of the terminal.
-    #[must_use]
-    pub fn depends_on_background(self) -> bool {
-        matches!(self, Self::Auto | Self::Sixteen | Self::ColourBlind)
-    }
-
     /// Its name in options and in the configuration.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -57,6 +51,19 @@ pub enum Background {
     Dark,
     /// Light.
     Light,
+}
+
+impl Background {
+    /// The background by the variable `COLORFGBG`, such as `15;0`: the last number is that of the
+    /// colour. Dark where it states none.
+    #[must_use]
+    pub fn from_colorfgbg(value: &str) -> Self {
+        let number = value.rsplit(';').next().and_then(|it| it.parse().ok());
+        match number {
+            Some(7 | 9..=15) => Self::Light,
+            _ => Self::Dark,
+        }
+    }
 }
 
 /// Number of colours of the terminal.
@@ -123,9 +130,9 @@ impl Palette {
     }
 
     /// The colours of a theme on a terminal. The theme that the user names decides about the
-    /// background; where it is unknown, the terminal's own colours are used.
+    /// background.
     #[must_use]
-    pub fn select(theme: ThemeName, depth: ColourDepth, background: Option<Background>) -> Self {
+    pub fn select(theme: ThemeName, depth: ColourDepth, background: Background) -> Self {
         use Background::{Dark, Light};
         use ColourDepth::{Many, Sixteen};
         let depth = match theme {
@@ -133,18 +140,18 @@ impl Palette {
             _ => depth,
         };
         let background = match theme {
-            ThemeName::Dark => Some(Dark),
-            ThemeName::Light => Some(Light),
+            ThemeName::Dark => Dark,
+            ThemeName::Light => Light,
             _ => background,
         };
         match (theme, depth, background) {
-            (ThemeName::ColourBlind, Many, Some(Dark)) => Self::COLOUR_BLIND_DARK,
-            (ThemeName::ColourBlind, Many, Some(Light)) => Self::COLOUR_BLIND_LIGHT,
+            (ThemeName::ColourBlind, Many, Dark) => Self::COLOUR_BLIND_DARK,
+            (ThemeName::ColourBlind, Many, Light) => Self::COLOUR_BLIND_LIGHT,
             (ThemeName::ColourBlind, ..) => Self::COLOUR_BLIND_BASIC,
-            (_, Many, Some(Dark)) => Self::DARK,
-            (_, Many, Some(Light)) => Self::LIGHT,
-            (_, Sixteen, Some(Light)) => Self::BASIC_LIGHT,
-            (_, Sixteen, _) | (_, Many, None) => Self::BASIC,
+            (_, Many, Dark) => Self::DARK,
+            (_, Many, Light) => Self::LIGHT,
+            (_, Sixteen, Light) => Self::BASIC_LIGHT,
+            (_, Sixteen, Dark) => Self::BASIC,
         }
     }
 }
@@ -190,7 +197,7 @@ mod tests {
     fn indexed_colours_are_readable_on_their_background() {
         for theme in [ThemeName::Auto, ThemeName::ColourBlind] {
             for (background, luminance) in [(Background::Dark, 0.0), (Background::Light, 1.0)] {
-                let palette = Palette::select(theme, ColourDepth::Many, Some(background));
+                let palette = Palette::select(theme, ColourDepth::Many, background);
                 for colour in colours(palette) {
                     assert!(contrast(colour, luminance) >= 4.5, "{theme:?} {colour:?}");
                 }
@@ -216,7 +223,7 @@ mod tests {
     fn reads_writes_warnings_and_errors_differ_for_colour_blind_people() {
         for background in [Background::Dark, Background::Light] {
             let many = ColourDepth::Many;
-            let palette = Palette::select(ThemeName::ColourBlind, many, Some(background));
+            let palette = Palette::select(ThemeName::ColourBlind, many, background);
             let [read, write, warning, error, _] = colours(palette);
             let pairs = [
                 (read, write),
@@ -245,10 +252,22 @@ mod tests {
     #[test]
     fn named_theme_decides_about_the_background() {
         let many = ColourDepth::Many;
-        let light = Palette::select(ThemeName::Light, many, Some(Background::Dark));
+        let light = Palette::select(ThemeName::Light, many, Background::Dark);
         assert_eq!(light, Palette::LIGHT);
-        assert_eq!(Palette::select(ThemeName::Auto, many, None), Palette::BASIC);
-        let sixteen = Palette::select(ThemeName::Light, ColourDepth::Sixteen, None);
+        let sixteen = Palette::select(ThemeName::Light, ColourDepth::Sixteen, Background::Dark);
         assert_eq!(sixteen, Palette::BASIC_LIGHT);
+    }
+
+    #[test]
+    fn colorfgbg_names_the_background_last() {
+        for (value, expected) in [
+            ("15;0", Background::Dark),
+            ("0;default;15", Background::Light),
+            ("0;7", Background::Light),
+            ("default", Background::Dark),
+            ("", Background::Dark),
+        ] {
+            assert_eq!(Background::from_colorfgbg(value), expected, "{value}");
+        }
     }
 }

@@ -102,7 +102,7 @@ const FORM_COLUMNS: [TableColumn; 2] = [
 ];
 
 /// Draws the launcher.
-pub(in crate::ui) fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(launcher: &LauncherState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = with_side_margins(area);
     if let Some(question) = &launcher.overwrite_question {
         return super::consent::draw(question, theme, area, buf);

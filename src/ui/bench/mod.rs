@@ -7,10 +7,10 @@ mod distribution;
 mod forecast;
 mod headline;
 mod kernel;
-pub(super) mod launcher;
+pub mod launcher;
 mod pages;
-pub(super) mod result;
-pub(super) mod running;
+pub mod result;
+pub mod running;
 mod table;
 
 use crate::bench::Benchmark;

@@ -42,7 +42,7 @@ const MIN_PAGE_ROWS: u16 = 6;
 const MIN_METRIC_ROWS: u16 = 5;
 
 /// Draws the result.
-pub(in crate::ui) fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(result: &ResultState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = with_side_margins(area);
     let Some((run, page)) = result.front_page() else {
         Line::styled(

@@ -39,7 +39,7 @@ static THROUGHPUT_CHART: ChartSpec = ChartSpec::new(
 );
 
 /// Draws the running benchmark.
-pub(in crate::ui) fn draw(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(running: &RunningState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let area = with_side_margins(area);
     let [title, progress, body] = Layout::vertical([
         Constraint::Length(1),

@@ -17,7 +17,7 @@ mod memory;
 mod mounts;
 mod processes;
 mod rows;
-pub(super) mod timeline;
+pub mod timeline;
 mod transfer;
 mod transfers;
 mod units;
@@ -52,7 +52,7 @@ const TREND_HEIGHT: u16 = 11;
 const TALL_TREND_HEIGHT: u16 = 15;
 
 /// Draws the screen.
-pub(super) fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(live: &LiveState, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(sample) = &live.snapshot else {
         Line::styled(
             " waiting for the first sample",

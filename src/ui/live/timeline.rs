@@ -22,7 +22,7 @@ const MIN_TIME_COLUMNS: u16 = 18;
 
 /// Draws the time line at the bottom of an area and removes its rows from that, if this is a
 /// recording.
-pub(in crate::ui) fn draw_below(live: &LiveState, theme: Theme, area: &mut Rect, buf: &mut Buffer) {
+pub fn draw_below(live: &LiveState, theme: Theme, area: &mut Rect, buf: &mut Buffer) {
     if let (Some(timeline), Some(sample)) = (&live.timeline, &live.snapshot) {
         let foot = take_bottom(area, TIMELINE_ROWS);
         draw(timeline, &sample.time, theme, foot, buf);

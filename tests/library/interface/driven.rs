@@ -21,7 +21,7 @@ use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::interface::canned;
@@ -244,7 +244,7 @@ async fn drive_loop_on(
             performed_effects: Rc::clone(&effects),
         },
         display,
-        theme: watch::channel(Theme::FULL).1,
+        theme: Theme::FULL,
     };
     let mut state = AppState::new(Duration::from_secs(1));
     let ending = run_loop(&mut terminal, &mut loop_context, &mut state)

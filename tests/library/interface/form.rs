@@ -5,8 +5,9 @@ use std::sync::Arc;
 use diskscope::app::error::TargetError;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::launcher::LauncherPane;
-use diskscope::app::{AppEvent, AppState, Effect, KeyContext, Message, update};
+use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::bench::BENCHMARKS;
+use diskscope::tui::screens::bench::keys::{FORM, LAUNCHER, SEARCH};
 use diskscope::ui::Theme;
 
 use crate::interface::canned;
@@ -81,7 +82,7 @@ fn first_character_replaces_value_of_every_parameter() {
             press_code(&mut state, KeySymbol::Down);
         }
         press_code(&mut state, KeySymbol::Tab);
-        assert_eq!(state.key_context(), KeyContext::Form);
+        assert_eq!(state.front_keys(), &FORM);
         for line in 0..state.bench.launcher.form.fields.len() {
             state.bench.launcher.form.cursor = line;
             press_code(&mut state, KeySymbol::Enter);
@@ -150,7 +151,7 @@ fn escape_keeps_the_field_value() {
     type_text(&mut state, "9");
     press_code(&mut state, KeySymbol::Esc);
     assert_eq!(field_value(&state), "4KiB");
-    assert_eq!(state.key_context(), KeyContext::Form);
+    assert_eq!(state.front_keys(), &FORM);
 }
 
 #[test]
@@ -192,11 +193,11 @@ fn search_lists_matches_and_enter_takes_the_selected_one() {
     ] {
         let mut state = canned::launcher_state();
         type_search(&mut state, typed);
-        assert_eq!(state.key_context(), KeyContext::Search);
+        assert_eq!(state.front_keys(), &SEARCH);
         assert!(press_code(&mut state, KeySymbol::Enter).is_empty());
         let wanted = (target.to_owned(), test.to_owned());
         assert_eq!(selected_rows(&state), wanted, "{typed}");
-        assert_eq!(state.key_context(), KeyContext::Launcher, "{typed}");
+        assert_eq!(state.front_keys(), &LAUNCHER, "{typed}");
     }
 }
 
@@ -253,7 +254,7 @@ fn search_without_match_shows_message_and_stays_open() {
         "{}",
         drawn_screen(&state)
     );
-    assert_eq!(state.key_context(), KeyContext::Search);
+    assert_eq!(state.front_keys(), &SEARCH);
     press_code(&mut state, KeySymbol::Backspace);
     assert!(
         !drawn_screen(&state).contains("xyzzy;"),

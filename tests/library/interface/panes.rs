@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use diskscope::app::error::OpenFilesError;
 use diskscope::app::key::{KeyPress, KeySymbol};
-use diskscope::app::requests::TraceUnavailable;
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::drive::identity;
 use diskscope::probe::file_systems::FileSystemUsage;
@@ -23,6 +22,7 @@ use diskscope::trace::hot_files::Access;
 use diskscope::trace::hot_files::view::{
     FileNameView, FileUserView, HotFileView, HotFilesView, ProcessView,
 };
+use diskscope::tui::screens::requests::TraceUnavailable;
 use diskscope::ui::Theme;
 
 use crate::interface::canned;

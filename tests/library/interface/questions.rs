@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
-use diskscope::app::sessions::OpenedSession;
-use diskscope::app::{AppEvent, AppState, Effect, KeyContext, Message, update};
+use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::session::document::{HostRecord, Session};
+use diskscope::tui::keys::common::{CHOICE_LIST, FILTER};
+use diskscope::tui::screens::bench::keys::RESULT;
+use diskscope::tui::screens::sessions::OpenedSession;
+use diskscope::tui::screens::sessions::keys::{DELETION, NOTE, SESSIONS};
 
 use crate::interface::canned;
 use crate::interface::screens::buffer_text;
@@ -43,7 +46,7 @@ fn open_question((state, keys, _): Question) -> AppState {
     for key in keys.chars() {
         assert!(press(&mut state, KeyPress::char(key)).is_empty());
     }
-    assert!(state.key_context().is_question(), "{keys}");
+    assert!(state.front_keys().is_question(), "{keys}");
     state
 }
 
@@ -51,7 +54,7 @@ fn open_question((state, keys, _): Question) -> AppState {
 fn key_typed_before_the_question_was_shown_answers_nothing() {
     for question in QUESTIONS {
         let mut state = open_question(question);
-        let context = state.key_context();
+        let context = state.front_keys();
         for key in [
             KeyPress::char(question.2),
             KeyPress::new(KeySymbol::Enter),
@@ -59,7 +62,7 @@ fn key_typed_before_the_question_was_shown_answers_nothing() {
             KeyPress::char('n'),
         ] {
             assert!(press_unseen(&mut state, key).is_empty(), "{}", question.1);
-            assert_eq!(state.key_context(), context, "{}", question.1);
+            assert_eq!(state.front_keys(), context, "{}", question.1);
         }
         let effects = press(&mut state, KeyPress::char(question.2));
         assert!(!effects.is_empty(), "{}", question.1);
@@ -68,7 +71,7 @@ fn key_typed_before_the_question_was_shown_answers_nothing() {
     let mut state = selected_process();
     press(&mut state, KeyPress::char('x'));
     press_unseen(&mut state, KeyPress::char('1'));
-    assert_eq!(state.key_context(), KeyContext::ChoiceList);
+    assert_eq!(state.front_keys(), &CHOICE_LIST);
 }
 
 #[test]
@@ -81,16 +84,16 @@ fn key_that_is_no_answer_closes_a_question() {
         ] {
             let mut state = open_question(question);
             assert!(press(&mut state, key).is_empty());
-            assert!(!state.key_context().is_question(), "{}: {key}", question.1);
+            assert!(!state.front_keys().is_question(), "{}: {key}", question.1);
         }
         let mut state = open_question(question);
         assert!(press_unseen(&mut state, KeyPress::new(KeySymbol::Esc)).is_empty());
-        assert!(!state.key_context().is_question(), "{}", question.1);
+        assert!(!state.front_keys().is_question(), "{}", question.1);
     }
     let mut state = selected_process();
     press(&mut state, KeyPress::char('x'));
     press(&mut state, KeyPress::char('k'));
-    assert!(!state.key_context().is_question());
+    assert!(!state.front_keys().is_question());
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn wheel_closes_no_question() {
     let mut state = open_question(QUESTIONS[0]);
     canned::show_frame(&mut state, canned::SHOWN_SIZE);
     update(&mut state, AppEvent::Wheel { up: false });
-    assert_eq!(state.key_context(), KeyContext::Deletion);
+    assert_eq!(state.front_keys(), &DELETION);
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn question_that_is_opened_again_has_to_be_shown_again() {
         let effects = press_unseen(&mut state, KeyPress::char(key));
         assert!(effects.is_empty(), "{effects:?}");
     }
-    assert_eq!(state.key_context(), KeyContext::Deletion);
+    assert_eq!(state.front_keys(), &DELETION);
     canned::show_frame(&mut state, canned::SHOWN_SIZE);
     update(&mut state, AppEvent::ScreenLost);
     assert!(press_unseen(&mut state, KeyPress::char('y')).is_empty());
@@ -122,7 +125,7 @@ fn question_about_a_session_that_is_gone_is_closed() {
         &mut state,
         AppEvent::Message(Message::Sessions(Ok(Vec::new()))),
     );
-    assert_eq!(state.key_context(), KeyContext::Sessions);
+    assert_eq!(state.front_keys(), &SESSIONS);
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn too_small_terminal_takes_only_the_keys_that_leave() {
     for (name, screen) in canned::screens() {
         for size in [(59, 30), (100, 15), (1, 1)] {
             let mut state = screen();
-            let before = state.key_context();
+            let before = state.front_keys();
             canned::show_frame(&mut state, size);
             for key in "w12345bsxcdyny/ehj".chars() {
                 let effects = press_unseen(&mut state, KeyPress::char(key));
@@ -158,7 +161,7 @@ fn too_small_terminal_takes_only_the_keys_that_leave() {
                 );
             }
             update(&mut state, AppEvent::Paste("/dev/sdc".to_owned()));
-            assert_eq!(state.key_context(), before, "{name}");
+            assert_eq!(state.front_keys(), before, "{name}");
             for key in [KeyPress::char('q'), KeyPress::control('c')] {
                 let effects = press_unseen(&mut state, key);
                 assert!(
@@ -181,7 +184,7 @@ fn too_small_terminal_takes_only_the_keys_that_leave() {
     let mut state = open_question(QUESTIONS[0]);
     canned::show_frame(&mut state, (50, 10));
     press_unseen(&mut state, KeyPress::new(KeySymbol::Esc));
-    assert_eq!(state.key_context(), KeyContext::Sessions);
+    assert_eq!(state.front_keys(), &SESSIONS);
 }
 
 fn opened(path: PathBuf) -> Message {
@@ -209,10 +212,10 @@ fn open_session(state: &mut AppState) -> PathBuf {
 #[test]
 fn session_that_was_read_after_another_key_is_not_shown() {
     for (keys, context) in [
-        ("n", KeyContext::Note),
-        ("/", KeyContext::Filter),
-        ("d", KeyContext::Deletion),
-        ("j", KeyContext::Sessions),
+        ("n", &NOTE),
+        ("/", &FILTER),
+        ("d", &DELETION),
+        ("j", &SESSIONS),
     ] {
         let mut state = canned::sessions_state();
         let path = open_session(&mut state);
@@ -220,14 +223,14 @@ fn session_that_was_read_after_another_key_is_not_shown() {
             press(&mut state, KeyPress::char(key));
         }
         update(&mut state, AppEvent::Message(opened(path)));
-        assert_eq!(state.key_context(), context, "{keys}");
+        assert_eq!(state.front_keys(), context, "{keys}");
     }
     let mut state = canned::sessions_state();
     let path = open_session(&mut state);
     update(&mut state, AppEvent::Message(opened("/another".into())));
-    assert_eq!(state.key_context(), KeyContext::Sessions);
+    assert_eq!(state.front_keys(), &SESSIONS);
     update(&mut state, AppEvent::Message(opened(path)));
-    assert_eq!(state.key_context(), KeyContext::Result);
+    assert_eq!(state.front_keys(), &RESULT);
 }
 
 #[test]

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
-use diskscope::app::keymap::{self, KeyCommand};
 use diskscope::app::live::LivePane;
-use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
+use diskscope::app::{AppEvent, AppState, BenchStage, Effect, update};
 use diskscope::probe::sample::UnitKind;
 use diskscope::session::document::{Severity, Verdict};
 use diskscope::snapshot::files::FileView;
 use diskscope::snapshot::view::{MountView, UnitView};
 use diskscope::trace::hot_files::view::{FileNameView, HotFileView, HotFilesView};
+use diskscope::tui::keys::common::MOVEMENT;
+use diskscope::tui::keys::{self, KeyCommand, KeyList};
+use diskscope::tui::screens::key_lists::KEY_LISTS;
 use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
 
@@ -268,22 +270,19 @@ fn movement_changes_screen(name: &str, state: &mut AppState) -> bool {
 
 #[test]
 fn movement_keys_reach_both_ends_of_every_list_and_page() {
-    let is_moved = |context| {
-        keymap::find_command(context, KeyPress::new(KeySymbol::Down)) == Some(KeyCommand::Down)
+    let is_moved = |list: &'static KeyList| {
+        keys::find_command(&[list], KeyPress::new(KeySymbol::Down)) == Some(KeyCommand::Down)
     };
     let mut moved = Vec::new();
     for (name, mut state) in lists_and_pages() {
-        let context = state.key_context();
-        if is_moved(context) && movement_changes_screen(&name, &mut state) {
-            moved.push(context);
+        let list = state.front_keys();
+        if is_moved(list) && movement_changes_screen(&name, &mut state) {
+            moved.push(list);
         }
     }
     // None of them passed because there was nothing to move through.
-    for context in KeyContext::ALL
-        .into_iter()
-        .chain([KeyContext::RecordedRequests])
-    {
-        assert_eq!(moved.contains(&context), is_moved(context), "{context:?}");
+    for list in KEY_LISTS.into_iter().filter(|list| **list != MOVEMENT) {
+        assert_eq!(moved.contains(&list), is_moved(list), "{}", list.title);
     }
 }
 

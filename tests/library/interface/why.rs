@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
-use diskscope::app::why::WatchedDiagnosis;
 use diskscope::app::{AppEvent, AppState, Effect, Message, Screen, update};
+use diskscope::tui::screens::why::WatchedDiagnosis;
 use diskscope::ui::Theme;
 use diskscope::why::remedies::{ProcessInstance, idle_class, limit_unit, pause};
 use diskscope::why::{

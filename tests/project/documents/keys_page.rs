@@ -1,21 +1,22 @@
 //! Generates `docs/keys.md` from the key table.
 
-use diskscope::app::keymap::{KeyContext, bindings_of, key_names};
+use diskscope::tui::keys::key_names;
+use diskscope::tui::screens::key_lists::KEY_LISTS;
 
 /// The whole table as a Markdown document: `docs/keys.md`.
 fn to_markdown() -> String {
     let mut text = String::from(
-        "# Keys\n\n`?` shows this list on the screen. It is generated from the key table in \
-         `src/app/keymap/table.rs`;\na test compares the two.\n\nIn a text field all \
+        "# Keys\n\n`?` shows this list on the screen. It is generated from the lists in \
+         `src/tui/screens/*/keys.rs`;\na test compares the two.\n\nIn a text field all \
          other characters are inserted. A form field opens with its value selected: the\nfirst \
          character replaces it, Backspace or Delete clears it, an arrow key, Home or End edits it.\n",
     );
-    for context in KeyContext::ALL {
+    for list in KEY_LISTS {
         text.push_str(&format!(
             "\n## {}\n\n| key | does |\n|---|---|\n",
-            context.title()
+            list.title
         ));
-        for binding in bindings_of(context) {
+        for binding in list.bindings {
             text.push_str(&format!(
                 "| `{}` | {} |\n",
                 key_names(binding),

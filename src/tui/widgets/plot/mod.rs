@@ -22,8 +22,8 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::Canvas;
 use unicode_width::UnicodeWidthStr;
 
-use crate::report::axis::scale::PlotScale;
 use crate::bench::ChartShape;
+use crate::report::axis::scale::PlotScale;
 use crate::session::document::ChartAxis;
 use crate::tui::theme::{StyleRole, Theme};
 use crate::tui::widgets::plot::paint::CurvePainter;
