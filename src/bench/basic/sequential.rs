@@ -20,7 +20,7 @@ use crate::bench::{
     ParameterKind, ParameterSet, PhaseGroup, Phases, Repetition, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits};
+use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits};
 use crate::session::checks::Workload;
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
@@ -156,7 +156,10 @@ impl Benchmark for SequentialBenchmark {
         let pattern = AccessPattern::Sequential;
         let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
         let mut limits = plan.limits;
-        let least = (limits == PlanLimits::default()).then_some(MIN_TIME);
+        // A further pass through the page cache would read what the one before left there.
+        let is_direct = plan.cache_mode == CacheMode::Bypass;
+        let repeats = limits == PlanLimits::default() && is_direct;
+        let least = repeats.then_some(MIN_TIME);
         // The zones contain the limits on bytes and requests, the plan that on time.
         plan.limits.bytes = None;
         plan.limits.requests = None;
@@ -179,7 +182,11 @@ impl Benchmark for SequentialBenchmark {
         let label = format!("{} zones", map.zones());
         let mut phases = Phases::of_plan(sentence, label, plan);
         phases.groups[0].limits = limits;
-        phases.groups[0].repetition = Repetition::Passes(least);
+        phases.groups[0].repetition = if is_direct || limits != PlanLimits::default() {
+            Repetition::Passes(least)
+        } else {
+            Repetition::Rounds(1)
+        };
         Ok(phases)
     }
 

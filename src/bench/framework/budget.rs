@@ -80,7 +80,7 @@ impl PhaseBudget {
         let counts = outcome.stats.all_counts();
         self.consume(
             counts.read_bytes + counts.written_bytes,
-            counts.read_ios + counts.write_ios,
+            counts.read_ios + counts.write_ios + outcome.errors.count,
         );
     }
 

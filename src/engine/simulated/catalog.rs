@@ -15,7 +15,7 @@ static SIMULATED_KINDS: [SimulatedKind; 5] = [
 ];
 
 /// Parameters that every simulated drive accepts.
-const COMMON_PARAMETERS: &str = "size block physical clock";
+const COMMON_PARAMETERS: &str = "size block physical clock wakeup";
 
 impl SimParameters {
     /// Splits the name of a simulated drive into its parts and checks the parameter names.

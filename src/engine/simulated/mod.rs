@@ -36,6 +36,7 @@ struct PoweredDrive {
 pub struct SimulatedEngine {
     target: Target,
     is_real_time: bool,
+    wakeup_ns: u64,
     powered_drive: Mutex<PoweredDrive>,
 }
 
@@ -51,6 +52,7 @@ impl SimulatedEngine {
         Self {
             target: simulation.target,
             is_real_time: simulation.is_real_time,
+            wakeup_ns: simulation.wakeup_ns,
             powered_drive: Mutex::new(PoweredDrive {
                 model: simulation.model,
                 power_on_ns: 0,
@@ -77,6 +79,10 @@ impl Engine for SimulatedEngine {
         !self.is_real_time
     }
 
+    fn can_spin(&self, _plan: &Plan) -> bool {
+        self.wakeup_ns > 0
+    }
+
     fn execute_with_open_hook(
         &self,
         plan: &Plan,
@@ -95,6 +101,7 @@ impl Engine for SimulatedEngine {
             &self.target.name,
             powered.power_on_ns,
             self.is_real_time,
+            self.wakeup_ns,
         );
         let (outcome, now_ns) = run.execute(powered.model.as_mut(), cancellation, observe)?;
         powered.power_on_ns = now_ns;

@@ -29,6 +29,8 @@ pub struct SimulatedDrive {
     pub model: Box<dyn DriveModel>,
     /// Whether it runs in real time: a second of the drive takes a second.
     pub is_real_time: bool,
+    /// Time that a worker takes to wake up when it waits for a completion asleep, in nanoseconds.
+    pub(super) wakeup_ns: u64,
 }
 
 impl fmt::Debug for SimulatedDrive {
@@ -170,6 +172,7 @@ impl SimParameters {
             },
             model: Box::new(model),
             is_real_time: is_real_time.unwrap_or(rpm.is_some()),
+            wakeup_ns: self.time("wakeup", 0.0)? as u64,
         })
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct SimExecution<'a> {
     target: &'a str,
     power_on_ns: u64,
     is_real_time: bool,
+    /// How much later the drive gets a request that is waited for asleep: the worker wakes up so much later.
+    wakeup_ns: u64,
     workers: Vec<SimWorker>,
     in_flight: Vec<SimRequestInFlight>,
     free_slots: Vec<usize>,
@@ -52,7 +54,7 @@ pub(super) struct SimExecution<'a> {
 }
 
 impl<'a> SimExecution<'a> {
-    pub(super) fn new(plan: &'a Plan, target: &'a str, power_ns: u64, real_time: bool) -> Self {
+    pub(super) fn new(plan: &'a Plan, target: &'a str, power_ns: u64, real_time: bool, wakeup_ns: u64) -> Self {
         let slot = SharedStats::default();
         let count = (plan.depth * plan.workers) as usize;
         let worker_id = |worker| WorkerId {
@@ -65,6 +67,7 @@ impl<'a> SimExecution<'a> {
             target,
             power_on_ns: power_ns,
             is_real_time: real_time,
+            wakeup_ns,
             workers: (0..plan.workers)
                 .map(|worker| SimWorker {
                     generator: RequestGenerator::new(
@@ -157,7 +160,10 @@ impl<'a> SimExecution<'a> {
                             bytes: request.request.length,
                             is_write: request.request.writes,
                         };
-                        model.submit(now_ns + self.power_on_ns, id as u64, sim_request);
+                        let is_awake = self.plan.wait_mode.spins_at(now_ns);
+                        let wakeup_ns = if is_awake { 0 } else { self.wakeup_ns };
+                        let at_ns = now_ns + wakeup_ns + self.power_on_ns;
+                        model.submit(at_ns, id as u64, sim_request);
                     }
                     NextStep::WaitUntil(due) => {
                         next = Some(next.map_or(due, |next| next.min(due)));

@@ -46,7 +46,7 @@ const WINDOW: (usize, usize) = (1 << 20, 9 << 20);
 const CASES: &[Case] = &[
     case(
         "sequential-write",
-        &["--block-size", "64KiB"],
+        &["--block-size", "64KiB", "--bytes", "16MiB"],
         WHOLE_DEVICE,
         AddressMatch::SameBlocks,
     ),
@@ -57,6 +57,8 @@ const CASES: &[Case] = &[
             "4KiB",
             "--zone-bytes",
             "8KiB",
+            "--bytes",
+            "800KiB",
             "--depth",
             "8",
         ],
@@ -70,6 +72,8 @@ const CASES: &[Case] = &[
             "4KiB",
             "--zone-bytes",
             "16KiB",
+            "--bytes",
+            "1600KiB",
             "--window-begin",
             "1MiB",
             "--window-end",

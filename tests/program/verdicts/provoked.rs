@@ -86,6 +86,10 @@ const PROVOCATIONS: &[(&str, Provocation)] = &[
         "generator-busy",
         Test("cpu_bound_load_generator_is_flagged"),
     ),
+    (
+        "wakeup-dominates",
+        Test("wakeup_longer_than_half_of_the_drives_answer_is_flagged"),
+    ),
     ("machine-busy", Test("saturated_processors_are_flagged")),
     (
         "throughput-cliff",

@@ -121,6 +121,23 @@ fn run_of_hundred_requests_is_flagged_as_too_short() {
 }
 
 #[test]
+fn wakeup_longer_than_half_of_the_drives_answer_is_flagged() {
+    let run = |wakeup: &str| {
+        let drive = format!("sim:constant,latency=40us,wakeup={wakeup}");
+        let words = ["random-read", &drive, "--depth", "1", "--duration", "5s"];
+        VerdictSandbox::new().run_benchmark(&words)
+    };
+    let slow = run("60us");
+    slow.assert_check("wakeup-dominates", &["60", "the drive answers in 40"]);
+    let metrics = slow.value_at("/figures").as_array().unwrap();
+    let cost = metrics.iter().find(|it| it["name"] == "wakeup_cost").unwrap();
+    let value = cost["value"].as_f64().unwrap();
+    assert!((value - 60e3).abs() < 1e3, "{cost}");
+    let quick = run("10us");
+    assert!(!quick.check_codes().contains(&"wakeup-dominates"));
+}
+
+#[test]
 fn durable_writes_faster_than_disk_rotation_are_flagged() {
     let words = ["--sync", "dsync", "--depth", "1", "--duration", "30s"];
     let honest = [&["random-write", "sim:hdd,clock=virtual"][..], &words].concat();
