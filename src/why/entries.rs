@@ -87,12 +87,22 @@ pub fn cause_entries(cause: &Cause, diagnosis: &Diagnosis) -> Vec<Entry> {
 }
 
 /// Values with their sources.
-pub fn evidence_entries(evidence: &[Evidence]) -> Vec<Entry> {
+fn evidence_entries(evidence: &[Evidence]) -> Vec<Entry> {
     let entry = |value: &Evidence| Entry {
         source: Some(value.source),
         ..Entry::new("evidence", value.text())
     };
     evidence.iter().map(entry).collect()
+}
+
+/// The values of the machine that the first cause does not name.
+pub fn machine_entries(diagnosis: &Diagnosis) -> Vec<Entry> {
+    let named = |value: &Evidence| {
+        let mut causes = diagnosis.causes.iter().take(1);
+        causes.any(|cause| cause.evidence.iter().any(|it| it.name == value.name))
+    };
+    let values = diagnosis.machine.iter().filter(|value| !named(value));
+    evidence_entries(&values.cloned().collect::<Vec<_>>())
 }
 
 /// What was ruled out, each with its first value, and what was not examined.
@@ -147,7 +157,7 @@ pub fn diagnosis_text(diagnosis: &Diagnosis, verbose: bool) -> String {
     }
     let mut entries = Vec::new();
     if !diagnosis.is_problem() {
-        entries.extend(evidence_entries(&diagnosis.machine));
+        entries.extend(machine_entries(diagnosis));
     }
     if let Some(cause) = diagnosis.causes.first() {
         let mut values = 0;

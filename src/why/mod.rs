@@ -23,8 +23,6 @@ mod window;
 
 pub use self::cause::{Cause, CauseKey, Certainty, NotExamined, Party, Remedy, Severity};
 pub use self::diagnosis::{Diagnosis, DiagnosisDocument, RuledOut, Unexamined, diagnose};
-pub use self::entries::{
-    Entry, cause_entries, diagnosis_text, evidence_entries, remainder_entries,
-};
+pub use self::entries::{Entry, cause_entries, diagnosis_text, machine_entries, remainder_entries};
 pub use self::evidence::{Evidence, Metric, Unit};
 pub use self::window::{EvidenceWindow, WINDOW};

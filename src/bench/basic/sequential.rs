@@ -20,7 +20,9 @@ use crate::bench::{
     ParameterKind, ParameterSet, PhaseGroup, Phases, Repetition, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits};
+use crate::engine::{
+    AccessPattern, CacheMode, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits,
+};
 use crate::session::checks::Workload;
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,

@@ -105,7 +105,7 @@ impl RunContext<'_> {
 }
 
 /// The cost of a wake-up: the median of the differences between the median latencies of turns asleep and
-/// those of the turns awake that follow them, with its 95 % interval (sign test: David and Nagaraja, Order
+/// those of the turns awake before and after them, with its 95 % interval (sign test: David and Nagaraja, Order
 /// Statistics, 3rd edition, section 7.1). `None` where there are too few, or where other work of the machine
 /// hides it: waking up never shortens a latency.
 fn wakeup_cost(log: &[LoggedRequest]) -> Option<Metric> {
@@ -121,11 +121,14 @@ fn wakeup_cost(log: &[LoggedRequest]) -> Option<Metric> {
         (latencies.len() >= MIN_REQUESTS_PER_TURN)
             .then(|| *latencies.select_nth_unstable(middle).1 as f64)
     };
-    let mut medians = latencies.iter_mut().map(median_of_turn);
-    let mut differences = Vec::new();
-    while let (Some(asleep), Some(awake)) = (medians.next(), medians.next()) {
-        differences.extend(asleep.zip(awake).map(|(asleep, awake)| asleep - awake));
-    }
+    let medians: Vec<Option<f64>> = latencies.iter_mut().map(median_of_turn).collect();
+    // Turns asleep have even numbers. Both neighbours together cancel a drive that becomes slower.
+    let of_turn = |turn: usize| {
+        let (before, after) = (medians[turn - 1]?, (*medians.get(turn + 1)?)?);
+        Some(medians[turn]? - (before + after) / 2.0)
+    };
+    let asleep = (2..medians.len()).step_by(2);
+    let mut differences: Vec<f64> = asleep.filter_map(of_turn).collect();
     differences.sort_by(f64::total_cmp);
     let count = differences.len();
     // Normal approximation of the binomial distribution of how many are below the median.

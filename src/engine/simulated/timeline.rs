@@ -54,7 +54,13 @@ pub(super) struct SimExecution<'a> {
 }
 
 impl<'a> SimExecution<'a> {
-    pub(super) fn new(plan: &'a Plan, target: &'a str, power_ns: u64, real_time: bool, wakeup_ns: u64) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        target: &'a str,
+        power_ns: u64,
+        real_time: bool,
+        wakeup_ns: u64,
+    ) -> Self {
         let slot = SharedStats::default();
         let count = (plan.depth * plan.workers) as usize;
         let worker_id = |worker| WorkerId {

@@ -130,7 +130,10 @@ fn wakeup_longer_than_half_of_the_drives_answer_is_flagged() {
     let slow = run("60us");
     slow.assert_check("wakeup-dominates", &["60", "the drive answers in 40"]);
     let metrics = slow.value_at("/figures").as_array().unwrap();
-    let cost = metrics.iter().find(|it| it["name"] == "wakeup_cost").unwrap();
+    let cost = metrics
+        .iter()
+        .find(|it| it["name"] == "wakeup_cost")
+        .unwrap();
     let value = cost["value"].as_f64().unwrap();
     assert!((value - 60e3).abs() < 1e3, "{cost}");
     let quick = run("10us");

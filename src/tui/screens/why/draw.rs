@@ -26,7 +26,7 @@ use crate::tui::widgets::text::{cut_end, right_aligned, wrap_text};
 use crate::ui::live::timeline;
 use crate::units;
 use crate::why::{Cause, Diagnosis, Severity};
-use crate::why::{Entry, cause_entries, evidence_entries, remainder_entries};
+use crate::why::{Entry, cause_entries, machine_entries, remainder_entries};
 
 /// Columns before the values of an entry.
 const INDENT: u16 = 15;
@@ -106,7 +106,7 @@ fn page(why: &WhyState, diagnosis: &Diagnosis, width: u16, theme: Theme) -> Vec<
     lines.extend(sentence.map(|line| Line::styled(line, style)));
     let mut entries = match diagnosis.is_problem() {
         true => Vec::new(),
-        false => evidence_entries(&diagnosis.machine),
+        false => machine_entries(diagnosis),
     };
     if let Some(cause) = cause {
         entries.extend(cause_entries(cause, diagnosis));
