@@ -37,6 +37,8 @@ pub struct CopyOrder {
     pub is_rsync: bool,
     /// Whether it enters directories; otherwise those that are named as sources are left out.
     pub enters_directories: bool,
+    /// Whether it leaves out what lies on another file system than its source (`cp -x`).
+    pub stays_on_file_system: bool,
 }
 
 /// Options: letters of short ones, and names of long ones.
@@ -185,6 +187,12 @@ pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
     if parsed.operands.is_empty() || parsed.operands.iter().any(|it| is_remote(it)) {
         return None;
     }
+    // The letter means another thing to tar.
+    let staying = match name {
+        b"tar" => "one-file-system",
+        _ => "x one-file-system",
+    };
+    let stays_on_file_system = name == b"btrfs" || parsed.has_option(staying);
     let recursive = program.recursive_by;
     let enters_directories = recursive.is_none_or(|options| parsed.has_option(options));
     let directory = (name == b"tar").then(|| parsed.value_of("C directory"));
@@ -203,6 +211,7 @@ pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
         },
         is_rsync: name == b"rsync",
         enters_directories,
+        stays_on_file_system,
     })
 }
 

@@ -90,7 +90,7 @@ fn assert_panes_release(file_system: &LoopFileSystem, kind: &str) {
     let mut terminal = start_diskscope(&[], directory.path());
     terminal.wait_for_text("DEVICES");
     terminal.send_keys("F");
-    terminal.wait_for_text("SYNC CALLS");
+    terminal.wait_for_text("files on all devices");
     assert!(!held(terminal.worker_id(), &mount).is_empty(), "it traces");
     terminal.send_keys("\x1b");
     terminal.wait_for_text("DEVICES");

@@ -205,7 +205,7 @@ impl CopyTree {
             found => found?,
         };
         let below = PathBuf::new();
-        self.add_entry(SourceDirectory { source, below }, found.status())
+        self.add_entry(SourceDirectory { source, below }, found.status(), true)
     }
 
     /// Reads a directory. One that does not exist any more, or that the copy may not read either, is
@@ -230,17 +230,24 @@ impl CopyTree {
                 self.entries += 1;
                 continue;
             };
-            if status.is_directory() && status.is_outside_of(device) {
+            let is_left_out = status.is_directory() && status.is_outside_of(device);
+            // The copy compares the numbers of the file systems.
+            if is_left_out && !(self.order.stays_on_file_system && status.device() != device) {
                 return Err(Errno::XDEV);
             }
             let below = directory.below.join(&entry.name);
             let source = directory.source;
-            self.add_entry(SourceDirectory { source, below }, &status)?;
+            self.add_entry(SourceDirectory { source, below }, &status, !is_left_out)?;
         }
         Ok(())
     }
 
-    fn add_entry(&mut self, entry: SourceDirectory, status: &FileStatus) -> Result<()> {
+    fn add_entry(
+        &mut self,
+        entry: SourceDirectory,
+        status: &FileStatus,
+        is_entered: bool,
+    ) -> Result<()> {
         self.entries += 1;
         if self.entries > MAX_ENTRIES {
             return Err(Errno::TOOBIG);
@@ -255,7 +262,7 @@ impl CopyTree {
         } else if status.is_regular() {
             total.bytes += status.size();
         }
-        if status.is_directory() && self.order.enters_directories {
+        if status.is_directory() && is_entered && self.order.enters_directories {
             self.name_bytes += directory_bytes(&entry);
             self.unread.push(entry);
         } else if status.is_regular() {
