@@ -159,9 +159,9 @@ impl Benchmark for SequentialBenchmark {
         let mut plan = framework::build_plan(target, parameters, operation.into(), pattern)?;
         let mut limits = plan.limits;
         // A further pass through the page cache would read what the one before left there.
-        let is_direct = plan.cache_mode == CacheMode::Bypass;
-        let repeats = limits == PlanLimits::default() && is_direct;
-        let least = repeats.then_some(MIN_TIME);
+        let is_limited = limits != PlanLimits::default();
+        let least = (!is_limited && plan.cache_mode == CacheMode::Bypass).then_some(MIN_TIME);
+        let is_repeated = is_limited || least.is_some();
         // The zones contain the limits on bytes and requests, the plan that on time.
         plan.limits.bytes = None;
         plan.limits.requests = None;
@@ -169,7 +169,8 @@ impl Benchmark for SequentialBenchmark {
         let each = (parameters.get(ZONE_BYTES) / block).max(1);
         let plan = zones::plan_of_pass(&plan, each.saturating_mul(ZONE_COUNT), limits);
         let map = zones::map_of(&plan);
-        if operation.writes() && limits.bytes.is_none() && limits.requests.is_none() {
+        if is_repeated && operation.writes() && limits.bytes.is_none() && limits.requests.is_none()
+        {
             let time = limits.duration.unwrap_or(MIN_TIME);
             let most = framework::timed_write_limit(target, time);
             limits.bytes = Some(most.max(map.requests() * block));
@@ -184,7 +185,7 @@ impl Benchmark for SequentialBenchmark {
         let label = format!("{} zones", map.zones());
         let mut phases = Phases::of_plan(sentence, label, plan);
         phases.groups[0].limits = limits;
-        phases.groups[0].repetition = if is_direct || limits != PlanLimits::default() {
+        phases.groups[0].repetition = if is_repeated {
             Repetition::Passes(least)
         } else {
             Repetition::Rounds(1)
@@ -236,7 +237,9 @@ impl SequentialBenchmark {
             };
             let outcome = self.measure_pass(bench, (&label, share), &plan, &mut sum)?;
             budget.consume_outcome(&outcome);
-            if bench.is_stopped() || outcome.stats.all_counts() == IoCounts::default() {
+            let is_single = matches!(group.repetition, Repetition::Rounds(_));
+            let is_empty = outcome.stats.all_counts() == IoCounts::default();
+            if is_single || bench.is_stopped() || is_empty {
                 break;
             }
             reported += share;
