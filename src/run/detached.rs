@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use super::recorded_run::Execution;
@@ -76,7 +76,8 @@ pub fn run_detached(
             source,
         }))
     });
-    let result = started.and_then(|_| wait(&results, cancellation, &session, &target));
+    let result =
+        started.and_then(|thread| wait(&thread, &results, cancellation, &session, &target));
     send_last_event(&sink);
     result
 }
@@ -90,32 +91,40 @@ impl Drop for WakeOnDrop {
     }
 }
 
-/// Waits for the result of the measuring thread, or abandons it.
+/// Waits for the result of the measuring thread and for its end, with which the target is closed and what was
+/// written is on it; or abandons it.
 fn wait(
+    thread: &JoinHandle<()>,
     results: &Receiver<RunResult>,
     cancellation: &CancellationToken,
     session: &SharedSession,
     target: &str,
 ) -> RunResult {
     let mut stopped: Option<Instant> = None;
+    let mut known: Option<RunResult> = None;
     loop {
         match results.try_recv() {
-            Ok(result) => return result,
-            Err(TryRecvError::Disconnected) => {
+            Ok(result) => known = Some(result),
+            Err(TryRecvError::Disconnected) if known.is_none() => {
                 let panicked = BenchError::Engine(EngineError::WorkerPanicked);
                 return Err(StartError::InvalidParameters(panicked));
             }
-            Err(TryRecvError::Empty) => {}
+            Err(_) => {}
+        }
+        if thread.is_finished()
+            && let Some(result) = known.take()
+        {
+            return result;
         }
         if cancellation.is_cancelled() {
             stopped.get_or_insert_with(Instant::now);
         }
         match stopped {
             Some(at) if at.elapsed() > STOP_TIMEOUT => {
-                return partial_result(results, session, target);
+                return known.unwrap_or_else(|| partial_result(results, session, target));
             }
-            Some(_) => thread::park_timeout(POLL_INTERVAL),
-            None => thread::park(),
+            None if known.is_none() => thread::park(),
+            _ => thread::park_timeout(POLL_INTERVAL),
         }
     }
 }

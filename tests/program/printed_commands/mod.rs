@@ -127,7 +127,7 @@ const CASES: &[Case] = &[
     ),
     case(
         "sequential-read",
-        &["--block-size", "64KiB", "--depth", "1"],
+        &["--block-size", "64KiB", "--depth", "1", "--bytes", "16MiB"],
         WHOLE_DEVICE,
         AddressMatch::SameBlocks,
     ),
@@ -138,6 +138,8 @@ const CASES: &[Case] = &[
             "4KiB",
             "--zone-bytes",
             "8KiB",
+            "--bytes",
+            "800KiB",
             "--window-begin",
             "1MiB",
             "--window-end",
