@@ -247,21 +247,6 @@ const CASES: &[Case] = &[
     ),
     case(
         "random-write",
-        &[
-            "--requests",
-            "800",
-            "--block-size",
-            "4KiB-32KiB",
-            "--window-begin",
-            "1MiB",
-            "--window-end",
-            "9MiB",
-        ],
-        WINDOW,
-        AddressMatch::AnySector,
-    ),
-    case(
-        "random-write",
         &["--requests", "1000", "--pattern", "zipf", "--zipf", "0.5"],
         WHOLE_DEVICE,
         AddressMatch::RandomBlocks(4096),
