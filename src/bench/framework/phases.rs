@@ -139,7 +139,7 @@ impl Phases {
         Self::new(sentence, PlanLimits::default(), Sharing::Even, vec![phase])
     }
 
-    /// The points of a sweep, each measured in every of [`DEFAULT_ROUNDS`] rounds within these limits.
+    /// The points of a sweep, each measured in each of the default rounds within these limits.
     pub fn of_points(sentence: impl Into<String>, limits: PlanLimits, points: Vec<Phase>) -> Self {
         let mut phases = Self::new(sentence, limits, Sharing::Even, points);
         phases.groups[0].repetition = Repetition::Rounds(DEFAULT_ROUNDS);

@@ -71,7 +71,7 @@ fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
     }
 }
 
-/// Estimates the mean of a run's series: [`batch_means_estimate`], or where the values change too
+/// Estimates the mean of a run's series: batch means, or where the values change too
 /// slowly for batch means, the range of the means of five equal parts, widened by its own length at
 /// either end.
 ///

@@ -96,7 +96,7 @@ pub struct SeekWalk {
     pub edge_batches: Vec<JumpBatch>,
 }
 
-/// The [`COMPARED_QUANTILE`] of the command responses in seconds.
+/// The compared quantile of the command responses in seconds.
 pub fn command_quantile(times: &[f64]) -> Option<f64> {
     let ascending = robust::sorted_finite(times.iter().copied());
     robust::quantile(&ascending, COMPARED_QUANTILE)
