@@ -296,7 +296,7 @@ fn seed() -> u64 {
 }
 
 /// Situations that may be explained wrongly twice: other users of the machine are part of some.
-const MAX_WRONG: usize = 6;
+const MAX_WRONG: usize = 3;
 
 /// A situation that is not explained is staged once more, by itself and with other parameters: other
 /// tests use the processors and the disk at the same time.
