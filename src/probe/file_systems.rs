@@ -1,6 +1,5 @@
 //! File systems on block devices: usage and mount options; and which mount is on which.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -182,23 +181,6 @@ pub fn is_reachable(mounts: &[MountEntry], mount: &MountEntry) -> bool {
     !is_hidden
 }
 
-/// The mounts of this table that are on a mount, or on one that is: a lazy unmount detaches them with it.
-pub fn submounts<'a>(
-    mounts: &'a [MountEntry],
-    mount: &MountEntry,
-) -> impl Iterator<Item = &'a MountEntry> {
-    let mut found = HashSet::from([mount.id]);
-    let mut count = 0;
-    // A mount that was moved is listed before the one that it is on.
-    while count < found.len() {
-        count = found.len();
-        let below = mounts.iter().filter(|it| found.contains(&it.parent));
-        found.extend(below.map(|it| it.id).collect::<Vec<u64>>());
-    }
-    found.remove(&mount.id);
-    mounts.iter().filter(move |it| found.contains(&it.id))
-}
-
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
@@ -309,23 +291,5 @@ mod tests {
                 "{rows:?}"
             );
         }
-    }
-
-    #[test]
-    fn submounts_are_on_a_mount_or_on_one_that_is() {
-        let table = table_of(&[
-            (5, 3, "/m/a/b"),
-            (1, 1, "/"),
-            (2, 1, "/m"),
-            (3, 2, "/m/a"),
-            (4, 1, "/mb"),
-        ]);
-        let of = |index: usize| {
-            submounts(&table, &table[index])
-                .map(|it| it.id)
-                .collect::<Vec<_>>()
-        };
-        let expected: [&[u64]; 5] = [&[], &[5, 2, 3, 4], &[5, 3], &[5], &[]];
-        assert_eq!(std::array::from_fn(of), expected.map(<[u64]>::to_vec));
     }
 }

@@ -31,35 +31,6 @@ const CALLS_ON_DESCRIPTOR: [libc::c_long; 10] = [
     libc::SYS_ftruncate,
 ];
 
-/// A sleep of a thread. What the thread uses in it is still there while it lasts: the mount and the file
-/// system of a file too, whose numbers the kernel gives to another one afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadSleep {
-    /// Process id.
-    pub pid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// `/proc/PID/task/TID/schedstat`: nanoseconds on a processor, nanoseconds in the queue for one, and how
-    /// often it was on one (kernel Documentation/scheduler/sched-stats.rst). They change when it wakes up,
-    /// and no other thread has the same.
-    pub run_times: [u64; 3],
-}
-
-impl ThreadSleep {
-    /// The sleep that a thread is in; `None` where the kernel does not count.
-    pub(crate) fn read(roots: &SysPaths, (pid, tid): (u32, u32)) -> Option<Self> {
-        let text = read_file(&roots.proc.join(format!("{pid}/task/{tid}/schedstat")))?;
-        let numbers = split_fields(text.trim_ascii_end()).map_while(parse_number);
-        let run_times: [u64; 3] = numbers.collect::<Vec<u64>>().try_into().ok()?;
-        let is_counted = run_times[2] > 0;
-        is_counted.then_some(Self {
-            pid,
-            tid,
-            run_times,
-        })
-    }
-}
-
 /// Details of a blocked task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedDetails {
@@ -72,8 +43,6 @@ pub struct BlockedDetails {
     /// ID of the mount of the file that it reads, writes or flushes at this moment; `None` where that is not
     /// known, as in a call with a path.
     pub used_mount_id: Option<u64>,
-    /// The sleep that it was found in; `None` where that is not known, or ended meanwhile.
-    pub sleep: Option<ThreadSleep>,
     /// File systems that its process has files open on.
     pub mounts: Vec<UsedMount>,
     /// Paths below `/dev` that its process has open, among them its block devices.
@@ -93,7 +62,6 @@ impl BlockedDetails {
     #[must_use]
     pub fn read(roots: &SysPaths, mounts: &[MountEntry], task: &BlockedTask) -> Self {
         let (pid, tid) = (task.pid, task.tid);
-        let sleep = ThreadSleep::read(roots, (pid, tid));
         let used_mount_id = mount_of_used_file(roots, (pid, tid));
         // Without a context switch since the scan, what was read before is that of the same sleep.
         let switches = switches_of(&roots.proc.join(format!("{pid}/task/{tid}")));
@@ -104,7 +72,6 @@ impl BlockedDetails {
             tid,
             stack: kernel_stack(roots, pid, tid),
             used_mount_id: used_mount_id.filter(|_| is_same_sleep),
-            sleep: sleep.filter(|_| is_same_sleep),
             named_paths: named_paths(&process),
             switches: switches.filter(|_| is_same_sleep),
             ..Self::default()
@@ -212,27 +179,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn sleep_of_a_thread_is_known_by_its_run_times() {
-        let (_root, roots) = SysPaths::with_files(&[
-            ("proc/7/task/8/schedstat", "81234 1204 31\n"),
-            ("proc/7/task/9/schedstat", "0 0 0\n"),
-            ("proc/7/task/10/schedstat", "5 6\n"),
-        ]);
-        let read = |tid| ThreadSleep::read(&roots, (7, tid));
-        let run_times = [81_234, 1204, 31];
-        let (pid, tid) = (7, 8);
-        let sleep = ThreadSleep {
-            pid,
-            tid,
-            run_times,
-        };
-        assert_eq!(read(8), Some(sleep));
-        for tid in [9, 10, 11] {
-            assert_eq!(read(tid), None, "{tid}");
-        }
-    }
 
     #[test]
     fn mount_of_a_file_is_known_by_the_descriptor_that_is_read() {
