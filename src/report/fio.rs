@@ -38,7 +38,6 @@ pub fn fio_gap_reason(gap: FioGap) -> &'static str {
         FioGap::SharedLimit => {
             "the limits of fio are per job, and these are not divisible by --workers"
         }
-        FioGap::RampLimit => "with --requests, fio does not count the requests during ramp_time",
         FioGap::NoLimit => "without a limit fio ends after the size of the window",
         FioGap::Alignment => "fio cannot choose from the same addresses with this --align",
         FioGap::BlockSizes => "fio does not draw the same sizes from this range of block sizes",
@@ -73,7 +72,6 @@ mod tests {
             FioGap::TimeLimitedZones,
             FioGap::UnevenZones,
             FioGap::SharedLimit,
-            FioGap::RampLimit,
             FioGap::NoLimit,
             FioGap::Alignment,
             FioGap::BlockSizes,

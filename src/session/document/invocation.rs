@@ -49,8 +49,6 @@ pub enum FioGap {
     UnevenZones,
     /// fio's limits are per job: the bytes or requests do not divide evenly among the workers.
     SharedLimit,
-    /// fio does not count the requests of the ramp time against a limit by number.
-    RampLimit,
     /// Without a limit fio ends after reading or writing the size of the window once.
     NoLimit,
     /// fio cannot produce the offsets of `--align` with this block size and window.
