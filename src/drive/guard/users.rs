@@ -8,7 +8,7 @@ use crate::drive::guard::processes::ProcessScan;
 use crate::drive::guard::stack::Stack;
 use crate::drive::guard::uses::{Subject, UnknownUse, Usage, User, Uses};
 use crate::drive::identity::sanitized;
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::btrfs_of_device;
 use crate::drive::medium::OpenMedium;
 use crate::drive::mounts;
 use crate::roots::SysPaths;
@@ -63,7 +63,8 @@ impl Uses {
             if swapped.iter().any(|swap| swap.number == Some(number)) {
                 self.add(name, Usage::Swap);
             }
-            if let Some(file_system) = btrfs_of_member(roots, name) {
+            if let Some((uuid, _)) = btrfs_of_device(roots, name) {
+                let file_system = format!("btrfs {uuid}");
                 self.add(name, Usage::FileSystemMember { file_system });
             }
         }
@@ -112,18 +113,4 @@ impl Uses {
             });
         }
     }
-}
-
-/// The mounted btrfs that has a device: the mount table lists one of several (sysfs
-/// `fs/btrfs/UUID/devices`).
-fn btrfs_of_member(roots: &SysPaths, name: &str) -> Option<String> {
-    let file_systems = roots.sys.join("fs/btrfs");
-    let mut identities = directory_entries(&file_systems).into_iter();
-    let has_device = |uuid: &String| {
-        let link = file_systems.join(uuid).join("devices").join(name);
-        std::fs::symlink_metadata(link).is_ok()
-    };
-    identities
-        .find(has_device)
-        .map(|uuid| format!("btrfs {uuid}"))
 }

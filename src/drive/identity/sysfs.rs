@@ -18,6 +18,20 @@ pub(crate) fn directory_entries(directory: &Path) -> Vec<String> {
     names
 }
 
+/// UUID of the mounted btrfs that has a device of this name, and the names of all its devices, sorted: the mount
+/// table lists one of several (sysfs `fs/btrfs/UUID/devices`).
+pub(crate) fn btrfs_of_device(roots: &SysPaths, name: &str) -> Option<(String, Vec<String>)> {
+    let file_systems = roots.sys.join("fs/btrfs");
+    let with_devices = |uuid: String| {
+        let devices = directory_entries(&file_systems.join(&uuid).join("devices"));
+        (uuid, devices)
+    };
+    let mut all = directory_entries(&file_systems)
+        .into_iter()
+        .map(with_devices);
+    all.find(|(_, devices)| devices.iter().any(|device| device == name))
+}
+
 /// Whether an error means that there is no file or directory of that name.
 pub(crate) fn is_absent(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::drive::foreign_tree::ForeignTree;
 use crate::drive::identity;
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::btrfs_of_device;
 use crate::drive::mounts::{self, MountEntry};
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::roots::SysPaths;
@@ -94,8 +94,14 @@ fn devices_of_mount(roots: &SysPaths, mut mount: MountEntry) -> Vec<BlockDevice>
     // Its other name is a link, and /dev of a container may lack it.
     let name = named.as_ref().map(|drive| drive.name.clone());
     let name = name.or_else(|| Some(Path::new(&mount.source).file_name()?.to_str()?.to_owned()));
-    let members = name.and_then(|name| btrfs_members(roots, &name));
-    members.unwrap_or_else(|| named.into_iter().collect())
+    let members = name.and_then(|name| btrfs_of_device(roots, &name));
+    members.map_or_else(
+        || named.into_iter().collect(),
+        |(_, names)| {
+            let read = |name: &String| identity::read_block_device(roots, name);
+            names.iter().filter_map(read).collect()
+        },
+    )
 }
 
 /// The mount that holds the upper directory of an overlay. A container sees the path of its host, which
@@ -108,19 +114,6 @@ fn mount_of_upper_directory(roots: &SysPaths, overlay: &MountEntry) -> Option<Mo
         .filter(|mount| Path::new(upper).starts_with(&mount.path))
         .max_by_key(|mount| mount.path.as_os_str().len())?;
     (holding.device_id != overlay.device_id).then_some(holding)
-}
-
-/// All devices of the btrfs that has a device, from `/sys/fs/btrfs/UUID/devices`.
-fn btrfs_members(roots: &SysPaths, device: &str) -> Option<Vec<BlockDevice>> {
-    let file_systems = roots.sys.join("fs/btrfs");
-    let names = |uuid: String| {
-        let devices = file_systems.join(uuid).join("devices");
-        directory_entries(&devices)
-    };
-    let mut all = directory_entries(&file_systems).into_iter().map(names);
-    let members = all.find(|names| names.iter().any(|name| name == device))?;
-    let read = |name: &String| identity::read_block_device(roots, name);
-    Some(members.iter().filter_map(read).collect())
 }
 
 /// The devices directly underlying a device.

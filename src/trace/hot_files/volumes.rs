@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use rustix::fs::fstat;
 
 use crate::drive::foreign_tree::ForeignTree;
-use crate::drive::identity::sysfs::directory_entries;
+use crate::drive::identity::sysfs::btrfs_of_device;
 use crate::drive::identity::{self, BlockDevice};
 use crate::drive::mounts::{self, MountEntry, split_device_number};
 use crate::probe::file_handle::FoundFile;
@@ -107,7 +107,9 @@ impl Volumes {
             device_name: device.name.clone(),
         };
         let members = match volume.has_subvolumes() {
-            true => btrfs_members(roots, &device.name),
+            true => {
+                btrfs_of_device(roots, &device.name).map_or_else(Vec::new, |(_, devices)| devices)
+            }
             false => Vec::new(),
         };
         self.all.push(volume);
@@ -150,17 +152,4 @@ impl Volumes {
             by_mount: HashMap::default(),
         }
     }
-}
-
-/// Names of all devices of the btrfs that one of them belongs to.
-fn btrfs_members(roots: &SysPaths, device_name: &str) -> Vec<String> {
-    let systems = directory_entries(&roots.sys.join("fs/btrfs"));
-    let members = systems.iter().map(|system| {
-        let devices = roots.sys.join("fs/btrfs").join(system).join("devices");
-        directory_entries(&devices)
-    });
-    let found = members
-        .into_iter()
-        .find(|names| names.iter().any(|name| name == device_name));
-    found.unwrap_or_default()
 }
