@@ -86,7 +86,7 @@ impl Benchmark for RandomBenchmark {
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let phases = self.phases(bench.target, bench.parameters)?;
         let slower = bench.parameters.get(framework::SLOWER_THAN);
-        bench.run_phases(&phases.expected(), &mut |findings, phase| {
+        bench.run_phases(&phases, &mut |findings, phase| {
             set_metrics(findings, phase.plan, phase.stats, phase.elapsed, slower);
         })?;
         bench.measure_wakeup(&phases)
@@ -151,16 +151,9 @@ macro_rules! random_parameters {
 
 /// What the workloads have in common.
 const SHARED: Description = Description {
-    name: "",
-    aliases: &[],
     group: BenchmarkGroup::Throughput,
-    example: "",
-    summary: "",
-    explanation: "",
-    may_write: false,
     checks: CHECKS,
     workload: Workload::RANDOM,
-    parameters: &[],
     metrics: &[OVERALL_METRICS, MetricFamily::Latency],
     charts: &[CHART],
     headline_metrics: &[
@@ -172,6 +165,7 @@ const SHARED: Description = Description {
         MetricId::WAKEUP_COST,
         MetricId::SHARE_SLOWER,
     ],
+    ..Description::BLANK
 };
 
 static READ: Description = Description {

@@ -23,7 +23,6 @@ use crate::drive::Target;
 use crate::engine::{
     AccessPattern, CacheMode, ExecutionOutcome, IoCounts, IoStats, Plan, PlanLimits,
 };
-use crate::session::checks::Workload;
 use crate::session::document::{
     Findings, Metric, MetricId, MetricKind, Series, SeriesId, SeriesKind,
 };
@@ -51,16 +50,8 @@ const ZONE_BYTES: Parameter<u64> = Parameter {
 
 /// What both directions have in common.
 const SHARED: Description = Description {
-    name: "",
-    aliases: &[],
-    group: BenchmarkGroup::Quick,
-    example: "",
-    summary: "",
-    explanation: "",
-    may_write: false,
+    group: BenchmarkGroup::Throughput,
     checks: CHECKS,
-    workload: Workload::CONSTANT,
-    parameters: &[],
     metrics: &[
         MetricFamily::Own(&[
             MetricKind::ThroughputMean,
@@ -88,12 +79,12 @@ const SHARED: Description = Description {
         MetricId::ZONES,
         MetricId::FULL_COPY_TIME,
     ],
+    ..Description::BLANK
 };
 
 static READ: Description = Description {
     name: "sequential-read",
     aliases: &["seqread", "read"],
-    group: BenchmarkGroup::Throughput,
     example: "/dev/sda",
     summary: "sequential reads of large blocks: throughput against offset",
     explanation: include_str!("sequential/sequential-read.md").trim_ascii_end(),
@@ -116,7 +107,6 @@ static READ: Description = Description {
 static WRITE: Description = Description {
     name: "sequential-write",
     aliases: &["seqwrite", "write"],
-    group: BenchmarkGroup::Throughput,
     example: "/srv --scratch-size 16GiB",
     summary: "sequential writes of large blocks: throughput against offset",
     explanation: include_str!("sequential/sequential-write.md").trim_ascii_end(),

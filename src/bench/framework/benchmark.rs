@@ -131,6 +131,23 @@ pub struct Description {
 }
 
 impl Description {
+    /// Nothing yet: what the descriptions of a family have in common is added to it.
+    pub const BLANK: Self = Self {
+        name: "",
+        aliases: &[],
+        group: BenchmarkGroup::Quick,
+        example: "",
+        summary: "",
+        explanation: "",
+        may_write: false,
+        parameters: &[],
+        metrics: &[],
+        checks: &[],
+        workload: Workload::CONSTANT,
+        charts: &[],
+        headline_metrics: &[],
+    };
+
     /// In a debug build, panics on findings with a check that the benchmark does not declare, or
     /// with advice that names an option that it does not have.
     pub(crate) fn assert_checks_declared(&self, findings: &Findings) {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use super::budget::PhaseBudget;
 use serde_json::json;
 
+use super::budget::PhaseBudget;
 use super::cpu_usage::CpuUsage;
 use super::phases::{Phase, PhaseGroup, Phases};
 use super::progress::{ProgressReporter, ProgressSpan};

@@ -108,6 +108,8 @@ pub struct Phases {
     pub sentence: String,
     /// The groups in execution order.
     pub groups: Vec<PhaseGroup>,
+    /// A short group after these that tells what waking up costs, where the engine can do that.
+    pub wakeup: Option<PhaseGroup>,
     /// Why fio cannot run the same, where the plan does not tell.
     pub fio_gap: Option<FioGap>,
 }
@@ -129,6 +131,7 @@ impl Phases {
         Self {
             sentence: sentence.into(),
             groups: vec![group],
+            wakeup: None,
             fio_gap: None,
         }
     }
@@ -155,14 +158,8 @@ impl Phases {
         }
     }
 
-    /// Without the groups whose phases are all optional.
-    #[must_use]
-    pub fn expected(&self) -> Self {
-        let is_expected = |group: &&PhaseGroup| group.phases.iter().any(|it| it.is_expected);
-        Self {
-            groups: self.groups.iter().filter(is_expected).cloned().collect(),
-            ..self.clone()
-        }
+    fn all_groups(&self) -> impl Iterator<Item = &PhaseGroup> {
+        self.groups.iter().chain(&self.wakeup)
     }
 
     /// Whether any phase writes.
@@ -173,7 +170,7 @@ impl Phases {
 
     /// The plans of all phases, without repetitions.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
-        let phases = self.groups.iter().flat_map(|group| &group.phases);
+        let phases = self.all_groups().flat_map(|group| &group.phases);
         phases.map(|phase| &phase.plan)
     }
 
@@ -202,7 +199,7 @@ impl Phases {
         if let Some(gap) = self.fio_gap {
             return Err(gap);
         }
-        let [group] = &self.expected().groups[..] else {
+        let [group] = &self.groups[..] else {
             return Err(FioGap::SeveralPoints);
         };
         let [phase] = &group.phases[..] else {
@@ -221,14 +218,14 @@ impl Phases {
     /// Run time of all phases on a target.
     #[must_use]
     pub fn run_time(&self, target: &Target) -> RunTime {
-        self.groups.iter().map(|group| group.run_time(target)).sum()
+        self.all_groups().map(|group| group.run_time(target)).sum()
     }
 
     /// Upper bound of the bytes of the phases of one kind; `None` if there are none, or one is limited
     /// by time only.
     fn max_bytes(&self, is_counted: impl Fn(&Plan) -> bool) -> Option<u64> {
         let mut sum: Option<u64> = None;
-        for group in &self.groups {
+        for group in self.all_groups() {
             if group.phases.iter().any(|phase| is_counted(&phase.plan)) {
                 let bytes = group.max_bytes(&is_counted)?;
                 sum = Some(sum.unwrap_or(0).saturating_add(bytes));

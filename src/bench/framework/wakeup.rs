@@ -47,7 +47,8 @@ impl Phases {
             let limit = &mut phase.plan.limits.bytes;
             *limit = limit.map(|bytes| bytes.saturating_sub(own_bytes));
         }
-        self.groups.push(PhaseGroup {
+        // Optional: not every engine can spin.
+        self.wakeup = Some(PhaseGroup {
             limits: PlanLimits::default(),
             sharing: Sharing::FirstCome,
             repetition: Repetition::Rounds(1),
@@ -84,18 +85,15 @@ impl RunContext<'_> {
     /// # Errors
     /// When the phase could not be started.
     pub(crate) fn measure_wakeup(&mut self, phases: &Phases) -> Result<(), BenchError> {
-        let phase = phases.groups.iter().flat_map(|group| &group.phases);
-        let mut phases = phase.clone();
-        let Some(Phase { label, plan, .. }) =
-            phases.find(|phase| phase.plan.wait_mode == WaitMode::Alternate)
-        else {
+        let mut group = phases.wakeup.iter().flat_map(|group| &group.phases);
+        let Some(Phase { label, plan, .. }) = group.next() else {
             return Ok(());
         };
         if self.is_stopped() || !self.engine.can_spin(plan) {
             return Ok(());
         }
-        let share = 1.0 / phase.count() as f64;
-        let outcome = self.execute(label, share, plan)?;
+        // The progress is that of the measurement, which is complete.
+        let outcome = self.execute(label, 0.0, plan)?;
         if let Some(metric) = wakeup_cost(&outcome.request_log) {
             self.set_metric(metric);
         }

@@ -272,7 +272,10 @@ impl Benchmark for SurveySuite {
                 describe_target(target),
                 names.join(", "),
             ),
-            groups: phases.flat_map(|phases| phases.groups).collect(),
+            groups: phases
+                .flat_map(|phases| phases.groups.into_iter().chain(phases.wakeup))
+                .collect(),
+            wakeup: None,
             fio_gap: Some(FioGap::SeveralPoints),
         })
     }

@@ -97,16 +97,9 @@ const DURATION: Parameter<Option<Duration>> = Parameter {
 
 /// What both directions have in common.
 const SHARED: Description = Description {
-    name: "",
-    aliases: &[],
-    group: BenchmarkGroup::Quick,
-    example: "",
-    summary: "",
-    explanation: "",
-    may_write: false,
+    group: BenchmarkGroup::Sweeps,
     checks: &[NO_RESPONSE_MODEL, KERNEL_SPLITS],
     workload: Workload::RANDOM,
-    parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::AccessTime,
         MetricKind::MediaThroughput,
@@ -153,12 +146,12 @@ const SHARED: Description = Description {
         MetricId::BTREE_LOOKUP_TIME,
         MetricId::FULL_COPY_TIME,
     ],
+    ..Description::BLANK
 };
 
 static READ: Description = Description {
     name: "block-size-read",
     aliases: &["bs-sweep"],
-    group: BenchmarkGroup::Sweeps,
     example: "/srv --max-block 4MiB",
     summary: "random reads of 512 B to 16 MiB: access time, media throughput, balanced block size",
     explanation: include_str!("block-size-read.md").trim_ascii_end(),
@@ -182,7 +175,6 @@ static READ: Description = Description {
 static WRITE: Description = Description {
     name: "block-size-write",
     aliases: &["bs-sweep-write"],
-    group: BenchmarkGroup::Sweeps,
     example: "/srv --max-block 4MiB",
     summary: "random writes of 512 B to 16 MiB: access time, media throughput, balanced block size",
     explanation: include_str!("block-size-write.md").trim_ascii_end(),

@@ -77,13 +77,7 @@ pub(super) const TOO_FEW_SAMPLES_AT_DEPTH: Check = Check::warning(
 
 /// What both directions have in common.
 const SHARED: Description = Description {
-    name: "",
-    aliases: &[],
-    group: BenchmarkGroup::Quick,
-    example: "",
-    summary: "",
-    explanation: "",
-    may_write: false,
+    group: BenchmarkGroup::Sweeps,
     checks: &[
         OPTIMAL_DEPTH.check,
         BEST_IOPS_DEPTH.check,
@@ -92,7 +86,6 @@ const SHARED: Description = Description {
         QUEUE_DEPTH_NOT_REACHED,
     ],
     workload: Workload::RANDOM,
-    parameters: &[],
     metrics: &[MetricFamily::Own(&[
         MetricKind::OptimalDepth,
         MetricKind::OptimalDepthIops,
@@ -126,12 +119,12 @@ const SHARED: Description = Description {
         MetricId::KNEE_DEPTH,
         MetricId::IOPS_MAX,
     ],
+    ..Description::BLANK
 };
 
 pub(super) static READ: Description = Description {
     name: "concurrency-read",
     aliases: &["cncread", "qd-sweep"],
-    group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random reads at queue depths 1 to 256: IOPS, latency, optimal depth",
     explanation: include_str!("../concurrency-read.md").trim_ascii_end(),
@@ -157,7 +150,6 @@ pub(super) static READ: Description = Description {
 pub(super) static WRITE: Description = Description {
     name: "concurrency-write",
     aliases: &["cncwrite", "qd-sweep-write"],
-    group: BenchmarkGroup::Sweeps,
     example: "/srv --max-depth 64",
     summary: "random writes at queue depths 1 to 256: IOPS, latency, optimal depth",
     explanation: include_str!("../concurrency-write.md").trim_ascii_end(),
